@@ -12,7 +12,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.engine.result import Passed
 from dpexp.plugins import Plugin
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.linear_losses import PinballLinear
 
 
 class Quantile(PinballLinear):

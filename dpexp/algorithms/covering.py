@@ -23,8 +23,8 @@ from pydantic import Field
 from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.logistic import MallowsLogistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -189,8 +189,8 @@ class OnePassAlgorithm(Algorithm):
                 theta = self.estimates(found.theta, [settings[s][0] for s in own], steps)
                 there = slice(first, first + len(lanes))
                 last[own, :, there] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
-                look = problem.look(theta.reshape(-1, problem.p, LANES))
-                for metric, numbers in enumerate(look):
+                measured = problem.metrics(theta.reshape(-1, problem.p, LANES))
+                for metric, numbers in enumerate(measured):
                     seen = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)]
                     values[own, :, :, metric, there] = seen.transpose(2, 1, 0, 3)
                 # projections are of the pass, and so the same for every estimator

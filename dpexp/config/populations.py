@@ -89,7 +89,7 @@ def alternatives(
 
 def described(cells: Sequence[Cell]) -> list[str]:
     """One line for every population of these cells: theta*, what it was computed by, and how flat the risk is there."""
-    from dpexp.problems.population_means import clipped_optimum, find_optimum
+    from dpexp.problems.population_means import clipped_optimum, optimum_of
 
     lines: dict[str, None] = {}
     for cell in cells:
@@ -97,7 +97,7 @@ def described(cells: Sequence[Cell]) -> list[str]:
         if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
             continue
         assert isinstance(algorithm, OnePassAlgorithm)  # no other takes a population
-        best, curvature = find_optimum(problem), problem.curvature()
+        best, curvature = optimum_of(problem), problem.curvature()
         ends = f"{curvature.m:.4g} to {curvature.M:.4g}"
         text = f"theta* = {_numbers(best.theta)}; Hessian eigenvalues {ends}; |w(x) x| <= {problem.longest_row:.4f}; "
         text += f"sensitivity {algorithm.sensitivities(problem).exact:.4f}; "

@@ -22,8 +22,8 @@ from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
 from dpexp.problems.huber_linear import HuberLinear, largest_stretch
+from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.logistic import MallowsLogistic
 from dpexp.problems.row_rules import rows_along
 
 ModelName = Literal["huber-linear", "mallows-logistic"]

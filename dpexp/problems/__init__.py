@@ -2,10 +2,8 @@
 
 from dpexp.core.parameters import Registry
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.insensitive_linear import InsensitiveLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import InsensitiveLinear, MallowsLogistic, PinballLinear
 from dpexp.problems.nonconvex_linear import LogisticRidge, Sigmoid, WelschRegression
-from dpexp.problems.pinball_linear import PinballLinear
 from dpexp.problems.problem import Problem
 from dpexp.problems.robust_means import RippledMean
 from dpexp.problems.softmax import Softmax

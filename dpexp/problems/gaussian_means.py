@@ -12,7 +12,7 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.population_means import errors_in, errors_of, optimum_of, placed, unknown_means
+from dpexp.problems.population_means import errors_of, optimum_of, placed, unknown_means
 from dpexp.problems.row_rules import full_points, sobol_rows
 from dpexp.theory.ldp_sgd.closure import ScoreMeans
 
@@ -39,7 +39,7 @@ class GaussianMeans:
         self.nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         self.weights = weights / weights.sum()
         self.true = np.zeros(len(x)) if problem.labels else places.true
-        self.size, self.step = 1.0 if problem.labels else errors_in(problem).size, np.arcsinh(_FAR) / _HALF
+        self.size, self.step = 1.0 if problem.labels else problem.error_law.size, np.arcsinh(_FAR) / _HALF
         grid = self.size * np.sinh(np.arange(-_HALF, _HALF + 1) * self.step)
         if problem.labels:
             score, k, h = type(problem).score, problem.constants, 1e-4
@@ -54,7 +54,7 @@ class GaussianMeans:
         self.tables = np.array(tables)
         """[1 or 2 labels, 3, values at the grid]"""
         self.off = np.zeros(problem.p)
-        best = optimum_of(problem)
+        best = optimum_of(problem).theta
         # (b)
         self.off = self(best, np.zeros((problem.p, problem.p))).gradient
 

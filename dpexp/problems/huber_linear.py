@@ -177,6 +177,6 @@ class HuberLinear(LinearPredictorProblem):
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """By two look-ups: half the square of a residual, less half the squares of what lies beyond c scale."""
-        moments, a, q = tables_of(self.law.errors or self.own_errors()), u / spread, self.c * scale / spread
+        moments, a, q = tables_of(self.error_law), u / spread, self.c * scale / spread
         inside = 2 * (moments.integral(a + q) - moments.integral(a - q)) + q * (2 * a - q)
         return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)

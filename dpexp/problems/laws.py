@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, where
-from dpexp.problems.population import Errors, Population
+from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, normal_density, where
+from dpexp.problems.mallows import panels
+from dpexp.problems.population import Column, Errors, Population
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.designs import Design, DesignNumbers
@@ -40,88 +41,76 @@ class UnitLaw(NamedTuple):
     """where f jumps, and by how much"""
 
 
-def unit_law(law: str, df: float = 1.0, share: float = 0.0, far: float = 1.0) -> UnitLaw:
-    """The unit law of errors by its name; `far` is the ratio of the two deviations of a contaminated one."""
-    from scipy.special import gammaln, ndtr, stdtr
-
-    def normal(x: np.ndarray) -> np.ndarray:
-        return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-    if law == "normal":
-        return UnitLaw(normal, np.negative, lambda x: ndtr(-x), (-10.0, 10.0))
-    if law == "t":
-        log_mass = float(gammaln((df + 1) / 2) - gammaln(df / 2)) - math.log(df * math.pi) / 2
-        return UnitLaw(
-            lambda x: np.exp(log_mass - (df + 1) / 2 * np.log1p(x * x / df)),
-            lambda x: -(df + 1) * x / (df + x * x),
-            lambda x: stdtr(df, -x),
-            # the ends are quantiles: beyond them the chance is 1e-16, or what float64 can hold
-            (-_far_t(df), _far_t(df)),
-        )
-    if law == "laplace":
-        return UnitLaw(
-            lambda x: np.exp(-np.abs(x)) / 2,
-            lambda x: -np.sign(x),
-            lambda x: np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2),
-            (-40.0, 40.0),
-            kinks=(0.0,),
-        )
-    if law == "logistic":
-        return UnitLaw(
-            lambda x: 0.25 / np.cosh(x / 2) ** 2,
-            lambda x: -np.tanh(x / 2),
-            lambda x: 0.5 * (1 - np.tanh(x / 2)),
-            (-40.0, 40.0),
-        )
-    if law == "contaminated":
-
-        def wide(x: np.ndarray) -> np.ndarray:
-            return normal(x / far) / far
-
-        def density(x: np.ndarray) -> np.ndarray:
-            return np.asarray((1 - share) * normal(x) + share * wide(x))
-
-        end = 10.0 * max(1.0, far)
-        return UnitLaw(
-            density,
-            lambda x: -x * ((1 - share) * normal(x) + share * wide(x) / far**2) / np.maximum(density(x), 1e-300),
-            lambda x: (1 - share) * ndtr(-x) + share * ndtr(-x / far),
-            (-end, end),
-        )
-    if law == "skewed":
-        return UnitLaw(
-            lambda x: np.where(x >= -1, np.exp(-np.maximum(x, -1.0) - 1), 0.0),
-            lambda x: np.full_like(x, -1.0),
-            lambda x: np.where(x > -1, np.exp(-np.maximum(x, -1.0) - 1), 1.0),
-            (-1.0, 40.0),
-            jump=(-1.0, 1.0),
-        )
-    if law == "bounded":
-
-        def inside(x: np.ndarray) -> np.ndarray:
-            return np.asarray(np.maximum(1 - np.abs(x), 0.0))
-
-        return UnitLaw(
-            lambda x: 2 * inside(x) ** 3,
-            lambda x: -3 * np.sign(x) / np.maximum(inside(x), 1e-300),
-            lambda x: np.where(x > 0, inside(x) ** 4 / 2, 1 - inside(x) ** 4 / 2),
-            (-1.0, 1.0),
-            kinks=(0.0,),
-        )
-    raise ValueError(f"unknown law of errors {law!r}")
-
-
-def _far_t(df: float) -> float:
-    # the chance beyond x falls like x^-df
-    return min(max(40.0, 1e16 ** (1 / df) * math.sqrt(df)), 1e150)
-
-
 def law_of(errors: Errors) -> UnitLaw:
     """The unit law of a population's errors."""
-    df = errors.value("df") if errors.law == "t" else 1.0
-    mixed = errors.law == "contaminated"
-    share, far = (errors.value("share"), errors.value("far") / errors.value("sd")) if mixed else (0.0, 1.0)
-    return unit_law(errors.law, df, share, far)
+    if errors.law == "t":
+        return _t(errors.value("df"))
+    if errors.law == "contaminated":
+        return _contaminated(errors.value("share"), errors.value("far") / errors.value("sd"))
+    return UNIT_LAWS[errors.law]
+
+
+def _two_sided(upper: Function) -> Function:
+    """P(e > x) of a symmetric law, from its values at x >= 0."""
+    return lambda x: np.where(x > 0, upper(np.abs(x)), 1 - upper(np.abs(x)))
+
+
+def _beyond(x: np.ndarray) -> np.ndarray:
+    """exp(-(x + 1)) where x is at least -1."""
+    return np.exp(-np.maximum(x, -1.0) - 1)
+
+
+def _inside(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.maximum(1 - np.abs(x), 0.0))
+
+
+UNIT_LAWS = {
+    "normal": UnitLaw(normal_density, np.negative, lambda x: normal_cdf(-x), (-10.0, 10.0)),
+    "laplace": UnitLaw(
+        lambda x: np.exp(-np.abs(x)) / 2, lambda x: -np.sign(x), _two_sided(lambda x: np.exp(-x) / 2), (-40.0, 40.0),
+        kinks=(0.0,),
+    ),
+    "logistic": UnitLaw(
+        lambda x: 0.25 / np.cosh(x / 2) ** 2, lambda x: -np.tanh(x / 2), lambda x: 0.5 * (1 - np.tanh(x / 2)),
+        (-40.0, 40.0),
+    ),
+    "skewed": UnitLaw(
+        lambda x: np.where(x >= -1, _beyond(x), 0.0), lambda x: np.full_like(x, -1.0),
+        lambda x: np.where(x > -1, _beyond(x), 1.0), (-1.0, 40.0), jump=(-1.0, 1.0),
+    ),
+    "bounded": UnitLaw(
+        lambda x: 2 * _inside(x) ** 3, lambda x: -3 * np.sign(x) / np.maximum(_inside(x), 1e-300),
+        _two_sided(lambda x: _inside(x) ** 4 / 2), (-1.0, 1.0), kinks=(0.0,),
+    ),
+}  # fmt: skip
+"""laws without numbers of their own"""
+
+
+def _t(df: float) -> UnitLaw:
+    from scipy.special import gammaln, stdtr
+
+    log_mass = float(gammaln((df + 1) / 2) - gammaln(df / 2)) - math.log(df * math.pi) / 2
+    # the chance beyond x falls like x^-df: beyond the end it is 1e-16, or what float64 can hold
+    end = min(max(40.0, 1e16 ** (1 / df) * math.sqrt(df)), 1e150)
+    return UnitLaw(
+        lambda x: np.exp(log_mass - (df + 1) / 2 * np.log1p(x * x / df)), lambda x: -(df + 1) * x / (df + x * x),
+        lambda x: stdtr(df, -x), (-end, end),
+    )  # fmt: skip
+
+
+def _contaminated(share: float, far: float) -> UnitLaw:
+    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (1 - share) * normal_density(x), share * normal_density(x / far) / far
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        near, wide = parts(x)
+        return np.asarray(-x * (near + wide / far**2) / np.maximum(near + wide, 1e-300))
+
+    def survival(x: np.ndarray) -> np.ndarray:
+        return np.asarray((1 - share) * normal_cdf(-x) + share * normal_cdf(-x / far))
+
+    end = 10.0 * max(1.0, far)
+    return UnitLaw(lambda x: np.add(*parts(x)), slope, survival, (-end, end))
 
 
 class Tables(NamedTuple):
@@ -168,17 +157,13 @@ def tables_of(errors: Errors) -> Tables:
     # the kinks of all laws are at -1, 0 and 1, which are ends of cells
     law, step = law_of(errors), math.asinh(1.0) / 120
     half = math.ceil(math.asinh(1e6) / step)
-    a = np.sinh(np.arange(-half, half + 1) * step)
-    z, w = np.polynomial.legendre.leggauss(8)
-    width = np.diff(a)[:, None] / 2
-    x = (a[1:] + a[:-1])[:, None] / 2 + width * z
+    a, grows = (f(np.arange(-half, half + 1) * step) for f in (np.sinh, np.cosh))
+    x, mass = (part.reshape(len(a) - 1, -1) for part in panels(a, 8))
     tail = law.survival(x)
-    mass = width * w
     first = _summed(-np.sum(mass * tail, axis=1), half)
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
     lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
     second = _summed(first[:-1] * np.diff(a) - lost, half)
-    grows = np.cosh(np.arange(-half, half + 1) * step)
     return Tables(step, np.stack([first, -law.survival(a) * grows], 1), np.stack([second, first * grows], 1))
 
 
@@ -188,60 +173,55 @@ def compiled(population: Population, own: CompiledErrors) -> tuple[Design, Compi
 
     from dpexp.engine.linear import designs
 
-    rows, d = population.design, population.width
+    rows, law, d = population.design, population.errors, population.width
     mixing, mix = _mixing(population)
-    a, b, low, high = np.ones(d), np.zeros(d), np.zeros(d), np.zeros(d)
-    kinds: list[str] = []
     uniforms = normals = 0
-    df, table = 1.0, np.zeros((0, d))
+    df, kinds, numbers, table = 1.0, list[str](), np.zeros((4, d)), np.zeros((0, d))
     if rows.rows is not None:
         table, uniforms = rows.table, 1
     elif rows.columns is None and rows.law == "t":
-        df = rows.value("df")
-        a[:], uniforms, normals = rows.value("scale"), int(df) // 2, int(df) % 2
+        df, numbers[0] = rows.value("df"), rows.value("scale")
+        uniforms, normals = int(df) // 2, int(df) % 2
     elif rows.columns is None and rows.law == "normal" and rows.value("mean") == 0:
-        a[:] = rows.value("sd")
+        numbers[0] = rows.value("sd")
     else:
-        j = 0
+        numbers = np.concatenate([_column_numbers(column) for column in population.columns], axis=1)
         for column in population.columns:
-            if column.law == "categorical":
-                cuts = np.append(ndtri(np.cumsum(column.levels)[:-1]), 40.0)
-                low[j : j + column.width], high[j : j + column.width] = cuts[:-1], cuts[1:]
-                kinds += ["category", *["more"] * (column.width - 1)]
-            else:
-                at = slice(j, j + column.width)
-                if column.law == "normal":
-                    a[at], b[at] = column.value("sd"), column.value("mean")
-                elif column.law == "uniform":
-                    a[at], b[at] = column.value("high") - column.value("low"), column.value("low")
-                elif column.law == "t":
-                    a[at], b[at] = column.value("df"), column.value("scale")
-                else:
-                    a[at], b[at], high[at] = column.value("high"), column.value("low"), ndtri(column.levels[1])
-                kinds += [{"normal": "shifted"}.get(column.law, column.law)] * column.width
-            j += column.width
-    errors, numbers = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
-    law = population.errors
+            category = ["category", *["more"] * (column.width - 1)]
+            kind = {"normal": "shifted"}.get(column.law, column.law)
+            kinds += category if column.law == "categorical" else [kind] * column.width
+    errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
-        unit = {
-            "normal": designs.normal_error, "t": designs.t_error, "laplace": designs.laplace_error,
-            "logistic": designs.logistic_error, "contaminated": designs.contaminated_error,
-            "skewed": designs.skewed_error, "bounded": designs.bounded_error,
-        }[law.law]  # fmt: skip
-        numbers[4] = law.size
+        of_errors[4] = law.size
         if law.law == "t":
-            numbers[2] = law.value("df")
+            of_errors[2] = law.value("df")
         if law.law == "contaminated":
-            numbers[2], numbers[3] = ndtri(law.value("share")), law.value("far") / law.value("sd")
-        grows = law.heteroscedastic is not None
-        if law.heteroscedastic is not None:
-            numbers[:2] = law.heteroscedastic
+            of_errors[2:4] = ndtri(law.value("share")), law.value("far") / law.value("sd")
+        of_errors[:2] = law.heteroscedastic or (1.0, 0.0)
+        unit, grows = getattr(designs, f"{law.law}_error"), law.heteroscedastic is not None
         errors = designs.Errors("normal", unit, law.law in ("t", "contaminated"), grows)
     if population.bend:
-        numbers[6] = population.mean_square
+        of_errors[6] = population.mean_square
         errors = errors._replace(bends=True)
+    a, b, low, high = numbers
     design = designs.Design(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
-    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, numbers, np.array([population.cap]), table)
+    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, of_errors, np.array([population.cap]), table)
+
+
+def _column_numbers(column: Column) -> np.ndarray:
+    """[4, width]: a, b, low and high of `designs.DesignNumbers`."""
+    from scipy.special import ndtri
+
+    if column.law == "categorical":
+        cuts = np.append(ndtri(np.cumsum(column.levels)[:-1]), 40.0)
+        return np.stack([np.ones(column.width), np.zeros(column.width), cuts[:-1], cuts[1:]])
+    first, second, high = {
+        "normal": lambda: (column.value("sd"), column.value("mean"), 0.0),
+        "uniform": lambda: (column.value("high") - column.value("low"), column.value("low"), 0.0),
+        "t": lambda: (column.value("df"), column.value("scale"), 0.0),
+        "bernoulli": lambda: (column.value("high"), column.value("low"), float(ndtri(column.levels[1]))),
+    }[column.law]()
+    return np.tile([[first], [second], [0.0], [high]], column.width)
 
 
 def response_of(population: Population, own: Callable[..., Any]) -> Callable[..., Any]:

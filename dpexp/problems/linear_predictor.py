@@ -1,24 +1,34 @@
-"""Weighted M-estimators of a linear predictor as problems: users who are drawn one by one, and their population risk.
+"""Weighted M-estimators of a linear predictor: the loss of one user, what it reveals, and the risk of a population.
 
-Optimum, curvature and third derivative of the risk are computed by `population_means`. No data are kept: every user is
-drawn when it is their turn.
+A user holds a row x = (1, z) and a response y. The loss is w(x) rho(y, x'beta, scale) with the Mallows weight
+w(x) = min(1, cap / |x|^2), so that |w(x) x| <= sqrt(cap) whatever the data. A problem is its score (the derivatives of
+rho) with the score's range, from which all sensitivities follow, and the law of y. Source: `ldp-sgd`, section 5.
+
+Users have z ~ N(0, sigma_z^2 I_d) and coefficients `beta`, or a `population`; to a fit of records this law is a public
+guess. No data are kept: every user is drawn when it is their turn. What follows from the law is integrated by
+`population_means` and `population_gaps`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from dpexp.core.errors import UsageError
-from dpexp.problems.mallows import capped_weight, no_weight, rule
+from dpexp.core.parameters import Dimension, Finite, Positive
+from dpexp.problems import population_gaps as gaps
+from dpexp.problems import population_means as means
+from dpexp.problems.laws import compiled, response_of
+from dpexp.problems.mallows import WEIGHT_CAP, capped_weight, no_weight, rule
+from dpexp.problems.population import Design, Errors, Population
 from dpexp.problems.problem import Problem
-from dpexp.problems.weighted_regression import WeightedRegression
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.measuring import Measured, Rule
+    from dpexp.engine.linear.measuring import Measured
     from dpexp.engine.linear.one_pass import Model
 
 _CUTS = (1, 2, 4, 8, 16, 32)
@@ -40,7 +50,7 @@ class Curvature(NamedTuple):
     """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
 
 
-class Look(NamedTuple):
+class Metrics(NamedTuple):
     """Metrics of states in lanes, [G, 8] each."""
 
     param_distance_sq: np.ndarray
@@ -51,10 +61,112 @@ class Look(NamedTuple):
     """F(theta) - F(theta*), NaN where theta is not finite"""
 
 
-class LinearPredictorProblem(WeightedRegression, Problem):
-    """Base of the problems on such losses."""
+class LinearPredictorProblem(Problem):
+    """Base of the problems on such losses; theta = (beta_0..beta_d[, scale])."""
+
+    d: Dimension = 5
+    """number of random covariates; x has d + 1 entries"""
+    sigma_z: Positive = 1.0
+    """standard deviation of each covariate"""
+    beta: Finite = 1.0
+    """every entry of the true coefficient vector"""
+    start_beta: Finite = 0.0
+    """every entry of the starting coefficient vector"""
+    sensitivity: Literal["paper", "exact", "two-gradient-bounds"] | Positive = "paper"
+    """which replace-one sensitivity Delta of the gradient sets the noise"""
+    population: Population | None = None
+    """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors cannot say it"""
 
     fresh_users: ClassVar[bool] = True
+    populations: ClassVar[bool] = False
+    """whether a config may give a `population`"""
+    labels: ClassVar[bool] = False
+    """whether responses are labels 0 and 1; y is 1 where the uniform number is at most the chance of 1"""
+    score: ClassVar[Callable[..., Any]]
+    """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
+    response_noise: ClassVar[Literal["normal", "uniform"]]
+    """law of the one extra random number from which y is made"""
+    response: ClassVar[Callable[..., Any]]
+    """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
+    conditional_risk: ClassVar[Callable[..., Any]]
+    """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
+    without the label, at the predictor t"""
+    risk_points: ClassVar[int] = 12
+    """quadrature points a panel"""
+    risk_parts: ClassVar[int] = 1
+    """parts into which panels are cut; more where `conditional_risk` has kinks"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_population_says(cls, given: object) -> object:
+        if not isinstance(given, Mapping) or given.get("population") is None:
+            return given
+        population = given["population"]
+        if not isinstance(population, Population):
+            population = Population.model_validate(population)
+        own: dict[str, Any] = {"population": population, "d": population.width}
+        if population.errors is not None and "sigma" in cls.model_fields:
+            own["sigma"] = population.errors.size
+        return {**given, **own}
+
+    @model_serializer(mode="wrap")
+    def _one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # a cell has the short forms or a population, so that the ids of those without one never change
+        values: dict[str, Any] = dump(self)
+        if self.population is None:
+            values.pop("population", None)
+            return values
+        replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
+        return {key: value for key, value in values.items() if key not in replaced}
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether the last parameter is a scale, kept above `scale_min` by projection."""
+        return False
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return self.d + 1 + self.has_scale
+
+    @property
+    def constants(self) -> np.ndarray:
+        """The numbers k handed to `response` and `score`, float64."""
+        return np.zeros(1)
+
+    @property
+    def fixed_scale(self) -> float:
+        """The scale used where it is not a parameter."""
+        return 1.0
+
+    @property
+    def scale_min(self) -> float:
+        """Lower bound to which the scale is projected."""
+        return 0.0
+
+    @property
+    def law(self) -> Population:
+        """The population, in whichever form it was given."""
+        return self.population or Population(d=self.d, design=Design(sd=self.sigma_z), coefficients=self.beta)
+
+    @property
+    def true_coefficients(self) -> np.ndarray:
+        """Coefficients that generate y, [d + 1]."""
+        return np.full(self.d + 1, self.beta) if self.population is None else self.population.beta
+
+    @property
+    def cap(self) -> float:
+        """c of the weight min(1, c / |x|^2); inf without weights."""
+        return WEIGHT_CAP if self.population is None else self.population.cap
+
+    @property
+    def longest_row(self) -> float:
+        """sup |w(x) x|; inf where rows are unbounded and have no weights."""
+        return self.law.reach if math.isinf(self.cap) else math.sqrt(self.cap)
+
+    def start(self) -> np.ndarray:
+        """theta_0, [p]."""
+        return np.full(self.p, self.start_beta)
 
     def complaints(self) -> list[str]:
         """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
@@ -63,17 +175,101 @@ class LinearPredictorProblem(WeightedRegression, Problem):
     def require_one_user(self) -> None:
         """Evaluate the functions of one user as they stand. Raises UsageError, and what a wrong index raises."""
         kind, k = type(self), self.constants
-        if kind.weight is not WeightedRegression.weight:
+        if kind.weight is not LinearPredictorProblem.weight:
             hint = "weights of simulated users are those of the config: `population: {weights: {mallows: {cap: 3}}}`"
             raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
-        if hasattr(kind, "conditional_risk"):  # of which the hinge loss has none
+        if kind._risk is LinearPredictorProblem._risk:
             kind.conditional_risk(0.5, 1.0, k)
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
+
+    # --- privacy constants -------------------------------------------------------------------------------------
+
+    def score_bounds(self) -> tuple[float, float]:
+        """Smallest and largest value of the score in t, over all data and parameters."""
+        raise NotImplementedError
+
+    def gradient_bound(self) -> float:
+        """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
+        return self.longest_row * max(abs(s) for s in self.score_bounds())
+
+    def message_radius(self) -> float:
+        """Radius of a ball about some public point that holds all gradients at one theta."""
+        return self.gradient_bound()
+
+    def exact_sensitivity(self) -> float:
+        """Largest distance between the gradients of two users at one theta (replace-one)."""
+        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart:
+        # these are c apart for c <= 2, where {w x} fills a disc of that diameter, and else (1, z) and (1, -z)
+        low, high = self.score_bounds()
+        # the square is the cap itself: that of a rounded root would move the last bit of Delta, and so every iterate
+        square = self.cap if self.cap < math.inf else self.longest_row**2
+        across = square if self.cap < 2 else 2 * math.sqrt(square - 1)
+        return max(self.longest_row * (high - low), across * max(abs(low), abs(high)))
+
+    def paper_sensitivity(self) -> float:
+        """The sensitivity that the source prints, where it differs from the exact one."""
+        return self.exact_sensitivity()
+
+    def noise_sensitivity(self) -> float:
+        """Delta, the sensitivity that sets the noise, as chosen by `sensitivity`."""
+        if not isinstance(self.sensitivity, str):
+            return self.sensitivity
+        if self.sensitivity == "two-gradient-bounds":
+            return 2 * self.gradient_bound()
+        return self.paper_sensitivity() if self.sensitivity == "paper" else self.exact_sensitivity()
+
+    # --- users -------------------------------------------------------------------------------------------------
+
+    def weight(self, x: np.ndarray) -> np.ndarray:
+        """Weight of the rows x [..., d + 1]."""
+        return np.asarray(np.minimum(1.0, self.cap / np.sum(x * x, axis=-1)))
+
+    def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
+        q = self.d + 1
+        # summed and not multiplied as matrices, so that the bits of a record do not depend on how many there are
+        t = np.sum(x * theta[..., :q], axis=-1)
+        g, h = type(self).score(t, y, theta[..., q] if self.has_scale else self.fixed_scale, self.constants)
+        w = self.weight(x)
+        parts = [(w * g)[..., None] * x, (w * h)[..., None]] if self.has_scale else [(w * g)[..., None] * x]
+        return np.concatenate(parts, axis=-1)
+
+    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Losses [...] of users (x, y) at theta; shapes as in `gradient`."""
+        raise NotImplementedError
+
+    def own_errors(self) -> Errors:
+        """The law of the errors where the population does not say it: normal ones are read off `response`.
+
+        Raises UsageError where y is not t + size e.
+        """
+        t, e = np.array([[-2.0], [0.0], [3.0]]), np.array([-1.5, 0.5, 1.0, 4.0])
+        if self.response_noise == "normal":
+            moved = type(self).response(t, e, self.constants) - t
+            size = float(moved[1, 2])
+            if size > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
+                return Errors(law="normal", sd=size)
+        raise UsageError(
+            f"the law of the errors of {self.name} is not known: its response is not t + size e",
+            "give its class `own_errors`, or `labels = True` where y is 0 or 1",
+        )
+
+    @property
+    def error_law(self) -> Errors:
+        """The law of the errors: the population's, or the problem's own. Raises UsageError where it is not known."""
+        return self.law.errors or self.own_errors()
+
+    def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
+        of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, and the part that
+        depends on the label y, -y u, is left out.
+        """
+        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
 
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
@@ -81,14 +277,9 @@ class LinearPredictorProblem(WeightedRegression, Problem):
         from dpexp.engine.linear.kernel import Law, Shape
         from dpexp.engine.linear.one_pass import Model
 
-        errors, design, response = designs.Errors(self.response_noise), designs.Design(), type(self).response
-        numbers = designs.independent_normals(self.sigma_z, self.d, 2.0)
-        if self.population is not None:
-            from dpexp.problems.laws import compiled, response_of
-
-            design, errors, numbers = compiled(self.population, errors)
-            response = response_of(self.population, response)
+        design, errors, numbers = compiled(self.law, designs.Errors(self.response_noise))
         weight = no_weight if math.isinf(self.cap) else capped_weight
+        response = response_of(self.law, type(self).response)
         shape = Shape(response, errors, design, type(self).score, weight, self.has_scale)
         law = Law(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)
         return Model(shape, law, self.start())
@@ -108,23 +299,16 @@ class LinearPredictorProblem(WeightedRegression, Problem):
 
     def optimum(self) -> np.ndarray:
         """theta*, the minimiser of the population risk, [p]."""
-        from dpexp.problems.population_means import optimum_of
-
-        return optimum_of(self).copy()
+        return means.optimum_of(self).theta.copy()
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
-        from dpexp.problems.population_means import second_order_of
-
-        return second_order_of(self)
+        return means.second_order_of(self)
 
     def unknown_curvature(self) -> UsageError | None:
         """Why nothing is predicted from the curvature of the risk; None where it is known."""
-        if type(self)._second_order is not LinearPredictorProblem._second_order:
-            return None
-        from dpexp.problems.population_means import unknown_means
-
-        return unknown_means(self)
+        own = type(self)._second_order is not LinearPredictorProblem._second_order
+        return None if own else means.unknown_means(self)
 
     @property
     def knows_curvature(self) -> bool:
@@ -143,115 +327,74 @@ class LinearPredictorProblem(WeightedRegression, Problem):
 
     def third_derivative(self) -> np.ndarray | None:
         """Third derivative of the population risk at theta*, [p, p, p]; None where it is not known."""
-        from dpexp.problems.population_means import third_derivative_of, unknown_means
-
-        return None if unknown_means(self) else third_derivative_of(self)
+        return None if means.unknown_means(self) else means.third_derivative_of(self)
 
     def hessian_lipschitz(self) -> float | None:
         """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean).
 
         None where no such constant is known.
         """
-        from dpexp.problems.population_means import hessian_lipschitz_of, unknown_means
-
-        return None if self.population is not None or unknown_means(self) else hessian_lipschitz_of(self)
+        known = self.population is None and not means.unknown_means(self)
+        return means.hessian_lipschitz_of(self) if known else None
 
     # --- risk --------------------------------------------------------------------------------------------------
-
-    conditional_risk: ClassVar[Callable[..., Any]]
-    """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
-    without the label, at the predictor t"""
-    risk_points: ClassVar[int] = 12
-    """quadrature points a panel"""
-    risk_parts: ClassVar[int] = 1
-    """parts into which panels are cut; more where `conditional_risk` has kinks"""
-
-    @property
-    def risk_length(self) -> float:
-        """Length over which `conditional_risk` is smooth: that of the errors, where they are known."""
-        if self.labels:
-            return 1.0
-        try:
-            return self.own_errors().size
-        except UsageError:
-            return 1.0
-
-    def risk_origin(self) -> np.ndarray:
-        """Coefficients [d + 1] from which the linear predictor in `conditional_risk` is counted."""
-        return np.zeros(self.d + 1) if self.labels else self.true_coefficients
-
-    def risk_slope(self) -> np.ndarray | None:
-        """Coefficients [d + 1] of a part of the risk that is linear in beta: -E[w y x] of labels, None elsewhere."""
-        if not self.labels:
-            return None
-        from dpexp.problems.population_means import mean_label_row
-
-        return -mean_label_row(self)
-
-    def _rules(self) -> list[Rule]:
-        """Quadrature rules by reach: of whole panels, and of panels cut into parts for larger spreads."""
-        # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
-        # over a third of that or more, so panels are cut into twice as many parts for twice the spread
-        length = _SMOOTH_SPREAD * self.risk_length
-        rules = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
-        return [(length * cut, a.nodes, a.weights) for cut, a in zip(_CUTS, rules, strict=True)]
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
         from dpexp.engine.linear.measuring import expectations
 
-        location, spread, scale = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
-        f = type(self).conditional_risk
-        mean = expectations(f, location, spread, scale, self._rules(), self.constants)
+        # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
+        # over a third of that or more, so panels are cut into twice as many parts for twice the spread
+        try:
+            length = 1.0 if self.labels else self.own_errors().size
+        except UsageError:
+            length = 1.0
+        rules = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
+        reaches = [(_SMOOTH_SPREAD * length * cut, *one) for cut, one in zip(_CUTS, rules, strict=True)]
+        place = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
+        mean = expectations(type(self).conditional_risk, *place, reaches, self.constants)
         return mean.reshape(measured.linear.shape) + measured.linear
 
     def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:
         """What is measured of states [G, p, 8], and their risk [G, 8]; NaN where a state is not finite."""
         from dpexp.engine.linear.measuring import Centres, measure
 
-        slope = self.risk_slope() if self.population is None else None
-        centres = Centres(
-            self.optimum(), self.risk_origin(), np.zeros(0) if slope is None else slope, self.sigma_z, self.fixed_scale
-        )
-        measured = measure(theta, centres)
-        if self.population is not None:
-            from dpexp.problems.population_gaps import gap
-
-            states = theta.transpose(0, 2, 1).reshape(-1, self.p)
-            return measured, gap(self, states).reshape(measured.linear.shape)
+        # of labels the predictor is counted from 0, and a part of their risk is linear, -E[w y x]'beta
+        origin, slope = np.zeros(self.d + 1) if self.labels else self.true_coefficients, np.zeros(0)
+        if self.labels and self.population is None:
+            slope = -means.mean_label_row(self)
+        measured = measure(theta, Centres(self.optimum(), origin, slope, self.sigma_z, self.fixed_scale))
         with np.errstate(over="ignore", invalid="ignore"):
-            return measured, self._risk(theta, measured)
+            if self.population is None:
+                return measured, self._risk(theta, measured)
+            states = theta.transpose(0, 2, 1).reshape(-1, self.p)
+            return measured, gaps.gap(self, states).reshape(measured.linear.shape)
 
-    def look(self, theta: np.ndarray) -> Look:
+    def metrics(self, theta: np.ndarray) -> Metrics:
         """Metrics of states [G, p, 8] in lanes, which must be contiguous."""
         measured, risk = self._measured(theta)
         with np.errstate(over="ignore", invalid="ignore"):
-            return Look(measured.param_distance_sq, measured.coef_distance_sq, risk - self.optimal_risk())
+            return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - self.optimal_risk())
 
     def risk(self, theta: np.ndarray) -> np.ndarray:
         """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite."""
         from dpexp.engine.linear.measuring import in_lanes
 
         theta = np.asarray(theta, dtype=np.float64)
-        count = math.prod(theta.shape[:-1])
+        states = theta.reshape(math.prod(theta.shape[:-1]), self.p)
         if self.population is not None:
-            from dpexp.problems.population_gaps import exact_gap
-
-            return exact_gap(self, theta.reshape(count, self.p)).reshape(theta.shape[:-1])
-        _, risk = self._measured(in_lanes(theta.reshape(count, self.p)))
-        return risk.ravel()[:count].reshape(theta.shape[:-1])
+            return gaps.exact_gap(self, states).reshape(theta.shape[:-1])
+        return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(theta.shape[:-1])
 
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
         """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
 
         NaN where theta is not finite. The error of a risk is at most 1e-13 of it, up to where the standard deviation of
-        the linear predictor is 80 times `risk_length`; it is 1e-6 where that is 1000 times or more. Near the optimum
-        rounding leaves about 1e-15.
+        the linear predictor is 80 times the length over which it is smooth; it is 1e-6 where that is 1000 times or
+        more. Near the optimum rounding leaves about 1e-15.
         """
         return self.risk(theta) - self.optimal_risk()
 
     def optimal_risk(self) -> float:
         """F(theta*), up to the constant that `risk` leaves out."""
-        if self.population is not None:
-            return 0.0
-        return float(self.risk(self.optimum()))
+        return 0.0 if self.population is not None else float(self.risk(self.optimum()))

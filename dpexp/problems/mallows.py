@@ -1,4 +1,4 @@
-"""Expectations over the Mallows-weighted covariates x = (1, z), z ~ N(0, sigma_z^2 I_d), w(x) = min(1, 2 / |x|^2).
+"""Expectations over the Mallows-weighted covariates x = (1, z), z ~ N(0, sigma_z^2 I_d), w(x) = min(1, c / |x|^2).
 
 (a) An integrand that depends on one direction of z only needs the law of the rest through W_{k,j}(q) = E[w^j] at
 squared length q along that direction and chi-square(k) across it, so that every population quantity of `ldp-sgd` is a
@@ -6,7 +6,7 @@ one-dimensional integral.
 (b) W_{k,j}(q) is the probability of an R so small that the weight is 1, plus an integral over larger R, in t = sqrt(R).
 (c) A second moment across the direction is W_{k+2,j}: E[h(R) R] = k E[h(R')] for R ~ chi-square(k) and R' ~
 chi-square(k + 2), and each of the k coordinates has the same part of it.
-(d) W has a kink where the direction alone brings |x|^2 to `WEIGHT_CAP`: from there on no R leaves the weight at 1.
+(d) W has a kink where the direction alone brings |x|^2 to the cap: from there on no R leaves the weight at 1.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dpexp.core.caches import kept_once
 from dpexp.engine.lanes.elementwise import Value, minimum
 
 WEIGHT_CAP = 2.0
-"""w(x) = min(1, WEIGHT_CAP / |x|^2)"""
+"""c of w(x) = min(1, c / |x|^2) where a population says nothing else"""
 POINTS = 24
 """of a panel, for moments"""
-_EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
+EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
 
 
@@ -43,13 +43,20 @@ def no_weight(norm_sq: Value, n: np.ndarray) -> Value:
 
 
 def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the composite Gauss-Legendre rule with `points` nodes between consecutive edges."""
+    """Nodes and weights [..., (E - 1) points] of Gauss-Legendre rules between consecutive edges [..., E]."""
     from scipy.special import roots_legendre
 
     x, w = roots_legendre(points)
-    half = np.diff(edges) / 2
-    middle = (edges[1:] + edges[:-1]) / 2
-    return (middle[:, None] + half[:, None] * x).ravel(), (half[:, None] * w).ravel()
+    half = np.diff(edges)[..., None] / 2
+    middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
+    shape = (*edges.shape[:-1], -1)
+    return (middle + half * x).reshape(shape), (half * w).reshape(shape)
+
+
+def cut(edges: np.ndarray, parts: int) -> np.ndarray:
+    """Edges [..., E] with every panel cut into so many parts of one length."""
+    inner = edges[..., :-1, None] + np.diff(edges)[..., None] * (np.arange(parts) / parts)
+    return np.concatenate([inner.reshape(*edges.shape[:-1], -1), edges[..., -1:]], axis=-1)
 
 
 def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, cap: float = WEIGHT_CAP) -> np.ndarray:
@@ -69,19 +76,18 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, ca
 
     if across == 0:
         return weight(0.0)[:, 0][place].reshape(np.shape(q))
-    # (b); 12 deviations beyond sqrt(k), about the mean of t, nothing is left
-    # below this R the weight is 1
+    # (b): below this R the weight is 1; 12 deviations beyond sqrt(k), about the mean of t, nothing is left
     free = np.maximum(0.0, (cap - 1) / sigma_z**2 - lengths)
     start = np.sqrt(free)
-    end = math.sqrt(across) + 12.0
+    length = np.maximum(0.0, math.sqrt(across) + 12.0 - start)
     x, w = panels(np.linspace(0.0, 1.0, 13), 24)
-    t = start[..., None] + np.maximum(0.0, end - start)[..., None] * x
+    t = start[..., None] + length[..., None] * x
     log_density = (across - 1) * np.log(t) - t * t / 2 - (across / 2 - 1) * math.log(2) - gammaln(across / 2)
-    outer = np.sum(w * np.exp(log_density) * weight(t * t), axis=-1) * np.maximum(0.0, end - start)
+    outer = np.sum(w * np.exp(log_density) * weight(t * t), axis=-1) * length
     return (gammainc(across / 2, free / 2) + outer)[place].reshape(np.shape(q))
 
 
-class Rule(NamedTuple):
+class AxisRule(NamedTuple):
     """A quadrature rule in z, the standardised coordinate along one direction."""
 
     nodes: np.ndarray
@@ -100,33 +106,33 @@ def rule(
     splits: tuple[float, ...] = (),
     parts: int = 1,
     cap: float = WEIGHT_CAP,
-) -> Rule:
+) -> AxisRule:
     """E[w^power f(z_1)] as sum weights f(nodes); with `tilted` E[w^power f(z_1) z_2^2] (needs d >= 2).
 
     12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. Panels end where the
     coordinate alone brings |x|^2 to the cap, since the mean weight has a kink there, and at `splits`, where f may jump.
     Each is cut into `parts` of one length.
     """
-    # (d), where (z sigma_z)^2 = c - 1
-    kink = math.sqrt(cap - 1) / sigma_z
-    right = {0.0, *_EDGES, min(kink, _EDGES[-1])}
-    # below the kink the mean weight is like a half-integer power: panels are graded towards it
-    if d in (2, 4):
-        right |= {(1 - 0.3**m) * kink for m in range(1, 7) if (1 - 0.3**m) * kink < _EDGES[-1]}
-    inside = {split for split in splits if abs(split) < _EDGES[-1]}
+    # (d), where (z sigma_z)^2 = c - 1; below it the mean weight is like a half-integer power, d = 2 or 4
+    right = {0.0, *EDGES, *kink_edges(math.sqrt(cap - 1) / sigma_z, d in (2, 4))}
+    inside = {split for split in splits if abs(split) < EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
-    cut = (edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)).ravel()
-    z, step = panels(np.append(cut, edges[-1]), points)
+    z, step = panels(cut(edges, parts), points)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     # (c)
-    across = d - 1 + 2 * tilted
-    return Rule(z, density * step * mean_weight(across, power, z * z, sigma_z, cap))
+    return AxisRule(z, density * step * mean_weight(d - 1 + 2 * tilted, power, z * z, sigma_z, cap))
+
+
+def kink_edges(kink: float, graded: bool) -> list[float]:
+    """Ends of panels at a kink, where it is within reach, and graded towards it where there is a power below it."""
+    places = [kink, *((1 - 0.3**m) * kink for m in range(1, 7) if graded)]
+    return [place for place in places if place < EDGES[-1]]
 
 
 def symmetrised(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """The symmetric tensor with T[v, v, v] = 3 (v' matrix v) (v' vector)."""
-    outer = np.einsum("ij,k->ijk", matrix, vector)
-    return outer + outer.transpose(0, 2, 1) + outer.transpose(2, 1, 0)
+    """The symmetric tensors [..., d, d, d] with T[v, v, v] = 3 (v' matrix v) (v' vector)."""
+    outer = matrix[..., None] * vector[..., None, None, :]
+    return np.asarray(outer + outer.swapaxes(-1, -2) + outer.swapaxes(-1, -3))
 
 
 def cubic_moment(d: int, sigma_z: float) -> float:
@@ -135,12 +141,10 @@ def cubic_moment(d: int, sigma_z: float) -> float:
 
     def moment(angle: float) -> float:
         a, b = math.cos(angle), sigma_z * math.sin(angle)
-        kink = (-a / b,) if abs(b) > 1e-9 else ()
-        nodes, weights = rule(d, sigma_z, POINTS, splits=kink)
+        nodes, weights = rule(d, sigma_z, POINTS, splits=(-a / b,) if abs(b) > 1e-9 else ())
         return -float(weights @ np.abs(a + b * nodes) ** 3)
 
     # several maxima are possible: the best of a grid is refined
-    angles = np.linspace(0.0, math.pi / 2, 33)
-    best = float(angles[int(np.argmin([moment(float(angle)) for angle in angles]))])
+    best = min(np.linspace(0.0, math.pi / 2, 33).tolist(), key=moment)
     found = minimize_scalar(moment, bounds=(max(0.0, best - 0.05), min(math.pi / 2, best + 0.05)), method="bounded")
     return -min(float(found.fun), moment(best))

@@ -9,32 +9,24 @@ it along theta, but for a part that is linear in theta.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.problems.population_means import (
-    Places,
-    alike,
-    errors_in,
-    hessian_at,
-    mean_label_row,
-    means_at,
-    optimum_of,
-    placed,
-    places_of,
-    scale_of,
-    second_order_of,
-)
+from dpexp.problems import population_means as means
+from dpexp.problems.population_means import Places, optimum_of, places_of
 from dpexp.problems.row_rules import full_points, rows_along, sobol_rows
-from dpexp.problems.weighted_regression import WeightedRegression
+
+if TYPE_CHECKING:
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 POINTS = 256
 FARTHEST = 1e5
 """a state with an entry beyond it counts as diverged"""
 
 
-def _mean_losses(problem: WeightedRegression, places: Places, theta: np.ndarray) -> np.ndarray:
+def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> np.ndarray:
     """Mean losses of the users of every row at states [N, p], [N, K]."""
     t = places.rows.predictor(theta[:, : problem.d + 1])
     scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
@@ -44,23 +36,20 @@ def _mean_losses(problem: WeightedRegression, places: Places, theta: np.ndarray)
 
 
 @kept_once(16)
-def _public(problem: WeightedRegression) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
+def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
-    x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem)
-    places = placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.cap, 1.0))
-    found = means_at(problem, places, best)
-    lacking = (second_order_of(problem)[0] - hessian_at(problem, places, best, found)) / 2
-    slope = places.rows.mean(1, found.g)
-    if problem.has_scale:
-        slope = np.append(slope, places.rows.mean(1, found.h)[0])
-    return places, -slope, lacking, _mean_losses(problem, places, best[None])
+    x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem).theta
+    places = means.placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.cap, 1.0))
+    found = means.means_at(problem, places, best)
+    lacking = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, found)) / 2
+    return places, -means.gradient_at(problem, places, best, found), lacking, _mean_losses(problem, places, best[None])
 
 
-def gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
+def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(a) of states [N, p], [N]; NaN where a state is not finite or far away."""
     places, slope, lacking, least = _public(problem)
-    best = optimum_of(problem)
+    best = optimum_of(problem).theta
     out = np.full(len(theta), math.nan)
     finite = np.flatnonzero(np.isfinite(theta).all(axis=1) & (np.abs(theta).max(axis=1) < FARTHEST))
     for own in np.array_split(finite, 1 + len(finite) // 2048):
@@ -71,24 +60,24 @@ def gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
     return out
 
 
-def exact_gap(problem: WeightedRegression, theta: np.ndarray) -> np.ndarray:
+def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(b) of states [N, p], [N]; NaN where a state is not finite."""
-    of_optimum = _risk(problem, optimum_of(problem))
+    of_optimum = _risk(problem, optimum_of(problem).theta)
     finite = np.isfinite(theta).all(axis=1)
     return np.array(
         [_risk(problem, state) - of_optimum if ok else math.nan for state, ok in zip(theta, finite, strict=True)]
     )
 
 
-def _risk(problem: WeightedRegression, theta: np.ndarray) -> float:
-    beta, scale = theta[: problem.d + 1], np.full((1, 1), scale_of(problem, theta))
-    if not (problem.labels or alike(problem)):
+def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
+    beta, scale = theta[: problem.d + 1], np.full((1, 1), means.scale_of(problem, theta))
+    if not (problem.labels or means.alike(problem)):
         places = places_of(problem, whole=True)
         return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0])
     away = beta if problem.labels else beta - problem.true_coefficients
     fine = 3 if problem.labels and problem.law.design.law == "t" else 1
     rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
     t = rows.predictor(away)
-    spread = np.zeros_like(t) if problem.labels else np.full_like(t, errors_in(problem).size)
+    spread = np.zeros_like(t) if problem.labels else np.full_like(t, problem.error_law.size)
     mean = float(rows.mass[1] @ problem.mean_loss(t[None], spread, scale)[0])
-    return mean - float(mean_label_row(problem) @ beta) if problem.labels else mean
+    return mean - float(means.mean_label_row(problem) @ beta) if problem.labels else mean

@@ -4,14 +4,13 @@ The weight min(1, c / |x|^2) has a kink, at one distance on every ray from the o
 
 (a) Independent normal columns of one law: one coordinate along the predictor, the mean weight across it (`mallows`).
 (b) Spherical t, and functions of |x| itself: one coordinate along the predictor and the distance from the origin.
-(c) Normal rows with any covariance, up to 3 columns: rays z = r L omega. The first axis lies along the predictor, or
-along x_1 where an error depends on |x_1|, and is then split at 0.
-(d) A box around the origin, up to 3 columns: rays through points of its faces.
-(e) Bernoulli and categorical columns are enumerated, which moves the kink of the rest.
-(f) Correlated normals of any number: the law of |x|^2 given the predictor, by a contour integral (`slices`).
-(g) Everything else: a randomised Sobol sequence (16 scrambles of fixed seeds), whose error is three standard errors of
+(c) Correlated normals of any number: the law of |x|^2 given the predictor, by a contour integral (`slices`).
+(d) Up to 3 columns: rays z = r L omega of normal rows with any covariance and of t rows, the first axis along the
+predictor, or along x_1 where an error depends on |x_1|, and then split at 0; and rays through the faces of a box.
+(e) Bernoulli and categorical columns beside (d) are enumerated, which moves the kink of the rest.
+(f) Everything else: a randomised Sobol sequence (16 scrambles of fixed seeds), whose error is three standard errors of
 the mean weight.
-(h) The rows of a public table themselves.
+(g) The rows of a public table themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.problems.laws import compiled
-from dpexp.problems.mallows import POINTS, panels, rule, symmetrised
+from dpexp.problems.mallows import POINTS, cut, panels, rule, symmetrised
 from dpexp.problems.population import Column, Population
 from dpexp.problems.slices import Slices, slices_of
 
@@ -35,9 +34,9 @@ MOST_COLUMNS = 1000
 """of rows that are points in all coordinates"""
 MOST_PARTS = 200
 """of equal length, into which a panel is cut"""
-_NODES = 14
-_INNER, _OUTER = np.array([0.0, 0.35, 0.7, 1.0]), np.array([0.0, 0.1, 0.3, 0.6, 1.0])
-_OUTER_T = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.96, 1.0])
+_INNER = np.array([0.0, 0.35, 0.7, 1.0])
+_OUTER = {"t": np.array([0.3, 0.6, 0.8, 0.9, 0.96, 1.0]), "": np.array([0.1, 0.3, 0.6, 1.0])}
+"""ends of panels on rays, as shares of the way to the kink and from there to the end"""
 _SCRAMBLES, _SOBOL = 16, 2**13
 
 
@@ -72,26 +71,23 @@ class Points(NamedTuple):
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
         """E[w^power f x x'], [d + 1, d + 1]."""
-        inner = (self.x * (self.mass[power] * f)[:, None]).T @ self.x
+        inner = np.asarray((self.x * (self.mass[power] * f)[:, None]).T @ self.x)
         if self.basis is None:
-            return np.asarray(inner)
-        rest = float(np.sum(self.across[power] * f))
-        return np.asarray(self.basis @ inner @ self.basis.T + rest * self._beside)
+            return inner
+        return self.basis @ inner @ self.basis.T + float(np.sum(self.across[power] * f)) * self._rest
 
     @property
-    def _beside(self) -> np.ndarray:
+    def _rest(self) -> np.ndarray:
         assert self.basis is not None
-        return np.eye(len(self.basis)) - self.basis @ self.basis.T
+        return np.asarray(np.eye(len(self.basis)) - self.basis @ self.basis.T)
 
-    def tensor(self, f: np.ndarray | float = 1.0) -> np.ndarray | None:
-        """E[w f x x x], [d + 1, d + 1, d + 1], symmetric."""
-        inner = np.einsum("k,ki,kj,kl->ijl", self.mass[1] * f, self.x, self.x, self.x, optimize=True)
-        if self.basis is None:
+    def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
+        """E[w^power f x x x], [d + 1, d + 1, d + 1], symmetric."""
+        inner = np.einsum("k,ki,kj,kl->ijl", self.mass[power] * f, self.x, self.x, self.x, optimize=True)
+        if (b := self.basis) is None:
             return np.asarray(inner)
-        b = self.basis
-        return np.einsum("ijl,ai,bj,cl->abc", inner, b, b, b, optimize=True) + symmetrised(
-            self._beside, b @ (self.x.T @ (self.across[1] * f))
-        )
+        side = b @ (self.x.T @ (self.across[power] * f))
+        return np.einsum("ijl,ai,bj,cl->abc", inner, b, b, b, optimize=True) + symmetrised(self._rest, side)
 
 
 Rows = Points | Slices
@@ -102,6 +98,39 @@ def full_points(x: np.ndarray, mass: np.ndarray, cap: float, error: float) -> Po
     square = np.sum(x * x, axis=1)
     weight = np.minimum(1.0, cap / square)
     return Points(x, None, mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
+
+
+class _Parts(NamedTuple):
+    """Columns of a population by how they are integrated."""
+
+    discrete: list[Column]
+    family: str
+    """of the rest: normal, t (of whole rows), box (around the origin); empty: none of these"""
+    sizes: np.ndarray
+    """[m] standard deviation, scale or half width of every column of the rest"""
+    df: float
+    correlated: bool
+
+    @property
+    def cells(self) -> int:
+        """Number of values that the discrete columns take together."""
+        return math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in self.discrete)
+
+
+def _parts(population: Population) -> _Parts:
+    discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
+    rest = [c for c in population.columns if c not in discrete]
+    if population.design.columns is None and population.design.law == "t":
+        family, key = "t", "scale"
+    elif all(c.law == "normal" and c.value("mean") == 0 for c in rest):
+        family, key = "normal", "sd"
+    elif all(c.law == "uniform" and c.value("low") == -c.value("high") for c in rest):
+        family, key = "box", "high"
+    else:
+        return _Parts(discrete, "", np.zeros(0), 0.0, False)
+    sizes = np.array([c.value(key) for c in rest for _ in range(c.times)])
+    df = population.design.value("df") if family == "t" else 0.0
+    return _Parts(discrete, family, sizes, df, population.design.correlation is not None)
 
 
 @kept_once(32)
@@ -119,41 +148,35 @@ def rows_along(
     `cuts` divides panels along rays, for functions with kinks of their own; with `whole` points have all coordinates.
     """
     if population.design.rows is not None:
-        return _of_table(population)
-    d, slopes = population.width, population.beta[1:] if along is None else np.array(along)
-    discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
-    smooth = [c for c in population.columns if c not in discrete]
-    rows_t = population.design.columns is None and population.design.law == "t"
-    normal = all(c.law == "normal" and c.value("mean") == 0 for c in smooth)
-    sizes = np.array(
-        [c.value("scale" if rows_t else "sd") for c in smooth for _ in range(c.times)] if normal or rows_t else []
-    )
-    alike = population.design.correlation is None and not discrete and len(set(sizes)) == 1
+        x = np.insert(population.design.table, 0, 1.0, axis=1)
+        return full_points(x, np.full(len(x), 1 / len(x)), population.cap, 1e-15)
+    d, slopes, cap = population.width, population.beta[1:] if along is None else np.array(along), population.cap
+    parts = _parts(population)
+    normal, m = parts.family == "normal", len(parts.sizes)
+    alike = parts.family in ("normal", "t") and not (parts.correlated or parts.discrete) and len(set(parts.sizes)) == 1
     # with one coordinate functions may vary along it alone: x_1, if errors are symmetric and nothing is bent
     skewed = population.errors is not None and population.errors.law == "skewed"
     bent = folded and (skewed or population.bend != 0)
     if alike and not whole and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
         axis = np.eye(d)[0] if folded or not np.any(slopes) else slopes / np.linalg.norm(slopes)
-        if normal and cuts == 1:
-            # how often functions of the predictor, which change over 6 units, change in one of the coordinate's
-            parts = max(1, math.ceil(float(sizes[0] * np.linalg.norm(slopes)) / 6))
-            if parts <= MOST_PARTS:
-                return normal_axis(float(sizes[0]), axis, population.cap, parts)
-            # far from 0 they are saturated: panels double from there on
-            doubled = 2.0 ** np.arange(math.ceil(math.log2(10 * parts))) / parts
-            return normal_axis(float(sizes[0]), axis, population.cap, 4, tuple(map(float, (*doubled, *-doubled))))
-        return _spherical(population, float(sizes[0]), axis, folded, (fine, cuts))
+        if not normal or cuts > 1:
+            return _spherical(parts, axis, cap, folded, (fine, cuts))
+        # how often functions of the predictor, which change over 6 units, change in one of the coordinate's
+        count = max(1, math.ceil(float(parts.sizes[0] * np.linalg.norm(slopes)) / 6))
+        if count <= MOST_PARTS:
+            return normal_axis(float(parts.sizes[0]), axis, cap, count)
+        # far from 0 they are saturated: panels double from there on
+        doubled = 2.0 ** np.arange(math.ceil(math.log2(10 * count))) / count
+        return normal_axis(float(parts.sizes[0]), axis, cap, 4, tuple(map(float, (*doubled, *-doubled))))
     if d > MOST_COLUMNS:
         raise ValueError(f"rows of more than {MOST_COLUMNS} columns of their own law are not integrated")
-    if normal and not discrete and d > 3 and not folded and not whole and cuts == 1:
-        root = np.linalg.cholesky(population.correlation) * sizes[:, None]
-        return slices_of(root, slopes, population.cap)
-    points = None
-    if whole:
-        fine *= 2
-    if math.prod((len(c.levels) ** (c.times if c.law == "bernoulli" else 1)) for c in discrete) <= MOST_CELLS:
-        points = _on_rays(population, (discrete, smooth), (normal, rows_t), slopes, folded, (fine, cuts))
-    return _sobol(population) if points is None else full_points(*points, population.cap, 1e-10)
+    if normal and not parts.discrete and d > 3 and not folded and not whole and cuts == 1:
+        root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
+        return slices_of(root, slopes, cap)
+    mixed = parts.correlated and (parts.discrete or parts.family == "box")
+    if parts.family and m <= 3 and not mixed and parts.cells <= MOST_CELLS:
+        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + whole), cuts)), cap, 1e-10)
+    return _sobol(population)
 
 
 def _axis_basis(axis: np.ndarray) -> np.ndarray:
@@ -172,83 +195,61 @@ def normal_axis(sigma_z: float, axis: np.ndarray, cap: float, parts: int = 1, sp
     return Points(x, _axis_basis(axis), mass, sigma_z**2 * across * (d > 1), None, 1e-13)
 
 
-def _spherical(population: Population, size: float, axis: np.ndarray, folded: bool, density: tuple[int, int]) -> Points:
+def _spherical(parts: _Parts, axis: np.ndarray, cap: float, folded: bool, density: tuple[int, int]) -> Points:
     """(b): x = (1, r sin a) along the axis, a the angle, and (r cos a)^2 / (m - 1) in each coordinate across it."""
-    fine, cuts = density
-    m, df = len(axis), population.design.value("df") if population.design.law == "t" else 0.0
-    sine, share = _latitudes(m, folded, fine)
-    kink = np.full(len(sine), math.sqrt(population.cap - 1) / size)
-    r, radial = _t(m, df, kink, cuts) if df else _chi(m, kink, cuts)
+    m, size = len(axis), float(parts.sizes[0])
+    sine, share = _latitudes(m, folded, density[0])
+    r, radial = _radii(parts, m, np.full(len(sine), math.sqrt(cap - 1) / size), density[1])
     x = np.stack([np.ones(r.size), size * (r * sine[:, None]).ravel()], axis=1)
     square = (size * r.ravel()) ** 2
-    mass = (share[:, None] * radial).ravel() * np.minimum(1.0, population.cap / (1 + square)) ** np.arange(3)[:, None]
+    mass = (share[:, None] * radial).ravel() * np.minimum(1.0, cap / (1 + square)) ** np.arange(3)[:, None]
     rest = square * np.repeat(1 - sine**2, r.shape[1]) / (m - 1)
     return Points(x, _axis_basis(axis), mass, mass * rest, 1 + square, 1e-10)
 
 
 def _on_rays(
-    population: Population,
-    columns: tuple[list[Column], list[Column]],
-    laws: tuple[bool, bool],
-    along: np.ndarray,
-    folded: bool,
-    density: tuple[int, int],
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """(c) to (e); None where none of them applies."""
-    (discrete, smooth), (normal, rows_t), (fine, cuts) = columns, laws, density
-    correlated = population.design.correlation is not None
-    m = sum(c.times for c in smooth)
-    if m > 3 or (correlated and (discrete or any(c.law == "uniform" for c in smooth))):
-        return None
-    box = all(c.law == "uniform" and c.value("low") == -c.value("high") for c in smooth)
-    if not (normal or rows_t or box):
-        return None
+    population: Population, parts: _Parts, along: np.ndarray, folded: bool, density: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(d) and (e): rows [K, d + 1] and their masses [K]."""
+    fine, cuts = density
+    m, sizes = len(parts.sizes), parts.sizes
     # places of the columns: the enumerated ones, and those on rays
-    place = 1
-    ones: list[int] = []
-    rest: list[int] = []
-    for column in population.columns:
-        (ones if column in discrete else rest).extend(range(place, place + column.width))
-        place += column.width
-    key = "scale" if rows_t else "high" if box else "sd"
-    sizes = np.array([c.value(key) for c in smooth for _ in range(c.times)])
-    if m and not box:
-        root = np.linalg.cholesky(population.correlation) * sizes[:, None] if correlated else np.diag(sizes)
-        alike = not correlated and len(set(sizes)) == 1
-        # the first axis: of x_1, or of what the predictor is on the axes of the root
-        first = np.eye(m)[0] if folded else root.T @ along[[r - 1 for r in rest]]
-        turns = 36 if not alike else 4 if cuts > 1 and not folded else 12
-        directions, share = _directions(m, first, folded, fine, turns)
-        directions = directions @ root.T
-    elif m:
+    widths = [column.width for column in population.columns]
+    enumerated = np.repeat([column in parts.discrete for column in population.columns], widths)
+    ones, rest = 1 + np.flatnonzero(enumerated), 1 + np.flatnonzero(~enumerated)
+    directions, share = np.zeros((1, 0)), np.ones(1)
+    if m and parts.family == "box":
         directions, share = _faces(m, fine)
         directions = directions * sizes
+    elif m:
+        root = np.linalg.cholesky(population.correlation) * sizes[:, None] if parts.correlated else np.diag(sizes)
+        uneven = parts.correlated or len(set(sizes)) > 1
+        # the first axis: of x_1, or of what the predictor is on the axes of the root
+        first = np.eye(m)[0] if folded else root.T @ along[rest - 1]
+        directions, share = _directions(m, first, folded, fine, 36 if uneven else 4 if cuts > 1 and not folded else 12)
+        directions = directions @ root.T
+    lengths = np.sqrt(np.sum(directions**2, axis=1))
     xs, masses = [], []
-    for values, chance in _cells(discrete):
-        free = population.cap - 1 - float(np.sum(np.square(values)))
-        if not m:
-            z, mass = np.zeros((1, 0)), np.ones(1)
-        else:
-            lengths = np.sqrt(np.sum(directions**2, axis=1))
+    for values, chance in _cells(parts.discrete):
+        free, radial = population.cap - 1 - float(np.sum(np.square(values))), np.ones((1, 1))
+        z = np.zeros((1, 0))
+        if m:
             kink = np.sqrt(max(free, 0.0)) / lengths if math.isfinite(free) else np.full(len(share), math.inf)
-            df = population.design.value("df") if rows_t else 0.0
-            r, radial = _box(m, kink, cuts) if box else _t(m, df, kink, cuts) if rows_t else _chi(m, kink, cuts)
+            r, radial = _radii(parts, m, kink, cuts)
             z = (directions[:, None, :] * r[:, :, None]).reshape(-1, m)
-            mass = (share[:, None] * radial).ravel()
-        x = np.ones((len(mass), population.width + 1))
+        x = np.ones((len(z), population.width + 1))
         x[:, ones], x[:, rest] = values, z
         xs.append(x)
-        masses.append(chance * mass)
+        masses.append(chance * (share[:, None] * radial).ravel())
     return np.concatenate(xs), np.concatenate(masses)
 
 
 def _cells(discrete: list[Column]) -> list[tuple[np.ndarray, float]]:
-    """(d): values of the enumerated columns, and their chance."""
+    """(e): values of the enumerated columns, and their chance."""
     options: list[list[tuple[tuple[float, ...], float]]] = []
     for column in discrete:
         if column.law == "categorical":
-            eye = np.eye(len(column.levels))[:, 1:]
-            options.append([(tuple(eye[k]), p) for k, p in enumerate(column.levels)])
+            options.append(list(zip(map(tuple, np.eye(len(column.levels))[:, 1:]), column.levels, strict=True)))
         else:
             ends = column.value("low"), column.value("high")
             options += [[((v,), p) for v, p in zip(ends, column.levels, strict=True)]] * column.times
@@ -261,21 +262,17 @@ def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) 
     if m == 1:
         return np.array([[1.0], [-1.0]]), np.array([0.5, 0.5])
     if m == 2:
-        count = 48 * fine
+        angle, share = 2 * math.pi * np.arange(96 * fine) / (96 * fine), np.full(96 * fine, 1 / (96 * fine))
         if folded:
-            angle, share = panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, count // 2)
+            angle, share = panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, 24 * fine)
             share = share / (2 * math.pi)
-        else:
-            angle, share = 2 * math.pi * np.arange(2 * count) / (2 * count), np.full(2 * count, 1 / (2 * count))
         found = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     else:
         sine, share = _latitudes(m, folded, fine)
         around = 2 * math.pi * np.arange(turns) / turns
-        across = np.stack([np.cos(around), np.sin(around)], axis=1)
-        cosine = np.sqrt(1 - sine**2)
-        found = np.concatenate(
-            [np.repeat(sine, turns)[:, None], (cosine[:, None, None] * across).reshape(-1, m - 1)], axis=1
-        )
+        circle = np.stack([np.cos(around), np.sin(around)], axis=1)
+        across = (np.sqrt(1 - sine**2)[:, None, None] * circle).reshape(-1, m - 1)
+        found = np.concatenate([np.repeat(sine, turns)[:, None], across], axis=1)
         share = np.repeat(share, turns) / turns
     # a reflection takes the first axis to `first`
     length = float(np.linalg.norm(first))
@@ -295,7 +292,7 @@ def _latitudes(m: int, folded: bool, fine: int) -> tuple[np.ndarray, np.ndarray]
 
 
 def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
-    """(c): points of the faces of [-1, 1]^m and their shares."""
+    """Points of the faces of [-1, 1]^m and their shares."""
     v, w = panels(np.array([-1.0, 1.0]), 20 * fine)
     grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(len(v) ** (m - 1), m - 1)
     share = np.array([math.prod(ws) for ws in itertools.product(w / 2, repeat=m - 1)])
@@ -303,38 +300,23 @@ def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(found), np.tile(share, 2 * m) / (2 * m)
 
 
-def _radial(kink: np.ndarray, end: float, outer: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and steps [n, J] of panels on [0, end] that end at the kink of every ray, each cut into so many parts."""
+def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
+    """Radii and their masses [n, J] on rays in m dimensions: panels end at the kink of every ray, each in so many
+    parts; of t rows in the angle a, with r = sqrt(df) tan a."""
+    family, df = parts.family, parts.df
+    kink = np.arctan(kink / math.sqrt(df)) if family == "t" else kink
+    end = {"normal": math.sqrt(m) + 8.5, "t": math.pi / 2, "box": 1.0}[family]
     inside = np.minimum(kink, end)[:, None]
-    edges = np.concatenate([inside * _INNER, inside + (end - inside) * outer[1:]], axis=1)
-    x, w = panels(np.linspace(-1.0, 1.0, cuts + 1), _NODES if cuts == 1 else 6)
-    half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
-    return (middle + half * x).reshape(len(kink), -1), (half * w).reshape(len(kink), -1)
-
-
-def _chi(m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    r, step = _radial(kink, math.sqrt(m) + 8.5, _OUTER, cuts)
-    log_mass = (m / 2 - 1) * math.log(2) + math.lgamma(m / 2)
-    return r, step * np.exp((m - 1) * np.log(np.maximum(r, 1e-300)) - r * r / 2 - log_mass)
-
-
-def _t(m: int, df: float, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    # r = sqrt(df) tan a
-    a, step = _radial(np.arctan(kink / math.sqrt(df)), math.pi / 2, _OUTER_T, cuts)
+    edges = np.concatenate([inside * _INNER, inside + (end - inside) * _OUTER["t" * (family == "t")]], axis=1)
+    r, step = panels(cut(edges, cuts), 14 if cuts == 1 else 6)
+    if family == "box":
+        return r, step * m * r ** (m - 1)
+    if family == "normal":
+        log_mass = (m / 2 - 1) * math.log(2) + math.lgamma(m / 2)
+        return r, step * np.exp((m - 1) * np.log(np.maximum(r, 1e-300)) - r * r / 2 - log_mass)
     log_mass = math.lgamma(m / 2) + math.lgamma(df / 2) - math.lgamma((m + df) / 2) - math.log(2)
-    density = np.exp((m - 1) * np.log(np.maximum(np.sin(a), 1e-300)) + (df - 1) * np.log(np.cos(a)) - log_mass)
-    return math.sqrt(df) * np.tan(a), step * density
-
-
-def _box(m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    r, step = _radial(kink, 1.0, _OUTER, cuts)
-    return r, step * m * r ** (m - 1)
-
-
-def _of_table(population: Population) -> Points:
-    """(h)"""
-    x = np.insert(population.design.table, 0, 1.0, axis=1)
-    return full_points(x, np.full(len(x), 1 / len(x)), population.cap, 1e-15)
+    density = np.exp((m - 1) * np.log(np.maximum(np.sin(r), 1e-300)) + (df - 1) * np.log(np.cos(r)) - log_mass)
+    return math.sqrt(df) * np.tan(r), step * density
 
 
 def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
@@ -371,9 +353,8 @@ def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
 
 
 def _sobol(population: Population) -> Points:
-    """(g)"""
-    parts = [sobol_rows(population, _SOBOL, seed) for seed in range(_SCRAMBLES)]
-    x = np.concatenate(parts)
+    """(f)"""
+    x = np.concatenate([sobol_rows(population, _SOBOL, seed) for seed in range(_SCRAMBLES)])
     found = full_points(x, np.full(len(x), 1 / len(x)), population.cap, 0.0)
     means = found.mass[1].reshape(_SCRAMBLES, -1).sum(axis=1) * _SCRAMBLES
     error = 3 * float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES) / float(np.mean(means))

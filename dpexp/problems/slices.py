@@ -18,13 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.problems.mallows import panels, symmetrised
+from dpexp.problems.mallows import EDGES, kink_edges, panels, symmetrised
 
 MOST_THIRDS = 8
 """coefficients up to which third moments are kept"""
 _CONTOUR = 24
 """nodes: with more, rounding grows faster than the error falls"""
-_EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 
 
 class Slices(NamedTuple):
@@ -87,37 +86,36 @@ def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     e = across @ axes
     unit = e.T @ r / lam
     k = max(float(r @ r - lam @ unit**2), 0.0)
-    ends = {0.0, *_EDGES}
-    if k > 0 and math.isfinite(cap):
-        kink = math.sqrt((cap - 1) / k)
-        ends |= {place for place in (kink, *((1 - 0.3**m) * kink for m in range(1, 7))) if place < _EDGES[-1]}
-    p, step = panels(np.array(sorted(ends)), 14)
-    density = step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi)
+    kinks = kink_edges(math.sqrt((cap - 1) / k), True) if k > 0 and math.isfinite(cap) else []
+    p, step = panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
     thirds = d < MOST_THIRDS
-    found = [_slice(value, (r, e, lam, unit, k), cap, thirds) for value in p]
-    parts = []
-    for order, part in enumerate(zip(*found, strict=True)):
-        values = np.moveaxis(np.array(part), 0, 1) * density.reshape((-1,) + (1,) * order)
-        # at -p rows are the same with z turned round
-        turned = values.copy()
-        for axis in range(2, 2 + order * (order < 3 or thirds)):
-            turned[(slice(None),) * axis + (slice(1, None),)] *= -1
-        parts.append(np.concatenate([values, turned], axis=1))
-    mass, first, second, third = parts
+    density = np.tile(step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi), 2)
+    found = zip(*(_moments(lam, unit * value, k * value * value, cap, thirds) for value in p), strict=True)
+    # at -p all odd moments of y have the other sign
+    orders = [np.moveaxis(np.array(part), 0, 1) for part in found]
+    m0, m1, m2, m3 = (np.concatenate([part, (-1) ** j * part], axis=1) for j, part in enumerate(orders))
+    p = np.append(p, -p)
+    x0, b = np.column_stack([np.ones(len(p)), p[:, None] * r]), np.vstack([np.zeros(d - 1), e])
+    mass, of_y, inner = m0 * density, m1 @ b.T * density[:, None], b @ m2 @ b.T * density[:, None, None]
+    crossed, square = x0[:, :, None] * of_y[..., None, :], x0[:, :, None] * x0[:, None, :]
+    first, second = mass[..., None] * x0 + of_y, mass[..., None, None] * square + inner
+    second = second + crossed + crossed.swapaxes(-1, -2)
+    third = None
+    if thirds:
+        third = np.einsum("pKijk,ai,bj,ck->pKabc", m3, b, b, b, optimize=True) * density[:, None, None, None]
+        third += symmetrised(inner, np.broadcast_to(x0, of_y.shape)) + symmetrised(square, of_y)
+        third += mass[..., None, None, None] * square[..., None] * x0[:, None, None, :]
     error = max(2e-9, abs(float(mass[0].sum()) - 1))
-    return Slices(np.append(p, -p), length, slopes, mass, first, second, third if thirds else None, error)
+    return Slices(p, length, slopes, mass, first, second, third, error)
 
 
-Axes = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]
-
-
-def _slice(p: float, axes: Axes, cap: float, thirds: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """E[w^j], E[w^j x], E[w^j x x'] and, with `thirds`, E[w^j x x x] at one p, j = 0, 1, 2 first."""
-    r, e, lam, unit, k = axes
-    delta, free = unit * p, cap - 1 - k * p * p
-    middle, wide = math.sqrt(float(lam @ delta**2)), math.sqrt(float(lam.max()))
+def _moments(
+    lam: np.ndarray, delta: np.ndarray, square: float, cap: float, thirds: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """E[w^j], E[w^j y], E[w^j y y'] and, with `thirds`, E[w^j y y y], j = 0, 1, 2 first, for |z|^2 = square + V."""
+    free, wide, count = cap - 1 - square, math.sqrt(float(lam.max())), len(lam)
     low = max(0.0, math.sqrt(float(lam @ (1 + delta**2))) - 10 * wide)
-    high = middle + math.sqrt(float(lam.sum())) + 8.5 * wide
+    high = math.sqrt(float(lam @ delta**2)) + math.sqrt(float(lam.sum())) + 8.5 * wide
     ends = np.linspace(low, high, 9)
     if low < (kink := math.sqrt(max(free, 0.0))) < high:
         ends = np.sort(np.append(ends, kink))
@@ -130,36 +128,20 @@ def _slice(p: float, axes: Axes, cap: float, thirds: bool) -> tuple[np.ndarray, 
     s = _CONTOUR * tilt / v[:, None]
     grown = 1 + 2 * s[:, :, None] * lam
     log_mean = -np.sum(np.log(grown) / 2 + s[:, :, None] * lam * delta**2 / grown, axis=2)
-    parts = 2 * turn / v[:, None] * np.exp(_CONTOUR * tilt + log_mean)
-    weight = np.minimum(1.0, cap / (1 + k * p * p + v)) ** np.arange(3)[:, None]
-    parts = (2 * root * step * weight)[:, :, None] * parts
-    mean, spread = delta / grown - delta, 1 / grown
-    size = len(r) + 1
-    b = np.zeros((size, len(lam)))
-    b[1:] = e
-    x0 = np.append(1.0, r * p)
-    mass, first, second = np.empty(3), np.empty((3, size)), np.empty((3, size, size))
-    third = np.zeros((3, size, size, size)) if thirds else np.zeros((3, 1, 1, 1))
-    flat, means, spreads = parts.reshape(3, -1), mean.reshape(-1, len(lam)), spread.reshape(-1, len(lam))
-    for j in range(3):
-        c = flat[j]
-        weighted = c[:, None] * means
-        m0, m1 = float(c.sum().imag), weighted.sum(axis=0).imag
-        m2 = _imaginary(weighted, means) + np.diag(np.sum(c[:, None] * spreads, axis=0).imag)
-        of_y = b @ m1
-        mass[j], first[j] = m0, m0 * x0 + of_y
-        inner = b @ m2 @ b.T
-        second[j] = m0 * np.outer(x0, x0) + np.outer(x0, of_y) + np.outer(of_y, x0) + inner
-        if thirds:
-            cube = _imaginary(weighted, (means[:, :, None] * means[:, None, :]).reshape(len(means), -1))
-            m3 = cube.reshape((len(lam),) * 3)
-            crossed = _imaginary(weighted, spreads)
-            for i in range(len(lam)):
-                m3 = m3 + symmetrised(np.diag(np.eye(len(lam))[i]), crossed[:, i])
-            third[j] = np.einsum("ijk,ai,bj,ck->abc", m3, b, b, b, optimize=True)
-            third[j] += symmetrised(inner, x0) + symmetrised(np.outer(x0, x0), of_y)
-            third[j] += m0 * np.einsum("i,j,k->ijk", x0, x0, x0)
-    return mass, first, second, third
+    weight = np.minimum(1.0, cap / (1 + square + v)) ** np.arange(3)[:, None]
+    parts = (2 * root * step * weight)[:, :, None] * (2 * turn / v[:, None] * np.exp(_CONTOUR * tilt + log_mean))
+    c, means, spreads = parts.reshape(3, -1), (delta / grown - delta).reshape(-1, count), 1 / grown.reshape(-1, count)
+    squares = (means[:, :, None] * means[:, None, :]).reshape(len(means), -1)
+    shape, diagonal = (3, count, count), np.eye(count)
+    m1, of_spread = _imaginary(c.T, means), _imaginary(c.T, spreads)
+    m2 = _imaginary(c.T, squares).reshape(shape) + of_spread[:, None, :] * diagonal
+    m3 = np.zeros((3, 1, 1, 1))
+    if thirds:
+        m3 = np.stack([_imaginary(own[:, None] * means, squares) for own in c]).reshape(*shape, count)
+        for i in range(count):
+            crossed = np.stack([_imaginary(own[:, None] * means, spreads[:, i : i + 1])[:, 0] for own in c])
+            m3 = m3 + symmetrised(np.broadcast_to(np.diag(diagonal[i]), shape), crossed)
+    return c.sum(axis=1).imag, m1, m2, m3
 
 
 def _imaginary(a: np.ndarray, b: np.ndarray) -> np.ndarray:

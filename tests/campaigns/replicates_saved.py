@@ -16,7 +16,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import MallowsLogistic
 from tests.research import module
 
 ControlledLdpSgd = module("controlled/controlled_ldp_sgd.py").ControlledLdpSgd

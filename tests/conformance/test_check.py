@@ -21,7 +21,7 @@ from dpexp.engine.linear.rule import Rule
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import forget, use, using
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.linear_losses import PinballLinear
 from tests.conftest import call, mostly_slow, share
 from tests.plugins_to_check import RIGHT, WRONG
 

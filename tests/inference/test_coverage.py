@@ -26,7 +26,7 @@ from dpexp.inference.users import noise_of
 from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import MallowsLogistic
 
 
 @pytest.mark.parametrize(

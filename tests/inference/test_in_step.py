@@ -14,7 +14,7 @@ from dpexp.inference.staged_newton import guessed_curvature
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import MallowsLogistic
 from tests.oracles.records import records
 from tests.research import module as research
 

@@ -17,7 +17,7 @@ from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import MallowsLogistic
 from tests.oracles import private_messages as oracle
 from tests.oracles.hessians import hessians
 from tests.research import module

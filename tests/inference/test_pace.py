@@ -17,7 +17,7 @@ from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.staged_newton import FARTHEST_PACE, guessed_curvature, guessed_median, measured_pace
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import MallowsLogistic
 
 HUBER = model_of(HuberLinear(d=2, sensitivity="exact"))
 

@@ -207,8 +207,8 @@ def test_the_gap_of_public_rows_is_near_the_exact_one():
     for distance, error in ((0.1, 2e-4), (1.0, 2e-2)):
         away = rng.standard_normal((8, problem.p))
         theta = problem.optimum() + distance * away / np.linalg.norm(away, axis=1)[:, None]
-        look = problem.look(np.ascontiguousarray(theta.T[None]))
-        assert look.loss_gap[0] == pytest.approx(problem.risk_gap(theta), rel=error)
+        found = problem.metrics(np.ascontiguousarray(theta.T[None]))
+        assert found.loss_gap[0] == pytest.approx(problem.risk_gap(theta), rel=error)
 
 
 CONFIG = """

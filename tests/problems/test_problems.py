@@ -11,7 +11,7 @@ from dpexp.conformance.check import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import normal_moments
-from dpexp.problems.insensitive_linear import conditional_risk
+from dpexp.problems.linear_losses import insensitive_risk as conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, mean_weight, rule
 from dpexp.problems.row_rules import rows_along

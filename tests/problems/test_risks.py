@@ -10,10 +10,9 @@ import pytest
 from scipy import integrate
 
 from dpexp.problems.huber_linear import HuberLinear, conditional_risk
-from dpexp.problems.insensitive_linear import InsensitiveLinear
-from dpexp.problems.logistic import MallowsLogistic
+from dpexp.problems.linear_losses import InsensitiveLinear, MallowsLogistic, PinballLinear
 from dpexp.problems.mallows import mean_weight, rule
-from dpexp.problems.pinball_linear import PinballLinear
+from dpexp.problems.population_means import mean_label_row
 from tests.conftest import share
 
 LAWS = [(1, 1.0), (2, 0.3), (5, 1.0), (20, 1.0), (5, 3.0), (5, 0.2), (20, 0.1)]
@@ -96,7 +95,7 @@ def places(problem):
 def state(problem, location, spread, scale):
     """Parameters whose linear predictor has this mean and standard deviation, from where it is counted."""
     theta = np.zeros(problem.p)
-    theta[: problem.d + 1] = problem.risk_origin()
+    theta[: problem.d + 1] = np.zeros(problem.d + 1) if problem.labels else problem.true_coefficients
     theta[0] += location
     theta[1] += spread / problem.sigma_z
     if problem.has_scale:
@@ -109,10 +108,9 @@ def state(problem, location, spread, scale):
 def test_the_risk_is_the_mean_over_many_more_places(name):
     problem, most = FAR[name]
     z, weight = places(problem)
-    slope = problem.risk_slope()
-    linear = np.zeros(problem.d + 1) if slope is None else slope
+    linear = -mean_label_row(problem) if problem.labels else np.zeros(problem.d + 1)
     for lengths in (0.3, 2.9, 3.1, 5.1, 11.9, 12.1, 79.0):
-        spread = lengths * problem.risk_length
+        spread = lengths * (1.0 if problem.labels else problem.error_law.size)
         for location, scale in ((0.0, 1.0), (0.7 * spread, 0.2), (-3.0, 2.0 + spread)):
             theta = state(problem, location, spread, scale)
             scale = scale if problem.has_scale else problem.fixed_scale

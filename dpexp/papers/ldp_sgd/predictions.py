@@ -200,11 +200,6 @@ def _closure(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget
     return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps))
 
 
-@lru_cache(maxsize=64)
-def _clipped(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
-    return clipped_optimum(problem, clip)
-
-
 def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
     """`curves` with the closure of moments in place of the linearised recursion, where its index J is small enough.
 
@@ -215,7 +210,7 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
         clipped = isinstance(algorithm, ClippedLdpSgd)
         if clipped and not problem.labels:
             return {}
-        place = _clipped(problem, algorithm.clip) if isinstance(algorithm, ClippedLdpSgd) else problem.optimum()
+        place = clipped_optimum(problem, algorithm.clip) if isinstance(algorithm, ClippedLdpSgd) else problem.optimum()
         name = "fixed point, of the mean clipped gradient" if clipped else "optimum, theta*"
         return {name: np.full(len(steps), place[cell.coordinates[metric]])}
     found = dict(curves(cell, estimator, metric, steps))
