@@ -20,7 +20,7 @@ from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
 from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.elementwise import logistic, maximum, sqrt, where
-from dpexp.engine.lanes.streams import fill_normal, fill_uniform
+from dpexp.engine.lanes.streams import draw_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, load, read, reals, store
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
@@ -28,11 +28,6 @@ from dpexp.inference.public_numbers import rounded
 from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.mallows import mallows_weight
-
-
-@compiled(kept=True)
-def _fill(state, out, count):
-    fill_normal(state, out, count)
 
 
 class NormalRows:
@@ -52,7 +47,7 @@ class NormalRows:
         drawn = need + need * self.width % 2
         rows = lanes_empty(old + drawn, self.width)
         rows[:old] = self.spare
-        _fill(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
+        draw_normal(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
         self.spare = rows[count:].copy()  # a view would keep all of the rows in memory
         return rows[:count]
 

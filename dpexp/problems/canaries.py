@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from dpexp.data.dataset import NORM, Dataset, Shape, Split
-from dpexp.problems.finite_sum import FiniteSum, Records
+from dpexp.problems.finite_sum import FiniteSum, Sample
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class LinearCanaries(FiniteSum):
     def pair(self) -> Pair:
         return _linear()
 
-    def build(self) -> Records:
+    def build(self) -> Sample:
         x, y = np.zeros((self.count, self.width)), np.zeros(self.count)
         x[self.canary, 0], y[self.canary] = abs(self.slope), np.sign(self.slope)
-        return Records(x, y)
+        return Sample(x, y)

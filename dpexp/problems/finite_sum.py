@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpexp.engine.finite_sum.losses import Pair
 
 
-class Records(NamedTuple):
+class Sample(NamedTuple):
     """The data of a problem."""
 
     x: np.ndarray
@@ -59,7 +59,7 @@ class FiniteSum(Problem):
         """Constants of the loss, float64."""
         return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
 
-    def build(self) -> Records:
+    def build(self) -> Sample:
         """The data, made or read anew; `records` keeps it."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class FiniteSum(Problem):
         return LOSSES[self.name]
 
     @property
-    def records(self) -> Records:
+    def records(self) -> Sample:
         """The data, built once in a process."""
         return _records(self)
 
@@ -94,6 +94,6 @@ class FiniteSum(Problem):
 
 
 @kept_once(8)
-def _records(problem: FiniteSum) -> Records:
+def _records(problem: FiniteSum) -> Sample:
     x, y = problem.build()
-    return Records(np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64))
+    return Sample(np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64))

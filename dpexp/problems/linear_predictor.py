@@ -91,8 +91,6 @@ class LinearPredictorProblem(Problem):
     conditional_risk: ClassVar[Callable[..., Any]]
     """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
     without the label, at the predictor t"""
-    risk_points: ClassVar[int] = 12
-    """quadrature points a panel"""
     risk_parts: ClassVar[int] = 1
     """parts into which panels are cut; more where `conditional_risk` has kinks"""
 
@@ -349,7 +347,7 @@ class LinearPredictorProblem(Problem):
             length = 1.0 if self.labels else self.own_errors().size
         except UsageError:
             length = 1.0
-        rules = [rule(self.d, self.sigma_z, self.risk_points, parts=self.risk_parts * cut) for cut in _CUTS]
+        rules = [rule(self.d, self.sigma_z, parts=self.risk_parts * cut) for cut in _CUTS]
         reaches = [(_SMOOTH_SPREAD * length * cut, *one) for cut, one in zip(_CUTS, rules, strict=True)]
         place = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
         mean = expectations(type(self).conditional_risk, *place, reaches, self.constants)

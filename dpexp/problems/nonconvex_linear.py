@@ -14,19 +14,18 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.core.parameters import Dimension, Positive, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.problems.finite_sum import FiniteSum, Records
+from dpexp.data.dataset import Shape, held_out
+from dpexp.problems.finite_sum import FiniteSum, Sample
 
 
-def _known(name: str) -> tuple[int, int, int]:
-    """Of a shipped data set, without reading it: records to train on, classes, and numbers of a prepared record."""
-    from dpexp.data.dataset import held_out
+def _known(name: str) -> Shape:
+    """Of a shipped data set, without reading it: records to train on, numbers of a prepared record, and classes."""
     from dpexp.data.loading import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
     assert source.shape is not None  # every shipped one states it
-    records = source.shape.records
-    held = source.published_test or held_out(records, TEST_FRACTION)
-    return records - held, source.shape.classes, source.shape.width + 1
+    records, width, classes = source.shape
+    return Shape(records - (source.published_test or held_out(records, TEST_FRACTION)), width + 1, classes)
 
 
 class NonconvexLinear(FiniteSum):
@@ -49,10 +48,10 @@ class NonconvexLinear(FiniteSum):
 
     @model_validator(mode="after")
     def _own_dimension(self) -> NonconvexLinear:
-        if self.data != "synthetic" and self.d is not None:
-            raise ValueError("a data set has its own d; leave it out")
         if self.data != "synthetic":
-            records, classes, _ = _known(self.data)
+            records, _, classes = _known(self.data)
+            if self.d is not None:
+                raise ValueError("a data set has its own d; leave it out")
             if self.N is not None and records < self.N:
                 raise ValueError(f"{self.data} has {records:,} records to train on, not N = {self.N:,}")
             if self.positive >= classes:
@@ -61,11 +60,11 @@ class NonconvexLinear(FiniteSum):
 
     @property
     def count(self) -> int:
-        return self.N or (1000 if self.data == "synthetic" else _known(self.data)[0])
+        return self.N or (1000 if self.data == "synthetic" else _known(self.data).records)
 
     @property
     def dimension(self) -> int:
-        return (self.d or 10) if self.data == "synthetic" else _known(self.data)[2]
+        return (self.d or 10) if self.data == "synthetic" else _known(self.data).width
 
     @property
     def radius(self) -> float:
@@ -81,10 +80,13 @@ class NonconvexLinear(FiniteSum):
     def smoothness(self) -> float:
         return self.curvature * self.radius**2
 
-    def build(self) -> Records:
+    def build(self) -> Sample:
         if self.data != "synthetic":
-            return self._read()
-        rng, n, d = generator(self.data_seed, 0, "data"), self.N or 1000, self.d or 10
+            from dpexp.data.loading import load
+
+            train, rows = load(self.data).train, slice(self.N)
+            return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
+        rng, n, d = generator(self.data_seed, 0, "data"), self.count, self.dimension
         x = rng.standard_normal((n, d))
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
@@ -92,16 +94,9 @@ class NonconvexLinear(FiniteSum):
         if self.regression:
             # a tenth of the responses are outliers, which the loss should bound
             wild = rng.random(n) < 0.1
-            return Records(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
+            return Sample(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
         chances = np.array([1 / (1 + math.exp(-v)) for v in u])
-        return Records(x, np.where(rng.random(n) < chances, 1.0, -1.0))
-
-    def _read(self) -> Records:
-        from dpexp.data.loading import load
-
-        train = load(self.data).train
-        rows = slice(self.N)
-        return Records(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
+        return Sample(x, np.where(rng.random(n) < chances, 1.0, -1.0))
 
 
 class Sigmoid(NonconvexLinear):

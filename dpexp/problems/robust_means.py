@@ -12,7 +12,7 @@ import numpy as np
 
 from dpexp.core.parameters import Dimension, Finite, Positive, RecordCount, Seed
 from dpexp.core.seeds import generator
-from dpexp.problems.finite_sum import FiniteSum, Records
+from dpexp.problems.finite_sum import FiniteSum, Sample
 
 
 class RobustMean(FiniteSum):
@@ -33,11 +33,11 @@ class RobustMean(FiniteSum):
     def dimension(self) -> int:
         return self.d
 
-    def build(self) -> Records:
+    def build(self) -> Sample:
         z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
         x = self.spread / math.sqrt(self.d) * z
         x[:, 0] += 0.6
-        return Records(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
+        return Sample(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
 
     def start(self) -> np.ndarray:
         # on the other side of 0, at the stated distance, so that there is a way to go

@@ -131,12 +131,12 @@ def _moments(
     weight = np.minimum(1.0, cap / (1 + square + v)) ** np.arange(3)[:, None]
     parts = (2 * root * step * weight)[:, :, None] * (2 * turn / v[:, None] * np.exp(_CONTOUR * tilt + log_mean))
     c, means, spreads = parts.reshape(3, -1), (delta / grown - delta).reshape(-1, count), 1 / grown.reshape(-1, count)
-    squares = (means[:, :, None] * means[:, None, :]).reshape(len(means), -1)
     shape, diagonal = (3, count, count), np.eye(count)
     m1, of_spread = _imaginary(c.T, means), _imaginary(c.T, spreads)
-    m2 = _imaginary(c.T, squares).reshape(shape) + of_spread[:, None, :] * diagonal
+    m2 = np.stack([_imaginary(own[:, None] * means, means) for own in c]) + of_spread[:, None, :] * diagonal
     m3 = np.zeros((3, 1, 1, 1))
     if thirds:
+        squares = (means[:, :, None] * means[:, None, :]).reshape(len(means), -1)
         m3 = np.stack([_imaginary(own[:, None] * means, squares) for own in c]).reshape(*shape, count)
         for i in range(count):
             crossed = np.stack([_imaginary(own[:, None] * means, spreads[:, i : i + 1])[:, 0] for own in c])
@@ -146,4 +146,5 @@ def _moments(
 
 def _imaginary(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Imaginary part of a'b, of arrays [n, k]: two real products are many times faster than a complex one."""
-    return np.asarray(a.real.T @ b.imag + a.imag.T @ b.real)
+    (a_real, a_imag), (b_real, b_imag) = ((part.real.copy(), part.imag.copy()) for part in (a, b))
+    return np.asarray(a_real.T @ b_imag + a_imag.T @ b_real)

@@ -235,17 +235,6 @@ def test_linear_reference_gaps():
     np.testing.assert_allclose(PROBLEMS["huber-linear"]().risk_gap(theta), want, atol=2e-12)
 
 
-@pytest.mark.parametrize("name", ["huber-linear", "mallows-logistic", "pinball-linear"])
-@pytest.mark.parametrize("d", [1, 5, 20])
-def test_quadrature_has_converged(name, d, monkeypatch):
-    """144 nodes against 384, near the optimum."""
-    problem = PROBLEMS[name](d=d)
-    theta = points(problem, 200, spread=1.0)
-    coarse = problem.risk_gap(theta)
-    monkeypatch.setattr(type(problem), "risk_points", 32)
-    np.testing.assert_allclose(coarse, problem.risk_gap(theta), atol=5e-12)
-
-
 @pytest.mark.slow
 def test_a_risk_is_known_before_anything_is_simulated():
     """In a process that has compiled nothing else; the compiler is taught the normal law by an import."""

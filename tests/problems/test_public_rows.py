@@ -45,7 +45,7 @@ def test_users_are_drawn_uniformly_and_risks_are_sums_over_the_rows(tmp_path):
     states = np.array([[0.0, 0, 0], [1, -1, 0.3], [0.4, 0.9, -1.1]])
     gaps = [risk(state) - risk(problem.optimum()) for state in states]
     np.testing.assert_allclose(problem.risk_gap(states), gaps, rtol=1e-10)
-    looked = problem.look(np.repeat(states[:, :, None], 8, axis=2)).loss_gap
+    looked = problem.metrics(np.repeat(states[:, :, None], 8, axis=2)).loss_gap
     np.testing.assert_allclose(looked[:, 0], gaps, rtol=1e-8)
     p = chance * (1 - chance) * weight
     np.testing.assert_allclose(problem.curvature().hessian, (z * p[:, None]).T @ z / 37, rtol=1e-9)

@@ -19,20 +19,13 @@ import numpy as np
 
 from dpexp.core.caches import kept_per_thread
 from dpexp.core.seeds import stream_state
-from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.noise_designs import independent_noise, square_root_noise, tree_noise, tree_slots
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
-from dpexp.engine.lanes.streams import fill_normal
+from dpexp.engine.lanes.streams import draw_normal
 from dpexp.engine.lanes.vectors import LANES
 
 TURN = 2 * LANES
 """numbers of one turn: a pair from each stream"""
-
-
-@compiled(kept=True)
-def _fill(state, out, count):  # type: ignore[no-untyped-def]
-    """`fill_normal` for Python to call, which a second process does not compile."""
-    fill_normal(state, out, count)
 
 
 class Normals:
@@ -54,7 +47,7 @@ class Normals:
         numbers = np.empty(kept + turns * TURN)
         numbers[:kept] = self._left
         if turns:
-            _fill(self._state, numbers[kept:].reshape(-1, LANES), 2 * turns)  # type: ignore[no-untyped-call]
+            draw_normal(self._state, numbers[kept:].reshape(-1, LANES), 2 * turns)  # type: ignore[no-untyped-call]
         self._left = numbers[count:].copy()
         return numbers[:count].reshape(shape)
 

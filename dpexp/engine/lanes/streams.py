@@ -88,3 +88,9 @@ def fill_normal(state, out, count):
     store(state, (1,), s1)
     store(state, (2,), s2)
     store(state, (3,), s3)
+
+
+@compiled(kept=True)
+def draw_normal(state, out, count):
+    """`fill_normal` for Python to call, which a second process does not compile."""
+    fill_normal(state, out, count)
