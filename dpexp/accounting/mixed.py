@@ -52,17 +52,21 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> StepLoss:
     Let K be what the others draw, Bin(n - 1, q). The kinds are K < cap and K >= cap: showing which of the two a step is
     can only help the adversary.
     """
-    from scipy.special import bdtrc
-
     # P(K >= cap)
-    over, lost = float(bdtrc(cap - 1, n - 1, q)), 0.0
+    over, lost = _reached(n - 1, q, cap), 0.0
     if cap >= n or over < LEAST_OVER:
         over, share, lost = 0.0, q, over
     else:
         # The record is met with the probability q cap / (K + 1). Given K >= cap the others' subset is uniform whatever
         # K is, so that K need not be shown, and the mean over K is (cap / n) P(Bin(n, q) > cap) / P(K >= cap).
-        share = min(1.0, cap / n * float(bdtrc(cap, n, q)) / over)
+        share = min(1.0, cap / n * _reached(n, q, cap + 1) / over)
     # below the cap the record moves the sum by one norm; above it stands where another would have stood: two norms
     weights, shares, noise = (np.array(pair) for pair in ((1 - over, over), (q, share), (multiplier, multiplier / 2)))
     kept = weights > 0
     return StepLoss(shares[kept], noise[kept], "add-remove", weights[kept], weights[kept], lost)
+
+
+def _reached(trials: int, q: float, least: int) -> float:
+    """P(Bin(trials, q) >= least)."""
+    counts, logs = likely_counts(trials, q, -700.0)
+    return float(exp(logs[counts >= least]).sum())

@@ -161,10 +161,10 @@ def _on_grid(values: np.ndarray, masses: np.ndarray, users: int) -> tuple[_Grid,
     def beyond(log_rate: float) -> bool:
         return users * math.exp(log_rate) * moments(math.exp(log_rate))[0] >= 1
 
-    rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.02).above)
-    deviation = rate * math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
-    spread = max(18 * deviation, rate * (largest - float(values.min())))
-    interval = spread / (1 << (16 + (users > 100_000) + (users > 500_000)))
+    rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
+    deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
+    spread = max(18 * deviation, largest - float(values.min()))
+    interval = rate * spread / (1 << (16 + (users > 100_000) + (users > 500_000)))
     places = rate * values / interval
     lower = np.floor(places)
     return _Grid(interval, lower, np.clip(places - lower, 0.0, 1.0)), rate
