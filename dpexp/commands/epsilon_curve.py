@@ -18,7 +18,7 @@ from dpexp.commands.mechanism_arguments import PHASED, deltas_of, kind_of, mecha
 from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting.drawing import Written
-from dpexp.reporting.epsilon_curve import EpsilonCurve, Setting
+from dpexp.reporting.epsilon_curve import EpsilonCurve
 
 MOST_KEYS, MOST_SETTINGS, POINTS = 2, 2000, 13
 RANGE = re.compile(r"([^.].*?)\.\.(.+?)(?:/(\d+))?")
@@ -29,75 +29,64 @@ EXAMPLE = "for instance --mechanism sampled-gaussian sampling_probability=0.01 n
 
 def is_sweep(name: str, words: Sequence[str], over: Sequence[str]) -> bool:
     """Whether these words sweep a parameter: by --over, by a range, or by a list where it takes one value."""
-    if over:
-        return True
-    values = values_of(words)
-    return any(key not in ("delta", "alphas") and _sweeps(name, key, value) for key, value in values.items())
+    values = {} if over else values_of(words)
+    return bool(over) or any(key not in ("delta", "alphas") and _sweeps(name, key, v) for key, v in values.items())
+
+
+def _annotation(name: str, key: str) -> str:
+    field = kind_of(name).model_fields.get(key)
+    return str(field.annotation) if field else ""
 
 
 def _sweeps(name: str, key: str, value: Any) -> bool:
     if isinstance(value, str):
         return RANGE.fullmatch(value) is not None
-    return isinstance(value, list) and not _takes_a_list(name, key)
-
-
-def _takes_a_list(name: str, key: str) -> bool:
-    kind = kind_of(name)
-    field = kind.model_fields.get(key)
-    phased = key in PHASED and issubclass(kind, SampledGaussian)
-    return phased or (field is not None and "tuple" in str(field.annotation))
+    phased = key in PHASED and issubclass(kind_of(name), SampledGaussian)
+    return isinstance(value, list) and not phased and "tuple" not in _annotation(name, key)
 
 
 def curve_of(name: str, words: Sequence[str], over: Sequence[str], hue: str = "") -> EpsilonCurve:
     """The settings of a sweep, all of which are built before anything is computed. Raises UsageError."""
     values = values_of(words)
-    deltas = deltas_of(values)
-    for key in dict.fromkeys((*over, *((hue,) if hue else ()))):
+    deltas, last = deltas_of(values), [hue] if hue else []
+    for key in (*over, *last):
         if key not in values:
             raise UsageError(f"--over {key}: no values of '{key}' are given", EXAMPLE)
     own = [key for key, value in values.items() if _sweeps(name, key, value)]
-    keys = list(dict.fromkeys([*(key for key in over if key != hue), *(key for key in own if key != hue)]))
-    keys += [hue] if hue else []
+    keys = [*dict.fromkeys(key for key in (*over, *own) if key != hue), *last]
     if not 1 <= len(keys) <= MOST_KEYS:
         raise UsageError(f"one or two parameters can be swept, not {len(keys)}", EXAMPLE)
     swept = {key: _values(name, key, values[key]) for key in keys}
-    if math.prod(map(len, swept.values())) > MOST_SETTINGS:
-        raise UsageError(f"{math.prod(map(len, swept.values())):,} settings; at most {MOST_SETTINGS:,} are computed")
-    fixed = {key: value for key, value in values.items() if key not in swept}
-    settings = []
+    count = math.prod(map(len, swept.values()))
+    if count > MOST_SETTINGS:
+        raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")
+    fixed, settings = {key: value for key, value in values.items() if key not in swept}, []
     for point in itertools.product(*swept.values()):
         here = dict(zip(swept, point, strict=True))
         try:
-            mechanism = mechanism_of(name, fixed | here)
+            settings.append((here, mechanism_of(name, fixed | here)))
         except UsageError as error:
-            words_of = ", ".join(f"{key} = {value:g}" for key, value in here.items())
-            raise UsageError(f"{words_of}: {error.message}", error.hint) from None
-        settings.append(Setting(here, mechanism))
+            said = ", ".join(f"{key} = {value:g}" for key, value in here.items())
+            raise UsageError(f"{said}: {error.message}", error.hint) from None
     return EpsilonCurve(name, fixed, swept, deltas, tuple(settings))
 
 
 def _values(name: str, key: str, value: Any) -> list[float]:
     """The values of a swept parameter, in the order in which they are given."""
     if isinstance(value, str) and (found := RANGE.fullmatch(value)):
-        return _range(name, key, *found.groups())
+        try:
+            low, high, points = float(found[1]), float(found[2]), int(found[3] or POINTS)
+        except ValueError:
+            raise UsageError(f"{key}={value} is no range of numbers", f"for instance {key}=10..1e4/25") from None
+        if not (0 < low < high < math.inf and 2 <= points <= MOST_SETTINGS):
+            raise UsageError(f"{key}={value}: a range rises from a number above 0, in at least 2 points")
+        numbers = [low * (high / low) ** (k / (points - 1)) for k in range(points - 1)] + [high]
+        whole = key in WHOLE or "int" in _annotation(name, key)
+        return list(dict.fromkeys(round(one) if whole else float(f"{one:.6g}") for one in numbers))
     numbers = value if isinstance(value, list) else [value]
     if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
         raise UsageError(f"{key}: only numbers are swept, not {value!r}", f"{key}=1,2,3 or {key}=1..1000")
     return list(dict.fromkeys(numbers))
-
-
-def _range(name: str, key: str, low: str, high: str, count: str | None) -> list[float]:
-    try:
-        first, last, points = float(low), float(high), int(count or POINTS)
-    except ValueError:
-        raise UsageError(f"{key}={low}..{high} is no range of numbers", f"for instance {key}=10..1e4/25") from None
-    if not (0 < first < last < math.inf and 2 <= points <= MOST_SETTINGS):
-        raise UsageError(f"{key}={low}..{high}: a range rises from a number above 0, in at least 2 points")
-    found = [first * (last / first) ** (k / (points - 1)) for k in range(points - 1)] + [last]
-    field = kind_of(name).model_fields.get(key)
-    if key in WHOLE or (field is not None and "int" in str(field.annotation)):
-        return list(dict.fromkeys(round(one) for one in found))
-    return [float(f"{one:.6g}") for one in found]
 
 
 def statement(name: str, words: Sequence[str], over: Sequence[str]) -> EpsilonCurve:
