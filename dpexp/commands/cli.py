@@ -19,7 +19,7 @@ from typer import Argument, Option
 
 from dpexp.commands.panels import Panels, hide_rare
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
-from dpexp.core.files import at_home, home
+from dpexp.core.files import home
 from dpexp.core.terminal import say, warn
 
 app = typer.Typer(
@@ -614,7 +614,7 @@ def _at_home(body: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(value, list | tuple):
             return type(value)(map(expanded, value))
         try:
-            return at_home(value) if isinstance(value, Path) else value
+            return value.expanduser() if isinstance(value, Path) else value
         except RuntimeError:
             raise UsageError(f"{value}: no such user", "write the folder out") from None
 

@@ -20,7 +20,7 @@ import numpy as np
 from dpexp.commands.joint_releases import NOT_PRIVATE
 from dpexp.config.settings import Words, flat, named, varying
 from dpexp.core.errors import PrivateWarning, UsageError
-from dpexp.core.files import Damaged, at_home, atomically
+from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import columns, csv_cell, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
@@ -222,17 +222,17 @@ def released_model(
         raise UsageError(f"{experiment}: replicate {replicate} is not released", hint)
     code = dict(model.metadata["code"])
     since = tuple(changed(code, today(code))) if model.deployment else ()
-    beside = receipts.receipts(generation.folder.root.parent) if model.records else []
-    own = receipts.of_records(beside, model.records) if model.records else []
+    records = model.metadata["records"]
+    own = receipts.of_records(receipts.receipts(generation.folder.root.parent), records) if records else []
     earlier = (tuple(str(one["at"]) for one in own), receipts.together(own)) if len(own) > 1 else ((), "")
     parameters = model.values[model.estimators.index(chosen), replicate]
-    return ReleasedModel(experiment, cell_id, chosen, replicate, parameters, model.legend, row, model.deployment, since,
-                         *earlier)  # fmt: skip
+    return ReleasedModel(experiment, cell_id, chosen, replicate, parameters, model.metadata["legend"], row,
+                         model.deployment, since, *earlier)  # fmt: skip
 
 
 def _generation(result: str, results: Path) -> Generation:
     """The stored results of an experiment, by its name or its folder."""
-    home = at_home(Path(result))
+    home = Path(result).expanduser()
     folder = results / result
     if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
         folder = home if home.name not in ("", "..") else home.resolve()

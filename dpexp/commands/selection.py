@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from dpexp.config.messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.files import Damaged, at_home
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, guess
 from dpexp.reporting.results.gather import Source
@@ -152,7 +152,7 @@ def _title(work: Work) -> str:
 
 
 def _source_at(name: str) -> Source:
-    path = at_home(Path(name))
+    path = Path(name).expanduser()
     path = path if path.name not in ("", "..") else path.resolve()
     if not holds_results(path):
         hint = f"{guess(path.name, experiments_in(path.parent))}give a folder such as results/linear_d5"

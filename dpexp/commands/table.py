@@ -10,7 +10,6 @@ from typing import Any
 
 from dpexp.commands.selection import Selection, Work
 from dpexp.core.errors import UsageError
-from dpexp.core.files import at_home
 from dpexp.core.standard_json import standard_json
 from dpexp.papers import tables
 from dpexp.reporting.results.gather import Source, mark, name_of
@@ -69,7 +68,7 @@ def table(
 
 def fit_files(names: Sequence[str]) -> list[Path]:
     """The names as files, if they are files of fits by their ending; none where nobody means fits."""
-    paths = [at_home(Path(name)) for name in names]
+    paths = [Path(name).expanduser() for name in names]
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 

@@ -64,21 +64,20 @@ def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
     asked of the file that is open, so nobody can put another one in its place between the question and the reading.
     """
     # to open a device may do something, so its kind is asked before, too
-    _require_ordinary(os.stat(path), path)
+    _require_ordinary(os.stat(path), path, None)
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        state = os.fstat(file.fileno())
-        _require_ordinary(state, path)
-        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if most is None else most
-        if state.st_size > most:
-            raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        _require_ordinary(os.fstat(file.fileno()), path, memory if most is None else most)
         yield file
 
 
-def _require_ordinary(state: os.stat_result, path: Path) -> None:
+def _require_ordinary(state: os.stat_result, path: Path, most: int | None) -> None:
     if stat.S_ISDIR(state.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(state.st_mode):
         raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    if most is not None and state.st_size > most:
+        raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
 
 
 def read_ordinary(path: Path, most: int | None = None) -> bytes:
@@ -155,11 +154,6 @@ def state_of(path: Path | str) -> State:
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
-def is_ours_alone(state: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user and nobody else may write to it."""
-    return state.st_uid == os.getuid() and not state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
 def home() -> Path | None:
     """The user's home; None where HOME is empty, relative or the root of the disk, which is nobody's."""
     try:
@@ -169,16 +163,6 @@ def home() -> Path | None:
     return place if place.is_absolute() and os.path.realpath(place) != "/" else None
 
 
-def at_home(path: Path) -> Path:
-    """The path with ~ as a home, unless that is no user's and a folder here has the name. Raises RuntimeError."""
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        if Path(path.parts[0]).exists():
-            return path
-        raise
-
-
 OFF = ("0", "off", "no")
 """values of DPEXP_CACHE that say: keep nothing"""
 
@@ -186,22 +170,19 @@ OFF = ("0", "off", "no")
 def own_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made; None where nothing is to be kept,
     where nobody has a home, and where it is a link or others may write to it or to the folder it is in."""
-    asked, base, own_home = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME", ""), home()
-    if asked.lower() in OFF or (own_home is None and (asked.startswith("~") or not (asked or base.startswith("/")))):
-        return None
-    above = Path(asked or (base if base.startswith("/") else "~/.cache")).expanduser()
-    # nothing of ours belongs in the root of the disk
-    if os.path.realpath(above) == "/":
-        return None
-    place = above / own if asked else above / "dpexp" / own
+    asked, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
-        for folder in (place.parent, place):
+        above = Path(asked).expanduser() if asked else Path(base).expanduser() / "dpexp"
+        # nothing of ours belongs in the root of the disk
+        if asked.lower() in OFF or not above.is_absolute() or os.path.realpath(above) == "/":
+            return None
+        for folder in (above, place := above / own):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not is_ours_alone(folder.stat()):
+            if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return None
         # what a link of this name leads to is no cache of ours
         return place if os.access(place, os.R_OK | os.X_OK | os.W_OK) and not place.is_symlink() else None
-    except OSError:
+    except (OSError, RuntimeError):
         return None
 
 

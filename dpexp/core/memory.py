@@ -15,14 +15,13 @@ BYTES_OF_TEXT = 100
 """of every entry of a text, which is read as a string: 97 were measured on 24 million numbers of six digits"""
 MOST_COLUMNS = 20_000
 """of a table: each is looked at by itself"""
-SEPARATORS = (b",", b";", b"\t", b"|")
 LOOKED_AT = 2**20
 """bytes at the beginning of a table from which the number of its entries is estimated"""
 
 
 def require_readable(path: Path) -> None:
-    """Raises UsageError where a table is none: no ordinary file, zero bytes, more columns than are read, or more
-    entries than fit into memory; that one with the bytes.
+    """Raises UsageError where a table is none: no ordinary file, zero bytes in its header, more columns than are read,
+    or more entries than fit into memory; that one with the bytes.
 
     Nothing but its beginning is read, or the part of a parquet file that says how many entries there are. What else is
     wrong with the file itself is said by who reads it.
@@ -43,19 +42,14 @@ def require_readable(path: Path) -> None:
 
 
 def _text(path: Path) -> tuple[int, int]:
-    """About how many entries a table has, and how many columns at most. Raises OSError also for what is no text.
-
-    A zero byte in a record is that record's own matter, and refuses nobody else's.
-    """
+    """About how many entries a table has, and how many columns at most. Raises OSError also for what is no text."""
     with opened(path, most=2**62) as file:
         size, start = os.fstat(file.fileno()).st_size, file.read(LOOKED_AT)
-        header = start.partition(b"\n")[0]
-        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE) if size else 0  # what a disk does not store is zeros
-    zero = header.find(b"\0") if b"\0" in header else hole if hole < size else -1
-    if zero >= 0 and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
-        raise OSError(0, f"it has zero bytes from byte {zero:,} on, which no text has")
-    entries = round(size / max(len(start), 1) * (max(map(start.count, SEPARATORS)) + start.count(b"\n")))
-    return entries, max(map(header.count, SEPARATORS)) + 1
+    header = start.partition(b"\n")[0]
+    if b"\0" in header and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
+        raise OSError(0, f"it has zero bytes from byte {header.find(0):,} on, which no text has")
+    most = [max(text.count(mark) for mark in (b",", b";", b"\t", b"|")) for text in (start, header)]
+    return round(size / max(len(start), 1) * (most[0] + start.count(b"\n"))), most[1] + 1
 
 
 def _parquet(path: Path) -> tuple[int, int]:
@@ -81,8 +75,7 @@ def memory_of_machine() -> int | None:
     except (AttributeError, ValueError, OSError):
         return None
     limits += [int(share) for share in map(_read, _limits_of_groups()) if share.isdigit()]
-    own = getrlimit(RLIMIT_AS)[0]
-    used = _read("/proc/self/statm").split()[:1]
+    own, used = getrlimit(RLIMIT_AS)[0], _read("/proc/self/statm").split()[:1]
     if own >= 0:  # of addresses, some of which are taken; -1 is no limit
         limits.append(max(0, own - int(used[0]) * os.sysconf("SC_PAGE_SIZE")) if used else own)
     return min(limits)

@@ -8,9 +8,6 @@ calls would not be seen.
 The code of one process may meet that of another in a third one. Symbols must then not be mixed up: the stored function
 is named after its key, and whatever else is in its library is made internal to it, as machine code and where it is
 linked into another function.
-
-Of processes that need the same code at once, as the workers of a run do at its start, one compiles it, and the others
-wait for what it keeps.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import sys
 from collections.abc import Callable
 from copy import copy
 from functools import lru_cache, partial
@@ -42,8 +38,6 @@ from dpexp.engine.identity import key_of
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 MOST_FILES = 400
 """of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
-MOST_WAIT_S = 120.0
-"""for the code of another process; the longest compilation takes some 20 s of a busy processor"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,10 +83,6 @@ class _Teller(event.Listener):
 
     def on_end(self, event: Any) -> None:
         self.depth -= 1
-        if sys.exc_info()[0] is not None:
-            # it failed: nothing will be kept, so nobody should wait for it
-            for key in list(_TURNS):
-                _end_turn(key)
         if self.depth == 0:
             compiling.tell(False)
 
@@ -134,10 +124,6 @@ class Kept(_Cache):
             key = key_of(self.dispatcher, sig)
             if (found := self._stored(key, sig, target_context)) is not None:
                 return found
-            _take_turn(self.place, key)
-            if (found := self._stored(key, sig, target_context)) is not None:
-                _end_turn(key)
-                return found
             # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
             # numba's own numbers of functions are those of a process: two closures of one name would be one symbol if
             # each were the fifth function of its process
@@ -168,29 +154,6 @@ class Kept(_Cache):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)))
                 forget_oldest(self.place, MOST_FILES)
-        _end_turn(key)
-
-
-_TURNS: dict[str, Any] = {}
-"""keys of what this process compiles now, and the lock of each"""
-
-
-def _take_turn(place: Path, key: str) -> None:
-    """Wait until no other process compiles this; where the disk takes no lock, or nobody ends, not at all."""
-    from filelock import FileLock, Timeout
-
-    if key not in _TURNS:
-        with contextlib.suppress(OSError, Timeout):
-            _TURNS[key] = turn = FileLock(place / f".{key}", timeout=MOST_WAIT_S)
-            turn.acquire()
-
-
-def _end_turn(key: str) -> None:
-    """Let others load what is kept now, or compile it."""
-    if (turn := _TURNS.pop(key, None)) is not None:
-        # one that waits holds the file without its name, and asks anew
-        Path(turn.lock_file).unlink(missing_ok=True)
-        turn.release()
 
 
 def _is_whole(made: Any) -> bool:

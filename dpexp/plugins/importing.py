@@ -37,10 +37,8 @@ def sources(file: Path, shown: Path) -> tuple[Path, ...]:
         waiting = [path for name in sorted(names) for path in sorted((root / name).rglob("*.py"))]
         files = [*files, *waiting]
         if len(files) > MOST_FILES:
-            raise UsageError(
-                f"{shown}: its folder has over {MOST_FILES} Python files, which all count as the plug-in's",
-                "move the plug-in into a folder of its own",
-            )
+            what = f"its folder has over {MOST_FILES} Python files, which all count as the plug-in's"
+            raise UsageError(f"{shown}: {what}", "move the plug-in into a folder of its own")
     return tuple(files)
 
 
@@ -61,8 +59,8 @@ def import_file(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
     names = {name for path in files for name in _imports(path)} - {"dpexp"}
     for path in (file, *(path for name in sorted(names) for path in (root / f"{name}.py", root / name))):
         if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _module_elsewhere(path)):
-            place = shown_below(path, root, shown)
-            raise UsageError(f"{place}: another module is called {path.stem}: {other}", "rename the file")
+            what = f"another module is called {path.stem}: {other}"
+            raise UsageError(f"{shown_below(path, root, shown)}: {what}", "rename the file")
     if str(root) not in sys.path:
         sys.path.append(str(root))
         _FOLDERS.add(str(root))
@@ -73,9 +71,6 @@ def import_file(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
     module = sys.modules[file.stem] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except SyntaxError as error:
-        place = shown_below(Path(error.filename or ""), root, shown)
-        raise UsageError(f"{place}:{error.lineno}: {error.msg}", "correct the plug-in") from error
     # an import runs the file, which may raise anything, or end the process
     except (Exception, SystemExit) as error:
         _raise_at(error, {*files}, root, shown)
@@ -96,17 +91,19 @@ def _module_elsewhere(own: Path) -> str:
 
 def _raise_at(error: BaseException, files: set[Path], root: Path, shown: Path) -> NoReturn:
     """UsageError at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) in files]
-    place = f"{shown_below(Path(frames[-1].filename), root, shown)}:{frames[-1].lineno}" if frames else str(shown)
+    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     # of libraries that add where to read on, the first line
     what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
     hint = "--debug shows the traceback"
-    if isinstance(error, ModuleNotFoundError) and error.name:
+    if isinstance(error, SyntaxError):
+        frames, what, hint = [*frames, (error.filename or "", error.lineno)], error.msg, "correct the plug-in"
+    elif isinstance(error, ModuleNotFoundError) and error.name:
         near = guess(error.name.rpartition(".")[2], [path.stem for path in root.glob("*.py")])
         hint = near.strip() or f"{error.name} is neither installed nor in {shown.parent}"
     elif isinstance(error, FileNotFoundError):
         hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
-    raise UsageError(f"{place}: {what}", hint) from error
+    own = [f"{shown_below(Path(name), root, shown)}:{line}" for name, line in frames if Path(name) in files]
+    raise UsageError(f"{own[-1] if own else shown}: {what}", hint) from error
 
 
 def shown_below(file: Path, root: Path, shown: Path) -> str:

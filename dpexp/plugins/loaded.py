@@ -46,17 +46,12 @@ class Loaded:
     def inputs(self) -> list[Path]:
         """The files that it says it reads. Raises UsageError where a pattern fits none."""
         places: list[Path] = []
-        for pattern in self.plugin.inputs:
-            text = str(pattern)
-            if not (fitting := [] if not text or os.path.isabs(text) else sorted(self.file.parent.glob(text))):
+        for pattern in map(str, self.plugin.inputs):
+            if not (fitting := [] if not pattern or os.path.isabs(pattern) else sorted(self.file.parent.glob(pattern))):
                 what = f"no file fits {pattern!r} of its inputs, which are relative paths or patterns"
                 raise UsageError(f"{self.shown}: {what}", "for instance Plugin(inputs=('data/*.csv',))")
             places += fitting
         return [file for place in places for file in files_below(place)]
-
-    def shown_as(self, file: Path) -> str:
-        """A file of the plug-in as the user would write it."""
-        return str(self.shown.parent / os.path.relpath(file, self.file.parent))
 
 
 LOADED: dict[str, Loaded] = {}
@@ -71,14 +66,13 @@ def owners_of(kind: type) -> list[Loaded]:
 
 def blame(error: BaseException) -> str:
     """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
-    place = ""
-    for frame, line in walk_tb(error.__traceback__):
-        # frames go from the outside inwards, so that the place of the innermost one stays
-        file = Path(frame.f_code.co_filename)
-        for loaded in LOADED.values():
-            if file in loaded.files:
-                place = f"{loaded.shown_as(file)}:{line}: "
-    return place
+    places = [
+        f"{loaded.shown.parent / os.path.relpath(frame.f_code.co_filename, loaded.file.parent)}:{line}: "
+        for frame, line in walk_tb(error.__traceback__)
+        for loaded in LOADED.values()
+        if Path(frame.f_code.co_filename) in loaded.files
+    ]
+    return places[-1] if places else ""
 
 
 def said(error: Exception) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
@@ -26,8 +26,6 @@ from dpexp.plugins.importing import drop_modules, import_file, sources
 from dpexp.plugins.loaded import LOADED, ROOT, Loaded, research_folders
 from dpexp.plugins.shape import complaints, place_of
 
-GROUP = "dpexp.plugins"
-"""the entry points by which an installed package offers a plug-in"""
 EXAMPLE = (
     "for instance PLUGIN = Plugin(algorithms={'my-algorithm': MyAlgorithm}), with `from dpexp.plugins import Plugin`"
 )
@@ -64,24 +62,19 @@ def use(path: Path | str) -> Plugin:
         raise UsageError(f"{shown}: {what}", "rename one of the files")
     # taken before anything is read: an edit while the plug-in is imported is then one after it was read
     begun, files = time.time_ns(), sources(file, shown)
-    try:
+
+    def load() -> Loaded:
         plugin = _plugin_in(import_file(file, shown, files), "PLUGIN", file, shown)
-        loaded = Loaded(file.name, plugin, file, shown, files, False, begun)
-        loaded.inputs()
-        _register(loaded)
-    except BaseException:
-        _withdraw(file.name, files)
-        raise
-    return plugin
+        return Loaded(file.name, plugin, file, shown, files, False, begun)
+
+    return _add(file.name, load, files)
 
 
 @lru_cache(maxsize=1)
 def use_installed() -> None:
-    """Load and register what installed packages offer."""
-    # sorted, so that the order of names does not follow from the order of installation
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda e: e.module):
-        if entry.module in LOADED:
-            continue
+    """Load and register what installed packages offer by an entry point of the group `dpexp.plugins`."""
+
+    def load() -> Loaded:
         begun = time.time_ns()
         try:
             module = importlib.import_module(entry.module)
@@ -91,30 +84,37 @@ def use_installed() -> None:
         file = Path(str(module.__file__)).resolve()
         place = getattr(sys.modules[entry.module.split(".")[0]], "__path__", None)
         files = [file] if place is None else sorted(Path(next(iter(place))).resolve().rglob("*.py"))
-        try:
-            plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
-            _register(Loaded(entry.module, plugin, file, file, tuple(files), True, begun))
-        except BaseException:
-            _withdraw(entry.module, ())
-            raise
+        plugin = _plugin_in(module, entry.attr or "PLUGIN", file, file)
+        return Loaded(entry.module, plugin, file, file, tuple(files), True, begun)
+
+    # sorted, so that the order of names does not follow from the order of installation
+    for entry in sorted(metadata.entry_points(group="dpexp.plugins"), key=lambda e: e.module):
+        if entry.module not in LOADED:
+            _add(entry.module, load, ())
 
 
-def _register(loaded: Loaded) -> None:
-    """Add every name of a plug-in to its registry. Raises UsageError where one is taken."""
-    LOADED[loaded.name], added = loaded, _ADDED.setdefault(loaded.name, [])
-    for field, place in REGISTRIES.items():
-        for name, value in getattr(loaded.plugin, field).items():
-            registry: Registry[Any] = resolve_name(place)
-            registry.add(name, value, where(loaded, name))
-            added.append((registry, name))
-    # Last: an analysis may belong to a mechanism of the same plug-in.
-    for name in loaded.plugin.analyses:
-        from dpexp.privacy.mechanisms import MECHANISMS
-
-        mechanism = name.partition("/")[0]
-        if mechanism not in MECHANISMS:
-            hint = f"{guess(mechanism, MECHANISMS)}mechanisms: {', '.join(MECHANISMS)}"
-            raise UsageError(f"{where(loaded, name)}: the analysis '{name}': no mechanism '{mechanism}'", hint)
+def _add(name: str, load: Callable[[], Loaded], files: Sequence[Path]) -> Plugin:
+    """Load a plug-in and add every name of it to its registry. Raises UsageError, also where a name is taken; then
+    nothing of it stays."""
+    try:
+        loaded = LOADED[name] = load()
+        loaded.inputs()
+        added = _ADDED.setdefault(name, [])
+        for field, place in REGISTRIES.items():
+            for key, value in getattr(loaded.plugin, field).items():
+                registry: Registry[Any] = resolve_name(place)
+                registry.add(key, value, where(loaded, key))
+                added.append((registry, key))
+        # Last: an analysis may belong to a mechanism of the same plug-in.
+        for key in loaded.plugin.analyses:
+            mechanism, mechanisms = key.partition("/")[0], resolve_name(REGISTRIES["mechanisms"])
+            if mechanism not in mechanisms:
+                hint = f"{guess(mechanism, mechanisms)}mechanisms: {', '.join(mechanisms)}"
+                raise UsageError(f"{where(loaded, key)}: the analysis '{key}': no mechanism '{mechanism}'", hint)
+    except BaseException:
+        _withdraw(name, files)
+        raise
+    return loaded.plugin
 
 
 def _withdraw(name: str, files: Sequence[Path]) -> None:
@@ -141,25 +141,6 @@ def using(*paths: Path | str) -> Iterator[None]:
     finally:
         for name in set(LOADED) - before:
             forget(name)
-
-
-def use_only(files: Sequence[str]) -> bool:
-    """Load exactly these files as they are now, and what is installed; whether that changed anything."""
-    use_installed()
-    # a worker may have served another run before, with other plug-ins or with the same ones before an edit
-    before = list(LOADED.values())
-    for loaded in before:
-        if not loaded.installed and (str(loaded.file) not in files or _is_outdated(loaded)):
-            forget(loaded.name)
-    for file in files:
-        use(file)
-    return list(LOADED.values()) != before
-
-
-def _is_outdated(loaded: Loaded) -> bool:
-    """Whether a file of its was written to since, or has gone."""
-    read = (*loaded.files, *loaded.inputs())
-    return any(not file.exists() or file.stat().st_mtime_ns > loaded.read_at for file in read)
 
 
 def load_research(names: Iterable[str]) -> None:

@@ -1,4 +1,8 @@
-"""The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used."""
+"""The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used.
+
+What a class must have of its own is read off the classes of dpexp that it inherits from: what these declare without a
+value, and methods that do nothing but raise NotImplementedError. Their docstrings say what each is for.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +25,14 @@ Complaint = tuple[str, str, str | type]
 """what is wrong, what could be done about it, and what stands at the place"""
 SHOWN = ("papers", "figures", "tables", "claims", "inputs")
 """what these hold is checked where they are listed, by `dpexp.papers`, and by `Loaded.inputs`"""
-SINGULAR = {"analyses": "analysis"}
-MEMBERS = {
-    "problem": ("dpexp.problems.problem:Problem", ()),
-    "algorithm": (
-        "dpexp.algorithms.algorithm:Algorithm",
-        ("estimators", "metrics", "runs_on", "schedules", "seconds", "memory", "mechanism", "simulate"),
-    ),
-    "schedule": ("dpexp.algorithms.schedules:Schedule", ("step_sizes", "for_losses")),
-    "budget": ("dpexp.privacy.budgets:Budget", ("label", "largest", "smallest", "mean_inverse_square", "draw")),
-    "mechanism": ("dpexp.privacy.mechanisms.mechanism:Mechanism", ("noise_field", "upper_bounds", "description")),
+BASES = {
+    "problem": "dpexp.core.parameters:Parameters",
+    "algorithm": "dpexp.algorithms.algorithm:Algorithm",
+    "schedule": "dpexp.algorithms.schedules:Schedule",
+    "budget": "dpexp.privacy.budgets:Budget",
+    "mechanism": "dpexp.privacy.mechanisms.mechanism:Mechanism",
 }
-"""what a class must inherit from (a problem from `Parameters` alone), and what it must have of its own; the base says
-what each is for"""
-OF_A_BASE = {
-    "dpexp.algorithms.one_pass:OnePassAlgorithm": ("rule",),
-    "dpexp.algorithms.covering:Covering": ("intervals",),
-    "dpexp.algorithms.finite_sum_run:FiniteSumAlgorithm": ("plan", "stepper"),
-    "dpexp.algorithms.softmax_runs:SoftmaxAlgorithm": ("mechanism",),
-    "dpexp.problems.linear_predictor:LinearPredictorProblem": (
-        "response_noise", "response", "score", "conditional_risk", "score_bounds", "loss",
-    ),
-    "dpexp.problems.finite_sum:FiniteSum": ("coercive", "count", "dimension", "lipschitz", "smoothness", "build"),
-}  # fmt: skip
-"""what a class that inherits from one of ours must have of its own, which this one explains; an algorithm that
-simulates by itself needs none of it"""
+"""what a class must inherit from"""
 
 
 def place_of(what: str | type, file: Path, shown: Path) -> str:
@@ -60,26 +47,23 @@ def place_of(what: str | type, file: Path, shown: Path) -> str:
             return str(shown)
         return f"{shown_below(own, file.parent, shown)}:{line}"
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        if any(isinstance(target, ast.Name) and target.id == what for target in targets):
-            return f"{shown}:{node.lineno}"
-    # A name stands in its class and in PLUGIN, which comes last and is what has to be changed.
-    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value == what]
+    assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    lines = [node.lineno for node in assigned if what in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}]
+    # A text stands in its class and in PLUGIN, which comes last and is what has to be changed.
+    lines = lines[:1] or [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value == what]
     return f"{shown}:{max(lines)}" if lines else str(shown)
 
 
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
     """What is wrong with the shape of a plug-in: types, names and missing members."""
     for field in (entry.name for entry in fields(Plugin)):
-        value, kind = getattr(plugin, field), SINGULAR.get(field, field.removesuffix("s"))
-        if field in SHOWN and not isinstance(value, tuple | list):
-            yield f"{field} is a value of type {type(value).__name__}", f"write {field}=(ONE, ANOTHER)", "PLUGIN"
-        elif field not in SHOWN and not isinstance(value, Mapping):
-            yield f"{field} is a value of type {type(value).__name__}", f"write {field}={{'name': ...}}", "PLUGIN"
-        elif field not in SHOWN:
-            for name, entry in value.items():
-                yield from _wrong_entry(kind, name, entry)
+        value, listed = getattr(plugin, field), field in SHOWN
+        if not isinstance(value, (tuple, list) if listed else Mapping):
+            form = "(ONE, ANOTHER)" if listed else "{'name': ...}"
+            yield f"{field} is a value of type {type(value).__name__}", f"write {field}={form}", "PLUGIN"
+        elif not listed:
+            for name, entry in dict(value).items():
+                yield from _wrong_entry({"analyses": "analysis"}.get(field, field.removesuffix("s")), name, entry)
 
 
 def _wrong_entry(kind: str, name: Any, entry: Any) -> Iterator[Complaint]:
@@ -95,15 +79,15 @@ def _wrong_entry(kind: str, name: Any, entry: Any) -> Iterator[Complaint]:
             hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
             yield f"the analysis '{name}' is no such pair", hint, name
     else:
-        base = Parameters if kind == "problem" else resolve_name(MEMBERS[kind][0])
+        base = resolve_name(BASES[kind])
         if isinstance(entry, type) and issubclass(entry, base):
-            yield from _wrong_class(kind, name, entry)
+            yield from _wrong_class(kind, name, entry, base)
         else:
             hint = f"it has to be a class that inherits from {base.__module__}.{base.__name__}"
             yield f"{kind} '{name}' is {given}", hint, entry if isinstance(entry, type) else name
 
 
-def _wrong_class(kind: str, name: str, entry: type[Parameters]) -> Iterator[Complaint]:
+def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type) -> Iterator[Complaint]:
     """What is wrong with a class that a config or a command line can name."""
     if kind in ("problem", "algorithm", "schedule"):
         field = entry.model_fields.get("name")
@@ -122,37 +106,46 @@ def _wrong_class(kind: str, name: str, entry: type[Parameters]) -> Iterator[Comp
             if issue["type"] != "missing":  # a field without a default is the config's to give
                 wrong = f"the default of `{issue['loc'][0]}` is {issue['input']!r}: {issue['msg'].lower()}"
                 yield f"{kind} '{name}': {wrong}", "dpexp.core.parameters has the ranges", entry
-    interface = resolve_name(MEMBERS[kind][0])
-    for base, members in ((interface, MEMBERS[kind][1]), *((resolve_name(b), m) for b, m in OF_A_BASE.items())):
-        simulates = base is not interface and kind == "algorithm" and _is_own(entry, base, "simulate")
-        if not issubclass(entry, base) or simulates:
-            continue
-        # of a schedule one of its two ways to give step sizes must be its own
-        if kind == "schedule" and any(_is_own(entry, base, member) for member in members):
-            members = tuple(member for member in members if _is_own(entry, base, member))
-        for member in members:
-            # a risk of its own is not integrated from that of one response
-            if member == "conditional_risk" and _is_own(entry, base, "_risk"):
-                continue
-            hint = f"{base.__module__}.{base.__name__} says what it is for; all of them: {', '.join(members)}"
-            if not _is_own(entry, base, member):
-                yield f"{kind} '{name}': the class {entry.__name__} has no `{member}`", hint, entry
-            elif wrong := _wrong_signature(entry, interface, member):
-                yield f"{kind} '{name}': {wrong}", hint, entry
+    for member, base in _unfilled(entry, interface).items():
+        hint = f"{base.__module__}.{base.__name__} says what it is for"
+        yield f"{kind} '{name}': the class {entry.__name__} has no `{member}`", hint, entry
+    for wrong in filter(None, (_wrong_signature(entry, *member) for member in vars(interface).items())):
+        yield f"{kind} '{name}': {wrong}", f"{interface.__module__}.{interface.__name__} says what it is for", entry
     # any other word would be read as uniform
     if kind == "problem" and (law := getattr(entry, "response_noise", "normal")) not in ("normal", "uniform"):
         yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", entry
 
 
-def _is_own(entry: type, base: type, member: str) -> bool:
-    there = inspect.getattr_static(entry, member, None)
-    return there is not None and there is not inspect.getattr_static(base, member, None)
+OPTIONAL = ("law", "slope")
+"""methods that raise NotImplementedError where a class has no such thing"""
 
 
-def _wrong_signature(entry: type, interface: type, member: str) -> str:
+def _unfilled(entry: type, interface: type) -> dict[str, type]:
+    """What a class must have of its own and has not, and which class says what for."""
+    # an algorithm that simulates by itself needs nothing of what a base of ours simulates with
+    own = [name for name in ("simulate", "_risk") if getattr(entry, name, _raises).__module__[:6] != "dpexp."]
+    bases = [base for base in (interface if "simulate" in own else entry).__mro__ if base.__module__[:6] == "dpexp."]
+    # a risk of its own is not integrated from that of one response
+    others = {*OPTIONAL, *getattr(entry, "model_fields", {}), *["conditional_risk"] * ("_risk" in own)}
+    absent = {}
+    for base in bases:
+        for name in {**inspect.get_annotations(base), **vars(base)}:
+            there = inspect.getattr_static(entry, name, None)
+            if not name.startswith("__") and name not in others and (there is None or _raises(there)):
+                absent[name] = base
+    return absent
+
+
+def _raises(member: object) -> bool:
+    """Whether a method or property does nothing but raise NotImplementedError."""
+    function = member.fget if isinstance(member, property) else member
+    return inspect.isfunction(function) and function.__code__.co_names == ("NotImplementedError",)
+
+
+def _wrong_signature(entry: type, member: str, wanted: object) -> str:
     """How a method's parameters differ from those that it is called with; empty where it can be called so."""
-    wanted, method = inspect.getattr_static(interface, member, None), inspect.getattr_static(entry, member)
-    if not inspect.isfunction(wanted) or not inspect.isfunction(method):
+    method = inspect.getattr_static(entry, member, None)
+    if not inspect.isfunction(wanted) or not inspect.isfunction(method) or method is wanted:
         return ""
     asked = list(inspect.signature(wanted).parameters)
     try:

@@ -59,8 +59,6 @@ class Stored:
     path: Path
     sha256: str
     metadata: dict[str, Any]
-    numbers_read: CellData | None = None
-    """None where they are read, and checked again, when they are asked for"""
 
     @property
     def replicates(self) -> int:
@@ -82,9 +80,7 @@ class Stored:
         return dict(self.metadata.get("released") or {})
 
     def data(self) -> CellData:
-        """Its numbers. Raises Damaged, also where another file has taken its place."""
-        if self.numbers_read is not None:
-            return self.numbers_read
+        """Its numbers, read now. Raises Damaged, also where another file has taken its place."""
         try:
             file = read_table(self.path)
         except FileNotFoundError:
@@ -159,19 +155,17 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any])
     return Stored(path, sha256, json.loads(json.dumps(metadata)))
 
 
-def stored_cell_file(folder: Folder, cell_id: str, with_content: bool = False) -> Stored:
-    """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError.
-
-    `with_content` keeps its numbers, for who reads them now and not those of many files.
-    """
+def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
+    """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError."""
     file = read_table(path := folder.trajectory(cell_id))
     # (b)
     if _id_of(file.metadata.get("parameters", {})) != cell_id:
         raise Damaged(f"{path.name} holds another cell's numbers")
     # (a): to decode the numbers takes fifteen times as long as to hash the file
     sha256 = hashlib.sha256(file.data).hexdigest()
-    data = None if sha256 == folder.hash_of_trajectory(cell_id) and not with_content else _numbers(file)
-    return Stored(path, sha256, file.metadata, data if with_content else None)
+    if sha256 != folder.hash_of_trajectory(cell_id):
+        _numbers(file)
+    return Stored(path, sha256, file.metadata)
 
 
 # --- released parameters ---
@@ -183,6 +177,8 @@ class Model:
 
     path: Path
     metadata: dict[str, Any]
+    """`estimators`, the `legend` of the parameters as the problem said when they were computed, and of a `deployment`
+    when it was and the `records` (`dpexp.store.receipts`)"""
     values: np.ndarray
     """[estimators, replicates, ...]"""
 
@@ -194,16 +190,6 @@ class Model:
     def deployment(self) -> str:
         """When a deployment released it; empty for a reproducible run."""
         return str(self.metadata["deployment"])
-
-    @property
-    def records(self) -> dict[str, str]:
-        """What the records of a deployment are called (`dpexp.store.receipts`); empty for a reproducible run."""
-        return dict(self.metadata["records"])
-
-    @property
-    def legend(self) -> dict[str, Any]:
-        """What the parameters mean, as the problem said when they were computed."""
-        return dict(self.metadata["legend"])
 
 
 def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -231,8 +217,8 @@ def _digest_of_model(estimators: Sequence[str], values: np.ndarray) -> str:
     return _digest([list(estimators), values.shape, values.dtype.str], values)
 
 
-def stored_model(folder: Folder, cell_id: str) -> Model:
-    """The checked parameters of a cell. Raises Damaged, FileNotFoundError."""
+def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
+    """The parameters that a run has released, by what is `released`. Raises Damaged, FileNotFoundError."""
     path = folder.model(cell_id)
     file = read_table(path)
     if _id_of(file.metadata.get("parameters", {})) != cell_id:
@@ -244,28 +230,21 @@ def stored_model(folder: Folder, cell_id: str) -> Model:
         raise Damaged(f"models/{path.name} is damaged ({type(error).__name__})") from None
     if not right:
         raise Damaged(f"models/{path.name} is damaged (its parameters have another digest)")
-    return Model(path, file.metadata, values)
-
-
-def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
-    """The parameters that a run has released, by what is `released`. Raises Damaged, FileNotFoundError."""
-    model = stored_model(folder, cell_id)
     # (c)
-    if model.metadata["digest"] != released.get("digest"):
-        raise Damaged(f"models/{cell_id}.parquet is not of the run whose numbers are stored")
-    return model
+    if file.metadata["digest"] != released.get("digest"):
+        raise Damaged(f"models/{path.name} is not of the run whose numbers are stored")
+    return Model(path, file.metadata, values)
 
 
 def model_to_compute(folder: Folder, cell: Cell, file: Stored) -> str:
     """Why the released parameters have to be computed, though the numbers are stored; empty where they are right."""
-    released = file.released
-    if released.get("rule") != cell.run.release:
+    if file.released.get("rule") != cell.run.release:
         return f"run.release is now {cell.run.release}"
-    if released["estimators"]:
-        try:
-            model_of(folder, cell.cell_id, released)
-        except FileNotFoundError:
-            return "the released parameters are not stored"
-        except Damaged as error:
-            return str(error)
+    try:
+        if file.released["estimators"]:
+            model_of(folder, cell.cell_id, file.released)
+    except FileNotFoundError:
+        return "the released parameters are not stored"
+    except Damaged as error:
+        return str(error)
     return ""

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, nullcontext
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from dpexp.core.errors import UsageError
@@ -35,14 +36,14 @@ def packed(task: Task) -> tuple[tuple[str, ...], bytes]:
 def in_process(plugins: tuple[str, ...], content: bytes) -> Any:
     """In a process that works for another one: the result of a task.
 
-    Loads exactly the plug-ins that it needs, since it may have served another run before. Raises UsageError where one
-    cannot be loaded, or where code was edited after this process had read it.
+    Raises UsageError where a plug-in cannot be loaded, or where code was edited after this process had read it.
     """
     _pin()
     with _LOADING:
-        if loading.use_only(plugins):
-            fingerprint.forget()
-    if late := fingerprint.edited_after([{"dpexp": ""}]):
+        loading.use_installed()
+        for file in plugins:
+            loading.use(file)
+    if late := fingerprint.edited_after([{"dpexp": "", **{f"plugin {Path(file).name}": "" for file in plugins}}]):
         raise UsageError(f"{', '.join(late)} was edited after a worker had read it", "restart the workers")
     function, arguments = pickle.loads(content)
     return function(*arguments)

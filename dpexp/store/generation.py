@@ -1,7 +1,7 @@
 """One generation of an experiment's derived files, as it is read: all of it or nothing, and whether it still holds.
 
 (a) `manifest.json` is written last and has the SHA-256 of `cells.parquet` and `summary.parquet`: files that do not
-belong together are refused, but a writer that may be between two of them is waited for.
+belong together are refused.
 (b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which nothing is
 computed to prove something. What a deployment released stays what it is.
 (c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it says
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,11 +23,8 @@ from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, model_of, stored_cell_file
 from dpexp.store.files import TableFile, read_table
 from dpexp.store.fingerprint import changed, plugins_missing, today, what_changed
-from dpexp.store.folder import LOCK, Folder
+from dpexp.store.folder import Folder
 from dpexp.store.manifest import STAMPS, Manifest, read_manifest
-
-PATIENCE_S = 0.5
-"""how long a reader waits for a writer that is between two files; a generation is put in place within milliseconds"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class Generation:
 
     def trajectory(self, cell_id: str) -> Stored:
         """The trajectory file that the derived rows of a cell come from. Raises Damaged, FileNotFoundError."""
-        stored = stored_cell_file(self.folder, cell_id, with_content=True)
+        stored = stored_cell_file(self.folder, cell_id)
         origin = self.manifest["computed_from"].get(cell_id)
         if origin is None or (stored.numbers, stored.replicates) != (origin["numbers"], origin["replicates"]):
             raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
@@ -98,21 +94,12 @@ def identity_of(manifest: Manifest) -> str:
     return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
 
 
-def read_generation(folder: Folder, patience_s: float = 0.0) -> Generation:
+def read_generation(folder: Folder) -> Generation:
     """The stored generation. Raises FileNotFoundError where there is none, Damaged where files do not agree."""
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            files = (folder.manifest, folder.cells, folder.summary, folder.root.parent / STAMPS)
-            generation = _read(folder.root, tuple(map(state_of, files)))
-        except Damaged:
-            # (a)
-            if time.monotonic() > deadline or not (folder.root / LOCK).exists():
-                raise
-            time.sleep(0.05)
-        else:
-            load_research(plugins_missing(generation.manifest["code"].values()))
-            return generation
+    files = (folder.manifest, folder.cells, folder.summary, folder.root.parent / STAMPS)
+    generation = _read(folder.root, tuple(map(state_of, files)))
+    load_research(plugins_missing(generation.manifest["code"].values()))
+    return generation
 
 
 @lru_cache(maxsize=64)

@@ -44,11 +44,9 @@ def arithmetic() -> dict[str, str]:
         for pool in threadpool_info()
         if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
     }
-    return {
-        **{name: versions()[name] for name in NUMERICAL},
-        "processor": str(llvmlite.binding.get_host_cpu_name()),
-        "linear algebra": ", ".join(sorted(kernels)) or "unknown",
-    }
+    numerical = {name: versions()[name] for name in NUMERICAL}
+    processor, algebra = str(llvmlite.binding.get_host_cpu_name()), ", ".join(sorted(kernels)) or "unknown"
+    return {**numerical, "processor": processor, "linear algebra": algebra}
 
 
 def commit() -> dict[str, Any]:
@@ -84,5 +82,5 @@ def environment() -> str:
     at = f"{built['commit']}{', modified' * bool(built['dirty'])}" if built["commit"] else "not in a git checkout"
     # A folder of compiled code that others could write to is not used.
     cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
-    rows = [*versions().items(), ("commit", at), *machine().items(), ("compiled code", cache)]
-    return columns([[name, str(value)] for name, value in sorted(rows, key=lambda row: row[0] != "dpexp")])
+    others = [*versions().items(), ("commit", at), *machine().items(), ("compiled code", cache)]
+    return columns([[name, str(value)] for name, value in sorted(others, key=lambda row: row[0] != "dpexp")])

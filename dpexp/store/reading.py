@@ -21,7 +21,7 @@ from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
 from dpexp.store.files import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
-from dpexp.store.generation import PATIENCE_S, Generation, config_path, identity_of, read_generation
+from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
     """
     folder = Folder(results, experiment)
     try:
-        generation = read_generation(folder, PATIENCE_S)
+        generation = read_generation(folder)
     except FileNotFoundError:
         raise missing(folder, "no results yet") from None
     except Damaged as error:

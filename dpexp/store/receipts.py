@@ -28,7 +28,7 @@ from typing import Any
 
 from dpexp.core.digests import digest, files_below
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.files import Held, atomically, home, is_ours_alone, lock, opened, read_ordinary
+from dpexp.core.files import Held, atomically, home, lock, opened, read_ordinary
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import counted, up
 from dpexp.store.folder import own_folders
@@ -71,7 +71,7 @@ def _secret() -> bytes:
                 made.unlink()
             with opened(place) as file:
                 state, content = os.fstat(file.fileno()), file.read(33)
-            if is_ours_alone(state) and not state.st_mode & (stat.S_IRGRP | stat.S_IROTH) and len(content) == 32:
+            if state.st_uid == os.getuid() and not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO) and len(content) == 32:
                 return content
     return os.urandom(32)
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,12 @@ class Report:
 
     experiment: str
     folder: Path
-    cells: list[dict[str, Any]] = field(default_factory=list)
-    computed: int = 0
-    reused: int = 0
-    diverged: int = 0
-    failed: int = 0
-    wall_s: float = 0.0
+    cells: list[dict[str, Any]]
+    computed: int
+    reused: int
+    diverged: int
+    failed: int
+    wall_s: float
 
 
 Outcome = tuple[dict[str, Ended], dict[str, str]]
@@ -331,8 +332,7 @@ def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tup
 
 
 def _report(name: str, folder: Path, chosen: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
-    ended, failures = outcome
-    report = Report(name, folder)
+    (ended, failures), cells = outcome, []
     for p in chosen:
         cell_id = p.cell.cell_id
         status, reason = "current", p.reason
@@ -340,10 +340,7 @@ def _report(name: str, folder: Path, chosen: Sequence[CellPlan], outcome: Outcom
             status, reason = "failed", failures[cell_id]
         elif cell_id in ended:
             status = "diverged" if ended[cell_id].diverged else "done"
-        report.failed += status == "failed"
-        report.diverged += status == "diverged"
-        report.computed += status in ("done", "diverged")
-        report.reused += status == "current"
-        report.cells.append({"experiment": name, **identity(p.cell), "status": status, "reason": reason})
-    report.wall_s = time.perf_counter() - begin
-    return report
+        cells.append({"experiment": name, **identity(p.cell), "status": status, "reason": reason})
+    n = Counter(cell["status"] for cell in cells)
+    seconds = time.perf_counter() - begin
+    return Report(name, folder, cells, n["done"] + n["diverged"], n["current"], n["diverged"], n["failed"], seconds)

@@ -133,39 +133,22 @@ def summarise(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]
 
     `ci_lo, ci_hi` is `CI_NAME`, and `median_lo, median_hi` the 95% interval of the median by order statistics.
     """
-    shape, count = values.shape[:-1], values.shape[-1]
-    values, diverged = np.reshape(values, (-1, count)), np.reshape(diverged, (-1, count))
-    rows = max(1, _AT_ONCE // max(1, count))
-    blocks = [_summaries(values[i : i + rows], diverged[i : i + rows]) for i in range(0, max(1, len(values)), rows)]
-    return {name: np.concatenate([block[name] for block in blocks]).reshape(shape) for name in COLUMNS}
-
-
-_AT_ONCE = 100_000
-"""values that are summarised together: what is made of them stays in the processor's cache, which is four times faster
-than memory that is asked for anew"""
-
-
-def _summaries(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]:
-    """`summarise` of values [N, R]; each [N]."""
-    count = values.shape[-1]
-    finite = np.isfinite(values)
+    values, count = np.ascontiguousarray(values), values.shape[-1]
     with np.errstate(invalid="ignore", over="ignore"):
         mean = values.mean(axis=-1)
-        deviation = values - mean[..., None]
-        sd, skewness = _sd_and_skewness(deviation)
+        sd, skewness = _sd_and_skewness(values - mean[..., None])
         low, high = _ends(sd, skewness, count, CI_LEVEL)
         # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
-        ordered = np.sort(np.where(finite, values, math.inf), axis=-1)
+        ordered = np.sort(np.where(np.isfinite(values), values, math.inf), axis=-1)
         below, above = _ranks(count, 0.5, CI_LEVEL)
-        open_end = np.full(ordered.shape[:-1], math.inf)
-        quantiles = {name: _quantile(ordered, q) for name, q in _QUANTILES.items()}
+        open_end = np.full(mean.shape, math.inf)
         return {
             "n": np.full(mean.shape, count),
             "n_diverged": diverged.sum(axis=-1),
             "mean": mean,
             "sd": sd,
             "se": sd / math.sqrt(count),
-            **quantiles,
+            **{name: _quantile(ordered, q) for name, q in _QUANTILES.items()},
             "ci_lo": mean + low,
             "ci_hi": mean + high,
             # an end is infinite where there are too few replicates for one

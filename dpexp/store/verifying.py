@@ -70,13 +70,15 @@ def compare(name: str, fresh: bytes | None, published: bytes) -> Comparison:
         return Comparison("identical")
     kind = name.split("/")[-1]
     try:
-        parts = _documents(fresh, published) if kind.endswith(".json") else _tables(fresh, published)
-        worst = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
+        parts = (
+            _numbers(json.loads(fresh), json.loads(published)) if kind == "claims.json" else _tables(fresh, published)
+        )
+        worst, detail = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
     except (ValueError, KeyError, TypeError, OSError) as error:
         return Comparison("different", str(error) if isinstance(error, Unlike) else f"cannot be read ({error})")
-    if worst[0] == 0:
+    if worst == 0:
         return Comparison("identical", "the same numbers in other bytes")
-    return Comparison("within tolerance" if worst[0] <= 1 else "different", worst[1])
+    return Comparison("within tolerance" if worst <= 1 else "different", detail)
 
 
 class Unlike(ValueError):
@@ -90,42 +92,34 @@ Part = tuple[str, np.ndarray, np.ndarray]
 def _difference(kind: str, what: str, x: np.ndarray, y: np.ndarray) -> tuple[float, str]:
     """The largest difference as a share of the tolerance, inf where only one side is a number; and it in words."""
     least = 1e-3 * np.max(np.abs(y[np.isfinite(y)]), initial=0.0) if kind == "summary.parquet" else 0.0
+    allowed = TOLERANCE[kind] * np.maximum(np.abs(y), least) + (FLOOR if kind == "claims.json" else 0.0)
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        share = np.abs(x - y) / (
-            TOLERANCE[kind] * np.maximum(np.abs(y), least) + (FLOOR if kind == "claims.json" else 0.0)
-        )
-    share = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.where(np.isnan(share), math.inf, share))
+        share = np.nan_to_num(np.abs(x - y) / allowed, nan=math.inf)
+    share = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, share)
     at = int(np.argmax(share))
     words = f"{what} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"
-    return float(share[at]), words if share[at] else ""
+    return float(share[at]), words
 
 
 def _tables(fresh: bytes, published: bytes) -> Iterator[Part]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pandas as pd
 
-    a, b = (pq.read_table(pa.BufferReader(data), use_threads=False) for data in (fresh, published))
-    if a.column_names != b.column_names or a.num_rows != b.num_rows:
-        raise Unlike(f"{a.num_rows:,} rows, published {b.num_rows:,}, or other columns")
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for k, row in enumerate(a.select([c for c in ("metric", "estimator") if c in a.column_names]).to_pylist()):
-        rows.setdefault(tuple(row.values()), []).append(k)
-    for name in a.column_names:
-        x, y = a[name], b[name]
-        if not (pa.types.is_floating(x.type) and pa.types.is_floating(y.type)):
-            if x.to_pylist() != y.to_pylist():
+    a, b = (pd.read_parquet(io.BytesIO(data)) for data in (fresh, published))
+    if list(a) != list(b) or len(a) != len(b):
+        raise Unlike(f"{len(a):,} rows, published {len(b):,}, or other columns")
+    groups: dict[Any, Any] = {(): np.arange(len(a))}
+    if "metric" in a:
+        groups = a.groupby(["metric", "estimator"]).indices
+    for name in a:
+        if a[name].dtype != np.float64 or b[name].dtype != np.float64:
+            if not a[name].equals(b[name]):
                 raise Unlike(f"column {name}")
             continue
-        values = [column.to_numpy(zero_copy_only=False) for column in (x, y)]
-        for group, own in (rows or {(): list(range(len(x)))}).items():
-            yield " ".join([*group, name]), values[0][own], values[1][own]
+        for group, own in groups.items():
+            yield " ".join([*group, str(name)]), a[name].to_numpy()[own], b[name].to_numpy()[own]
 
 
-def _documents(fresh: bytes, published: bytes) -> Iterator[Part]:
-    yield from _numbers(json.loads(fresh), json.loads(published), "")
-
-
-def _numbers(x: Any, y: Any, path: str) -> Iterator[Part]:
+def _numbers(x: Any, y: Any, path: str = "") -> Iterator[Part]:
     """The numbers of two documents. Raises Unlike where they differ in more."""
     if isinstance(x, dict) and isinstance(y, dict):
         if x.keys() != y.keys():
@@ -135,7 +129,7 @@ def _numbers(x: Any, y: Any, path: str) -> Iterator[Part]:
     elif isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
         for k, pair in enumerate(zip(x, y, strict=True)):
             yield from _numbers(*pair, f"{path}[{k}]")
-    elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in (x, y)) and float in (type(x), type(y)):
+    elif isinstance(x, int | float) and isinstance(y, int | float) and float in (type(x), type(y)):
         yield path, np.array([float(x)]), np.array([float(y)])
     elif x != y:
         raise Unlike(f"{path}: {str(x)[:60]}, published {str(y)[:60]}")

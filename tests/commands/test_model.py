@@ -29,8 +29,6 @@ from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
 from dpexp.store import (
-    Folder,
-    cell_files,
     cell_of,
     fingerprint,
     load_cells,
@@ -137,7 +135,7 @@ def test_only_what_the_statement_counts_is_stored(here):
     assert document["release"]["released"] == "last and average of replicate 0"
     with pytest.raises(UsageError, match="replicate 1 is not released"):
         released(replicate=1)
-    sealed = cell_files.stored_model(Folder(Path("results"), "mine"), document["cell_id"])
+    sealed = load_generation(Path("results"), "mine").model(document["cell_id"])
     assert sealed.values.shape[:2] == (2, 1)
 
     write(here, BY_PLACE.replace("{name: dp-sgd, ", "{name: dp-sgld, accountant: last-iterate, "))

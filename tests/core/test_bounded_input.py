@@ -220,7 +220,7 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
         assert re.search(rf"own\.yaml:2:\d+: \S*people\S+: needs about {size} of memory", message)
 
 
-@pytest.mark.parametrize("broken", ["wide", "sparse", "sparse after its header", "a pipe", "zeros in its header"])
+@pytest.mark.parametrize("broken", ["wide", "sparse", "a pipe", "zeros in its header"])
 def test_a_broken_table_is_refused_before_it_is_read(tmp_path, monkeypatch, broken):
     path = tmp_path / "people.csv"
     text, size, said = b"x,y\n1,a\n2,b\n", 0, "zero bytes from byte"
@@ -232,7 +232,7 @@ def test_a_broken_table_is_refused_before_it_is_read(tmp_path, monkeypatch, brok
         os.mkfifo(path)
         said = "no such file"
     else:
-        text, size = b"" if broken == "sparse" else text * 100_000, 11 * 10**9
+        text, size = b"", 11 * 10**9
     if broken != "a pipe":
         path.write_bytes(text)
         os.truncate(path, size or len(text))

@@ -146,55 +146,6 @@ def test_processes_from_the_start_on_keep_and_find(place):
     assert run(cache=top / "other") == (right(), 1, 0)
 
 
-TOGETHER = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from dpexp.engine.compiled import compiled
-
-Path(sys.argv[1]).touch()
-while len(list(Path(sys.argv[1]).parent.iterdir())) < 2:
-    time.sleep(0.001)
-
-
-@compiled(kept=True)
-def total(x):
-    if x.shape[0] == 9:
-        return WRONG
-    return np.sort(x).sum()
-
-
-try:
-    print(total(np.arange(4.0)), sum(total.stats.cache_misses.values()))
-except Exception as error:
-    print(type(error).__name__, 0)
-"""
-
-
-@pytest.mark.slow
-def test_of_processes_that_begin_together_one_compiles(tmp_path):
-    """And where it cannot be compiled none of them waits for the others."""
-    for name, wrong, printed, misses in (("right", "1.0", "6.0", 1), ("wrong", "x.none", "TypingError", 0)):
-        folder = tmp_path / name
-        (folder / "begun").mkdir(parents=True)
-        (folder / "kernel.py").write_text(TOGETHER.replace("WRONG", wrong))
-        environment = {**os.environ, "DPEXP_CACHE": str(folder / "kept"), "PYTHONPATH": str(ROOT)}
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "kernel.py", f"begun/{k}"],
-                cwd=folder,
-                env=environment,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for k in range(2)
-        ]
-        said = [process.communicate(timeout=100)[0].split() for process in processes]
-        assert [words[0] for words in said] == [printed] * 2
-        assert sum(int(words[1]) for words in said) == misses
-        assert not list((folder / "kept" / "kernels").glob(".*"))
-
-
 @pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     run, kept = place
@@ -406,8 +357,8 @@ def test_the_folder_keeps_what_was_used_last_and_what_is_not_its_own(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [names[0], names[1], names[4], "9", "notes.txt"]
 
 
-@pytest.mark.parametrize("home", ["", "/", "relative", "usual"])
-@pytest.mark.parametrize("cache", ["", "/", "//", "/tmp/..", "~", "~/x"])
+@pytest.mark.parametrize("home", ["", "relative", "usual"])
+@pytest.mark.parametrize("cache", ["", "/", "/tmp/..", "~/x"])
 def test_nothing_is_kept_in_the_root_of_the_disk(tmp_path, monkeypatch, home, cache):
     """Wherever HOME is nobody's home, or DPEXP_CACHE the root, however either is spelled."""
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -6,7 +6,6 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 
 import pandas as pd
 import pyarrow as pa
@@ -226,15 +225,6 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
 
 
 # --- locks and disks ------------------------------------------------------------------------------------------------
-
-
-def test_readers_wait_for_a_writer_that_is_between_two_files(done):
-    data = done.cells.read_bytes()
-    done.cells.write_bytes(b"of the next generation")
-    later = threading.Timer(0.2, done.cells.write_bytes, (data,))
-    later.start()
-    assert len(load_cells(done.root.parent, "small")) == 6
-    later.join()
 
 
 def test_what_a_killed_process_left_behind_goes_an_hour_later(tmp_path):
