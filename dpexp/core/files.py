@@ -171,10 +171,12 @@ def own_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made; None where nothing is to be kept,
     where nobody has a home, and where it is a link or others may write to it or to the folder it is in."""
     asked, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    if asked.lower() in OFF or (home() is None and not asked.startswith("/")):
+        return None
     try:
         above = Path(asked).expanduser() if asked else Path(base).expanduser() / "dpexp"
         # nothing of ours belongs in the root of the disk
-        if asked.lower() in OFF or not above.is_absolute() or os.path.realpath(above) == "/":
+        if not above.is_absolute() or os.path.realpath(above) == "/":
             return None
         for folder in (above, place := above / own):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Chunks: some cells of one pass and some replicates; and those of a run in progress that are kept on the disk.
 
-A killed run loses the chunks that were running, and at most a second of computing. A cell is found in a kept chunk
+A killed run loses the chunks that were running. A cell is found in a kept chunk
 whatever other cells were computed with it: it is named by all that its numbers depend on.
 """
 
@@ -10,7 +10,6 @@ import io
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,6 @@ from dpexp.store.simulating import Done, Failed
 if TYPE_CHECKING:
     from dpexp.store.planning import CellPlan
 
-MOST_LOST_S = 1.0
-"""of computing, in chunks that are finished and not on disk yet"""
-
 
 @dataclass(frozen=True)
 class Chunk:
@@ -46,7 +42,7 @@ class Chunk:
         """Estimated time on one core."""
         return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)
 
-    @cached_property
+    @property
     def keys(self) -> list[str]:
         """Name the part of each cell: by the cell, code, data, replicates, arithmetic and the rule of its releases."""
         return [

@@ -18,7 +18,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,7 +183,6 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     waiting = [chunk for chunk in own if not partials.place_of(folder.partial, chunk).exists()]
     check = watch(experiment, [cell for chunk in waiting for cell in chunk.cells])
     results = _compute(experiment, waiting, {}, folder, options, check)
-    _save(folder, [(chunk, done) for chunk, done in results if not partials.place_of(folder.partial, chunk).exists()])
     failed = sum(isinstance(result, Failed) for _, result in results)
     done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
     return Share(experiment.name, len(own), failed, done, len(chunks))
@@ -236,10 +235,7 @@ def _compute(
     options: Options,
     check: Callable[[], None],
 ) -> Results:
-    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is kept.
-
-    What is finished is on the disk soon, and where an error ends the run all of it.
-    """
+    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is written to the disk."""
     results: Results = []
     waiting = []
     for chunk in chunks:
@@ -257,35 +253,20 @@ def _compute(
     errors: set[str] = set()
     total, done = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
     tell(f"{experiment.name}: 0%", 0.0)
-    unsaved: Results = []
-    try:
-        with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
-            for chunk, result in stream:
-                check()
-                unsaved.append((chunk, result))
-                # to write every chunk at once would take a tenth of the time of short runs
-                if sum(r.wall_s * len(c.cells) for c, r in unsaved if isinstance(r, Done)) >= partials.MOST_LOST_S:
-                    _save(folder, unsaved)
-                    unsaved = []
-                if isinstance(result, Failed) and result.error not in errors:
-                    errors.add(result.error)
-                    shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
-                    note(shown, options.quiet and not options.debug)
-                results.append((chunk, result))
-                done += chunk.seconds
-                tell(f"{experiment.name}: {done / total:.0%}", done / total)
-    except BaseException:
-        with suppress(OSError):  # an error of writing would hide why the run has ended
-            _save(folder, unsaved)
-        raise
+    with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
+        for chunk, result in stream:
+            check()
+            # nothing of a deployment is kept for another run
+            if isinstance(result, Done) and not chunk.deployment:
+                partials.save(folder.partial, chunk, result)
+            elif isinstance(result, Failed) and result.error not in errors:
+                errors.add(result.error)
+                shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
+                note(shown, options.quiet and not options.debug)
+            results.append((chunk, result))
+            done += chunk.seconds
+            tell(f"{experiment.name}: {done / total:.0%}", done / total)
     return results
-
-
-def _save(folder: Folder, results: Results) -> None:
-    """Keep finished chunks for another run, but not those of a deployment."""
-    for chunk, result in results:
-        if isinstance(result, Done) and not chunk.deployment:
-            partials.save(folder.partial, chunk, result)
 
 
 def _executed(chunks: Sequence[Chunk], options: Options) -> Generator[tuple[int, Done | Failed]]:

@@ -11,7 +11,7 @@ import pytest
 import dpexp
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.store import Folder, cluster, partials
+from dpexp.store import Folder, cluster
 from dpexp.store.cluster import on_cluster
 from dpexp.store.run import Options, run
 from tests.conftest import AT_LENGTH, SMALL, call, numbers
@@ -196,7 +196,6 @@ def chunks(results):
 @needs_dask
 @at_length
 def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(partials, "MOST_LOST_S", 0.0)  # chunks are kept at once, however fast the machine is
     config = tmp_path / "small.yaml"
     config.write_text(LONG)
     expected = go(config, tmp_path / "here")

@@ -145,7 +145,7 @@ def hold(chunk, key):
         os.read(0, 1)
     return simulate(chunk, key)
 
-partials.MOST_LOST_S, partials.save, run.simulate_chunk = 0.0, save_and_tell, hold
+partials.save, run.simulate_chunk = save_and_tell, hold
 cli.main()
 """
 """The command; when its first chunk is kept and another has begun it says so, and goes on when its stdin is closed."""
