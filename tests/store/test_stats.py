@@ -114,15 +114,3 @@ def test_the_level_widens_intervals():
     wide, narrow = paired_difference(a, b, 0.999), paired_difference(a, b)
     assert wide.ratio_lo < narrow.ratio_lo < narrow.ratio < narrow.ratio_hi < wide.ratio_hi
     assert wide.ci_lo < narrow.ci_lo < narrow.difference < narrow.ci_hi < wide.ci_hi
-
-
-def test_summaries_do_not_depend_on_how_many_rows_are_taken_together(monkeypatch):
-    rng = np.random.default_rng(8)
-    values = rng.standard_normal((3, 2, 7, 9)) ** 2
-    diverged = rng.random(values.shape) < 0.1
-    whole = summarise(values, diverged)
-    for at_once in (1, 20, 100):
-        monkeypatch.setattr("dpexp.store.stats._AT_ONCE", at_once)
-        for name, column in summarise(values, diverged).items():
-            assert column.shape == (3, 2, 7)
-            np.testing.assert_array_equal(column, whole[name])
