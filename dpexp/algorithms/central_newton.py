@@ -67,4 +67,4 @@ class CentralNewton(FitCoverage):
             fit_central(planned, z, y, budget.constant, generator(trial.seed, lane, "noise").standard_normal, owners)
             for lane, (z, y, owners) in zip(trial.lanes, trial.tables, strict=True)
         ]
-        return [shown(fits, target_of(model, trial.law).theta, self.level)]
+        return [shown(fits, target_of(trial.problem, trial.persons).theta, self.level)]

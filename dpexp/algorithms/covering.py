@@ -15,16 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from dpexp.algorithms.algorithm import Algorithm, Settings
+from dpexp.algorithms.one_pass import finite, infinite_sensitivity
 from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import WEIGHT_CAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.fitting import Fitted
     from dpexp.inference.models import Model
-    from dpexp.inference.populations import Population
     from dpexp.inference.targets import RiskTarget
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
@@ -66,21 +67,23 @@ class LaneIntervals(NamedTuple):
 class Trial:
     """The users of up to eight replicates."""
 
-    law: Population
+    problem: LinearPredictorProblem
     n: int
     seed: int
     lanes: list[int]
+    persons: bool = False
+    """whether a record is a person, who holds several rows"""
 
     @cached_property
     def tables(self) -> list[PersonRows]:
         """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
-        from dpexp.core.seeds import generator
-        from dpexp.inference.populations import Strangers
+        from dpexp.engine.linear.one_pass import UserStream
+        from dpexp.inference.simulated import lanes_of, person_rows
 
         # persons hold numbers of rows of their own, which do not lie side by side in lanes
-        if self.law.persons:
-            return [self.law.panel(generator(self.seed, lane, "data"), self.n) for lane in self.lanes]
-        x, y, _ = Strangers(self.law, self.seed, self.lanes).records(self.n)
+        if self.persons:
+            return [*person_rows(self.problem, self.seed, self.lanes, self.n)]
+        x, y, _ = UserStream(self.problem.model(), self.seed, lanes_of(self.lanes)).take(self.n)
         return [(x[..., k], y[:, k], None) for k in range(len(self.lanes))]
 
 
@@ -89,23 +92,12 @@ class Covering(Algorithm):
 
     level: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
     """what the intervals promise"""
-    errors: Literal["normal", "student", "heteroscedastic"] = "normal"
-    """the true law of the errors: normal, t with 3 degrees of freedom, or growing with |z_1|"""
-    rho: Annotated[float, Field(ge=0, le=0.95)] = 0.0
-    """correlation of any two covariates"""
-    bend: Annotated[float, Field(ge=-10, le=10)] = 0.0
-    """how much the true mean bends: bend (z_1^2 - 1) on top of x'beta*"""
-    rare: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    """the last covariate is a level that this share holds; 0: normal like the others"""
-    narrow: Annotated[float, Field(ge=0.25, le=16)] = 1.0
-    """how many times too wide the range of the last covariate is stated"""
-    spread: Annotated[float, Field(ge=1 / 32, le=32)] = 1.0
-    """the true scale of the errors over the public guess of it"""
 
     estimators: ClassVar[tuple[str, ...]]
     """names of the intervals"""
     metrics: ClassVar[tuple[str, ...]] = METRICS
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic)
+    populations: ClassVar[bool] = True
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
     in_python: ClassVar[bool] = True
 
@@ -115,14 +107,9 @@ class Covering(Algorithm):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = [] if n >= FEWEST else [f"intervals take at least {FEWEST:,} users"]
-        wrong = self.errors != "normal" or self.bend != 0
-        if isinstance(problem, MallowsLogistic) and (wrong or self.spread != 1):
-            found.append("the target of a logistic model is known for a right model only")
-        elif wrong and not self.population(problem).right:
-            found.append("the target is known for other covariates, or for a wrong model, but not for both")
-        elif (wrong or self.spread != 1) and not problem.has_scale:
-            found.append("the target under a wrong model is known where the scale is estimated")
-        return found
+        found += infinite_sensitivity(problem.exact_sensitivity(), budget)
+        unknown = problem.unknown_curvature()
+        return found if unknown is None else [*found, f"the target is not known: {unknown}"]
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """A block of users of eight replicates, a few sums, and the schedule."""
@@ -143,19 +130,13 @@ class Covering(Algorithm):
         """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
         from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 
-        delta = problem.exact_sensitivity()
+        delta = finite(problem.exact_sensitivity())
         return LocalGaussian(mu=budget, noise_sensitivity=delta, exact_sensitivity=delta, users=n)
 
-    def population(self, problem: LinearPredictorProblem) -> Population:
-        """The law from which users are drawn."""
-        from dpexp.inference.populations import Population
-
-        binary = isinstance(problem, MallowsLogistic)
-        sigma = problem.sigma * self.spread if isinstance(problem, HuberLinear) else 1.0
-        return Population(
-            problem.d, problem.sigma_z, self.rho, problem.beta, sigma, self.errors, self.bend, binary, self.rare,
-            self.narrow,
-        )  # fmt: skip
+    @property
+    def holds_rows(self) -> bool:
+        """Whether a record is a person, who holds several rows."""
+        return False
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
         """What is sent, and with what noise: as the paper has it, where a method says nothing else."""
@@ -186,8 +167,8 @@ class Covering(Algorithm):
         from dpexp.inference.targets import target_of
 
         steps = np.asarray(steps, dtype=np.int64)
-        models, law = [self.model(problem, budget) for _, budget in settings], self.population(problem)
-        target = target_of(models[0], law)
+        models = [self.model(problem, budget) for _, budget in settings]
+        target = target_of(problem, self.holds_rows)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
         # a run of its own for every checkpoint, since designs know their n
         for k, n in enumerate(int(step) for step in steps):
@@ -195,14 +176,14 @@ class Covering(Algorithm):
             if n < FEWEST:
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
                 continue
-            # of each setting, whose budgets and weights differ; the target is that of the law, and so of all
+            # of each setting, whose budgets and weights differ; the target is that of the population, and so of all
             bounds = [
                 efficient_errors(model, target, self.noise(model, budget, n), n)
                 for model, (_, budget) in zip(models, settings, strict=True)
             ]
             for first in range(0, len(replicates), LANES):
                 # all settings meet the same users
-                trial = Trial(law, n, seed, list(replicates[first : first + LANES]))
+                trial = Trial(problem, n, seed, list(replicates[first : first + LANES]), self.holds_rows)
                 here = slice(first, first + len(trial.lanes))
                 for s, (schedule, budget) in enumerate(settings):
                     for e, found in enumerate(self.intervals(models[s], trial, schedule, budget)):
@@ -212,25 +193,37 @@ class Covering(Algorithm):
 
 
 class FitCoverage(Covering):
-    """Intervals that `dpexp fit` shows; also of steep coefficients, and of persons who hold several rows."""
+    """Intervals that `dpexp fit` shows; also of persons who hold several rows."""
 
     persons: bool = False
     """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
-    steep: Annotated[float, Field(ge=0, le=128)] = 0.0
-    """the true slopes are steep, -steep, steep / 2 and again, times those of the problem; 0: those of the problem"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
     witnesses: ClassVar[int] = 1
     """every replicate holds its records and takes its time"""
 
-    def population(self, problem: LinearPredictorProblem) -> Population:
-        from dataclasses import replace
+    @property
+    def holds_rows(self) -> bool:
+        return self.persons
 
-        return replace(super().population(problem), steep=self.steep, persons=self.persons)
+    def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
+        from dpexp.inference.simulated import can_hold_rows
+
+        found = super().complaints(problem, schedule, budget, n)
+        if problem.cap != WEIGHT_CAP:
+            found.append(f"a fit weights rows by min(1, {WEIGHT_CAP:g} / |x|^2): leave out `weights`")
+        if self.persons and not can_hold_rows(problem):
+            found.append("persons are tried with normal rows of mean 0 and normal errors")
+        return found
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
+        """What is sent follows from what is public: of a population, d, and columns and errors of size one."""
         from dpexp.inference.models import as_fitted
 
+        if problem.population is not None:
+            guess: dict[str, object] = {"population": None, "sigma_z": problem.d**-0.5}
+            guess |= {"sigma": 1.0} if isinstance(problem, HuberLinear) else {}
+            problem = problem.model_copy(update=guess)
         return as_fitted(super().model(problem, budget))
 
 
@@ -240,7 +233,7 @@ def efficient_errors(model: Model, target: RiskTarget, noise: float, n: int) -> 
 
     # H^-1 S_mu H^-1, the covariance of an average of n users
     inverse = inverses(target.hessian)
-    scores = target.scores + np.diag(model.gradient_noise**2 * noise)
+    scores = target.scores + (np.diag(model.gradient_noise**2 * noise) if noise else 0.0)
     return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
 
 

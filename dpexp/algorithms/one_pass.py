@@ -38,6 +38,23 @@ class Sensitivities(NamedTuple):
     """the smallest bound that is proved, from which the privacy statement follows"""
 
 
+def infinite_sensitivity(sensitivity: float, budget: Budget) -> list[str]:
+    """The complaint about a finite budget for messages without a bound."""
+    private = budget.constant is None or math.isfinite(budget.constant)
+    if not private or math.isfinite(sensitivity):
+        return []
+    return [
+        "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is enough for a "
+        "finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a bounded design (uniform, "
+        "bernoulli, categorical). mu: inf runs without privacy"
+    ]
+
+
+def finite(sensitivity: float) -> float:
+    """The sensitivity, or 1 where there is none: then no budget is finite and no noise is added."""
+    return sensitivity if math.isfinite(sensitivity) else 1.0
+
+
 class OnePassAlgorithm(Algorithm):
     """One pass over fresh users, each of whom sends its gradient plus noise for its own budget mu_i."""
 
@@ -75,14 +92,7 @@ class OnePassAlgorithm(Algorithm):
         # ours are tried by the conformance suite; here that would load scipy for a look at a config
         if not type(problem).__module__.startswith("dpexp."):
             problem.require_one_user()
-        found = problem.complaints()
-        private = budget.constant is None or np.isfinite(budget.constant)
-        if private and not np.isfinite(self.sensitivities(problem).noise):
-            found.append(
-                "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is "
-                "enough for a finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a "
-                "bounded design (uniform, bernoulli, categorical). mu: inf runs without privacy"
-            )
+        found = problem.complaints() + infinite_sensitivity(self.sensitivities(problem).noise, budget)
         if budget.pure_eps is not None and type(self).simulate is not OnePassAlgorithm.simulate:
             found.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
         elif budget.pure_eps is not None and not np.isfinite(self.longest(problem)):
@@ -123,7 +133,7 @@ class OnePassAlgorithm(Algorithm):
         if budget.pure_eps is not None:
             sent = CapSampling(pure_eps=budget.pure_eps, dimension=problem.p)
             return Stated("cap-sampling", sent, "cap-sampling")
-        noise, exact = self.sensitivities(problem)
+        noise, exact = map(finite, self.sensitivities(problem))
         # what has a diameter fits into a ball of that times sqrt(p / (2 (p + 1))) (Jung)
         ball = min(self.radius(problem), exact * math.sqrt(problem.p / (2 * (problem.p + 1))))
         return LocalGaussian(
@@ -149,7 +159,7 @@ class OnePassAlgorithm(Algorithm):
             places.append(place)
             passed.append(Setting(schedule, budget, own))
         if noisy[0]:
-            yield *noisy, self.sensitivities(problem).noise
+            yield *noisy, finite(self.sensitivities(problem).noise)
         if pure[0]:
             yield *pure, self.longest(problem)
 

@@ -103,13 +103,13 @@ class StagedNewton(FitCoverage):
     def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         from dpexp.core.seeds import generator
         from dpexp.inference.fitting import fit_local, of_outcome
-        from dpexp.inference.populations import Simulated
+        from dpexp.inference.simulated import Simulated
         from dpexp.inference.staged_newton import staged_newton
         from dpexp.inference.targets import target_of
 
-        law, seed, lanes = trial.law, trial.seed, trial.lanes
+        seed, lanes = trial.seed, trial.lanes
         planned, design = self.plan(model, budget, trial.n)
-        if self.messages == "caps" or law.persons:
+        if self.messages == "caps" or trial.persons:
             # caps are sampled one by one, and persons hold rows of their own number: neither lies side by side in lanes
             mu = np.full(trial.n, 1.0 if self.messages == "caps" else budget.constant)
             fits = [
@@ -118,11 +118,11 @@ class StagedNewton(FitCoverage):
             ]
         else:
             users = Simulated(
-                planned.model, law, budget, seed, lanes, self.weights == "budget", self.weights == "rising"
+                planned.model, trial.problem, budget, seed, lanes, self.weights == "budget", self.weights == "rising"
             )
             outcome = staged_newton(planned.model, design, model.problem.start(), users)
             fits = [of_outcome(planned, design, outcome, lane) for lane in range(len(lanes))]
-        return [shown(fits, target_of(model, law).theta, self.level)]
+        return [shown(fits, target_of(trial.problem, trial.persons).theta, self.level)]
 
 
 def _eps(budget: Budget) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
@@ -96,17 +97,22 @@ def described(cells: Sequence[Cell]) -> list[str]:
         problem, algorithm = cell.problem, cell.algorithm
         if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
             continue
-        assert isinstance(algorithm, OnePassAlgorithm)  # no other takes a population
         best, curvature = optimum_of(problem), problem.curvature()
         ends = f"{curvature.m:.4g} to {curvature.M:.4g}"
         text = f"theta* = {_numbers(best.theta)}; Hessian eigenvalues {ends}; |w(x) x| <= {problem.longest_row:.4f}; "
-        text += f"sensitivity {algorithm.sensitivities(problem).exact:.4f}; "
+        text += f"sensitivity {_sensitivity(algorithm, problem):.4f}; "
         text += f"relative error of means over rows {best.error:.0e}"
         if problem.labels and isinstance(algorithm, ClippedLdpSgd):
             clip = algorithm.clip
             text += f"; clipped to {clip:g} the mean gradient is 0 at {_numbers(clipped_optimum(problem, clip))}"
         lines[text] = None
     return list(lines)
+
+
+def _sensitivity(algorithm: Algorithm, problem: LinearPredictorProblem) -> float:
+    if isinstance(algorithm, OnePassAlgorithm):
+        return algorithm.sensitivities(problem).exact
+    return problem.exact_sensitivity()
 
 
 def _numbers(theta: np.ndarray) -> str:

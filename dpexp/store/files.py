@@ -99,7 +99,14 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     import pyarrow as pa
 
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
-    return pa.table({name: pa.array([row.get(name) for row in rows]) for name in names})
+    return pa.table({name: pa.array(_of_one_type([row.get(name) for row in rows])) for name in names})
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """The values, as text where some are: of coefficients, say, a number in one cell and a list in another."""
+    if not any(isinstance(value, str) for value in values):
+        return values
+    return [value if value is None or isinstance(value, str) else str(value) for value in values]
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:

@@ -43,8 +43,8 @@ from dpexp.engine.lanes.vectors import LANES, load, store
 from dpexp.inference.messages import Sums, Users, compiled_messages, no_sums, symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import corrected, mean_hessian, regularise, standard_errors
-from dpexp.inference.populations import Simulated
 from dpexp.inference.public_numbers import normal, rounded
+from dpexp.inference.simulated import Simulated
 from dpexp.inference.small_matrices import inverses, pseudo_inverses
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.targets import target_of
@@ -74,12 +74,12 @@ class PathIntervals(Covering):
 
     def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         """The three kinds of path meet the same users."""
-        law, n, seed, lanes = trial.law, trial.n, trial.seed, trial.lanes
+        problem, n, seed, lanes = trial.problem, trial.n, trial.seed, trial.lanes
         start, eta, level = model.problem.start(), schedule.step_sizes(1, n), self.level
         burned, size = round(self.burn_in * n), n // CHAINS
         ends = [burned + round((n - burned) * k / BATCHES) for k in range(BATCHES + 1)]
         plain, measuring, disjoint = (
-            Simulated(model, law, budget, seed, lanes, weighted=False) for _ in ("plain", "measuring", "disjoint")
+            Simulated(model, problem, budget, seed, lanes, weighted=False) for _ in ("plain", "measuring", "disjoint")
         )
         path = Walk(model, start).along(plain, eta, ends)
         first, last = path[0], path[-1]
@@ -98,7 +98,7 @@ class PathIntervals(Covering):
             plug_in_free(last, first, level),
             hulc(means, level, uniform),
             t_chains(means, level),
-            newton_oracle(last, first, target_of(model, law).hessian, level),
+            newton_oracle(last, first, target_of(problem).hessian, level),
         ]
 
 

@@ -15,11 +15,12 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.seeds import generator
+from dpexp.engine.linear.one_pass import UserStream, draw_users
 from dpexp.inference.fitting import Fitted, fit_central, fit_local, of_outcome, plan_central, plan_local
 from dpexp.inference.intervals import Release, intervals
 from dpexp.inference.models import model_of, unit_model
-from dpexp.inference.populations import Population, Simulated, Strangers
 from dpexp.inference.refusals import Checked, Reason, of_steepness
+from dpexp.inference.simulated import Simulated, lanes_of, person_rows
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
 from dpexp.inference.users import noise_of
@@ -30,48 +31,50 @@ from dpexp.problems.linear_losses import MallowsLogistic
 
 
 @pytest.mark.parametrize(
-    ("errors", "intercept", "scale"),
-    [("student", 1, 2.378375), ("heteroscedastic", 1, 1.598413)],
+    ("errors", "scale"),
+    [({"law": "t", "df": 3, "scale": 2}, 2.378375), ({"sd": 2, "heteroscedastic": (0.5, 0.5)}, 1.598413)],
 )
-def test_targets_of_wrong_laws(errors, intercept, scale):
+def test_targets_of_wrong_laws(errors, scale):
     """Section 5; its third row comes from two million draws."""
-    found = target_of(model_of(HuberLinear(d=5)), Population(5, errors=errors)).theta
-    assert found[0] == pytest.approx(intercept, abs=5e-5)
-    assert found[1:-1] == pytest.approx(np.ones(5))
-    assert found[-1] == pytest.approx(scale, abs=2e-4)
+    theta = target_of(huber(5, errors=errors)).theta
+    assert theta[:-1] == pytest.approx(np.ones(6), abs=5e-5)
+    assert theta[-1] == pytest.approx(scale, abs=2e-4)
 
 
-def test_the_target_is_where_the_mean_gradient_is_zero():
-    """By simulation, for every law; the true coefficients of a bent mean are rejected."""
-    model, rng, n = model_of(HuberLinear(d=3)), np.random.default_rng(1), 400_000
-    for law in (Population(3, bend=0.7), Population(3, rho=0.5)):
-        z, y = law.records(rng.standard_normal((n, law.normals)), np.zeros(n))
-        x = np.concatenate([np.ones((n, 1)), z], axis=1)
-        g = model.problem.gradient(target_of(model, law).theta, x, y)
-        assert np.all(np.abs(g.mean(0)) < 4.5 * g.std(0) / math.sqrt(n))
-    law = Population(3, bend=0.7)
-    z, y = law.records(rng.standard_normal((n, law.normals)), np.zeros(n))
-    g = model.problem.gradient(model.problem.optimum(), np.concatenate([np.ones((n, 1)), z], axis=1), y)
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"bend": 0.7},
+        {"design": {"sd": 0.6, "correlation": {"exchangeable": 0.5}}},
+        {"coefficients": (1.0, 2.0, -2.0, 1.0)},
+        {"design": {"columns": ({"sd": 0.6, "times": 2}, {"law": "bernoulli", "p": 0.05, "low": -0.6, "high": 0.6})}},
+    ],
+)
+def test_the_target_is_where_the_mean_gradient_is_zero(law):
+    """By simulation, for every law; other points are rejected. H and S are those of the records too."""
+    problem, n = huber(3, **law), 400_000
+    target = target_of(problem)
+    x, y = draw_users(problem.model(), n, 3)
+    g = problem.gradient(target.theta, x, y)
+    assert np.all(np.abs(g.mean(0)) < 4.5 * g.std(0) / math.sqrt(n))
+    assert target.scores == pytest.approx(g.T @ g / n, abs=0.01)
+    assert target.hessian == pytest.approx(
+        model_of(problem).hessian_sum(target.theta, x, y, np.full(n, 1 / n)), abs=0.01
+    )
+    g = problem.gradient(target.theta + 0.2, x, y)
     assert np.any(np.abs(g.mean(0)) > 10 * g.std(0) / math.sqrt(n))
 
 
-@pytest.mark.parametrize("law", [Population(3, steep=1.5, binary=True), Population(3, steep=2.0, sigma=1.0)])
-def test_the_target_of_steep_slopes(law):
-    """The mean gradient is 0 at 1, s, -s, s / 2, and not where all are 1."""
-    model = model_of(MallowsLogistic(d=3) if law.binary else HuberLinear(d=3, sigma=1.0))
-    rng, n = np.random.default_rng(1), 200_000
-    z, y = law.records(rng.standard_normal((n, law.normals)), rng.random(n))
-    theta = target_of(model, law).theta
-    assert theta[1:4] == pytest.approx([law.steep, -law.steep, law.steep / 2])
-    for at, is_it in ((theta, True), (model.problem.optimum(), False)):
-        g = model.problem.gradient(at, np.concatenate([np.ones((n, 1)), z], axis=1), y)
-        assert np.all(np.abs(g.mean(0)) < 4.5 * g.std(0) / math.sqrt(n)) == is_it
+def huber(d, sigma=1.0, **law):
+    errors = {} if "errors" in law else {"sigma": sigma}
+    return HuberLinear(population={"d": d} | law, **errors)
 
 
 def test_persons_hold_rows_that_depend_on_each_other():
     """Rows have the law of single ones; S is that of means over a person's rows, and smaller by what they share."""
-    law, model = Population(2, sigma=1.0, persons=True), model_of(HuberLinear(d=2, sigma=1.0))
-    x, y, owners = law.panel(np.random.default_rng(3), 60_000)
+    problem = HuberLinear(d=2, sigma=1.0)
+    (x, y, owners), other = person_rows(problem, 3, range(2), 60_000)
+    assert len(other[0]) != len(x)
     held = np.bincount(owners)
     assert (np.diff(owners) >= 0).all()
     assert held.min() == 1
@@ -80,13 +83,14 @@ def test_persons_hold_rows_that_depend_on_each_other():
     e = y - 1 - x.sum(axis=1)
     first = np.flatnonzero(np.diff(owners, prepend=-1))[held > 1]
     for values in (x[:, 0], e):
+        assert values.mean() == pytest.approx(0, abs=0.02)
         assert values.std() == pytest.approx(1, abs=0.02)
         assert np.corrcoef(values[first], values[first + 1])[0, 1] == pytest.approx(0.5, abs=0.02)
-    single, persons = target_of(model, replace(law, persons=False)), target_of(model, law)
+    single, persons = target_of(problem), target_of(problem, persons=True)
     assert (persons.theta == single.theta).all()
-    assert persons.hessian == pytest.approx(single.hessian, abs=0.01)
-    g = model.problem.gradient(single.theta, np.concatenate([np.ones((len(y), 1)), x], axis=1), y)
-    sums = np.zeros((len(held), model.p))
+    assert (persons.hessian == single.hessian).all()
+    g = problem.gradient(single.theta, np.concatenate([np.ones((len(y), 1)), x], axis=1), y)
+    sums = np.zeros((len(held), problem.p))
     np.add.at(sums, owners, g)
     means = sums / held[:, None]
     assert persons.scores == pytest.approx(means.T @ means / len(held), abs=0.004)
@@ -95,8 +99,9 @@ def test_persons_hold_rows_that_depend_on_each_other():
 
 def test_budgets_rise_with_the_outcome():
     """Users below the centre have half of the budget, half of the users; all messages weigh the same."""
-    law, model = Population(2), model_of(HuberLinear(d=2))
-    users = Simulated(model, law, ConstantBudget(mu=2.0), 7, range(8), False, True).block(900, 0, 5)
+    problem = HuberLinear(d=2)
+    model = model_of(problem)
+    users = Simulated(model, problem, ConstantBudget(mu=2.0), 7, range(8), False, True).block(900, 0, 5)
     assert (users.inverse_mu == np.where(users.y < 1, 1.0, 0.5)).all()
     assert np.mean(users.y < 1) == pytest.approx(0.5, abs=0.02)
     assert (users.v == 1).all()
@@ -125,7 +130,7 @@ def test_verdicts(coverages, replicates, wanted):
 def test_the_efficient_error_is_that_of_noisy_newton_steps():
     """By simulation: theta* - H^-1 times means of scores, each with noise of deviation Delta / mu; and a wrong mu."""
     model, n, mu = model_of(HuberLinear(d=2, sensitivity="exact")), 50, 1.7
-    target, rng = target_of(model, Population(2)), np.random.default_rng(8)
+    target, rng = target_of(model.problem), np.random.default_rng(8)
     draws = 20_000
     scores = rng.standard_normal((draws, model.p)) @ np.linalg.cholesky(target.scores / n).T
     noise = model.gradient_sensitivity / mu * rng.standard_normal((draws, model.p)) / math.sqrt(n)
@@ -136,7 +141,7 @@ def test_the_efficient_error_is_that_of_noisy_newton_steps():
 
 def test_an_interval_of_the_efficient_length_has_length_one():
     model = model_of(HuberLinear(d=2, sensitivity="exact"))
-    target = target_of(model, Population(2))
+    target = target_of(model.problem)
     bound = efficient_errors(model, target, noise_of(model, np.array([2.0])).gradients, 1000)
     off = np.tile([0.0, 3.0, -3.0, 0.0], (8, 1)) * bound
     half = np.tile(1.959963985 * bound, (8, 1))
@@ -201,22 +206,22 @@ def test_runs_are_those_of_fit(algorithm):
         if algorithm == "central-newton"
         else StagedNewton(messages="caps" if algorithm == "caps" else "gaussian")
     )
-    model, law = one.model(problem, budget), one.population(problem)
+    model = one.model(problem, budget)
     alike = model_of(HuberLinear(**problem.model_dump()))
     assert replace(alike, stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
-    (seen,) = one.intervals(model, Trial(law, n, 7, [0, 1, 2]), None, budget)
+    (seen,) = one.intervals(model, Trial(problem, n, 7, [0, 1, 2]), None, budget)
     for lane in range(3):
-        crowd = Strangers(law, 7, range(3))
+        crowd = UserStream(problem.model(), 7, lanes_of(range(3)))
         noise = generator(7, lane, "noise").standard_normal
         if algorithm == "central-newton":
-            x, y, _ = crowd.records(n)
+            x, y, _ = crowd.take(n)
             found = fit_central(plan_central(unit_model("huber-linear", 2), n), x[..., lane], y[:, lane], 3.0, noise)
         elif algorithm == "caps":
-            x, y, _ = crowd.records(n)
+            x, y, _ = crowd.take(n)
             found = fit_local(plan_local(model, np.ones(n), n), x[..., lane], y[:, lane], np.ones(n), noise)
         else:
             planned = plan_local(unit_model("huber-linear", 2), np.array([3.0]), n)
-            users = Simulated(planned.model, law, budget, 7, range(3))
+            users = Simulated(planned.model, problem, budget, 7, range(3))
             outcome = staged_newton(planned.model, planned.design, problem.start(), users)
             found = of_outcome(planned, planned.design, outcome, lane)
         assert (seen.estimate[lane] == found.theta).all()
@@ -230,16 +235,15 @@ def test_persons_of_a_run_are_those_of_fit(messages):
     problem, n = HuberLinear(d=2, sigma=1.0, sigma_z=1 / 2**0.5, sensitivity="exact"), 1500
     budget = ConstantBudget(mu=3.0)
     one = StagedNewton(messages=messages, persons=True)
-    model, law = one.model(problem, budget), one.population(problem)
-    (seen,) = one.intervals(model, Trial(law, n, 7, [0, 1]), None, budget)
+    model = one.model(problem, budget)
+    (seen,) = one.intervals(model, Trial(problem, n, 7, [0, 1], persons=True), None, budget)
     planned = plan_local(model, np.array([3.0]), n)
     for lane in range(2):
         noise = generator(7, lane, "noise").standard_normal
-        x, y, owners = law.panel(generator(7, lane, "data"), n)
+        x, y, owners = person_rows(problem, 7, range(2), n)[lane]
         mu = np.full(n, 1.0 if messages == "caps" else 3.0)
         assert (seen.estimate[lane] == fit_local(planned, x, y, mu, noise, owners).theta).all()
-    alone = replace(one.population(problem), persons=False)
-    (other,) = one.intervals(model, Trial(alone, n, 7, [0, 1]), None, budget)
+    (other,) = one.intervals(model, Trial(problem, n, 7, [0, 1]), None, budget)
     assert (other.estimate != seen.estimate).all()
 
 
@@ -247,11 +251,9 @@ def test_persons_of_a_run_are_those_of_fit(messages):
     ("algorithm", "problem", "message"),
     [
         ("{name: staged-newton, persons: true}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
-        ("{name: staged-newton, errors: student}", "mallows-logistic", "a right model only"),
-        ("{name: staged-newton, errors: student, rho: 0.5}", "huber-linear", "not for both"),
-        ("{name: staged-newton, errors: student, rare: 0.1}", "huber-linear", "not for both"),
-        ("{name: staged-newton, spread: 2}", "mallows-logistic", "a right model only"),
-        ("{name: staged-newton, messages: caps, rho: 0.1}\nprivacy: {mu: inf}", "huber-linear", "mu of at most 8"),
+        ("{name: staged-newton, messages: caps}\nprivacy: {mu: inf}", "huber-linear", "mu of at most 8"),
+        ("{name: staged-newton}\npopulation: {weights: {mallows: {cap: 3}}}", "huber-linear", "leave out `weights`"),
+        ("{name: staged-newton, persons: true}\npopulation: {bend: 1}", "huber-linear", "normal errors"),
         ("{name: central-newton}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
         ("{name: staged-newton}", "pinball", "does not run on"),
     ],

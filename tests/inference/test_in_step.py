@@ -9,13 +9,12 @@ from dpexp.algorithms.schedules import SCHEDULES, Power
 from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import fixed_points
-from dpexp.inference.populations import NormalRows, Population, Simulated
+from dpexp.inference.simulated import NormalRows, Simulated
 from dpexp.inference.staged_newton import guessed_curvature
 from dpexp.inference.users import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
-from tests.oracles.records import records
 from tests.research import module as research
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
@@ -23,8 +22,9 @@ MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 
 def test_settings_meet_the_same_users():
     """Records and noise do not depend on the budgets, nor on how many users send a Hessian."""
-    model, law = model_of(HuberLinear(d=2)), Population(2)
-    one, other = (Simulated(model, law, budget, 5, range(8)) for budget in (ConstantBudget(mu=2.0), MIX))
+    problem = HuberLinear(d=2)
+    model = model_of(problem)
+    one, other = (Simulated(model, problem, budget, 5, range(8)) for budget in (ConstantBudget(mu=2.0), MIX))
     for count in (BLOCK, 7, 2, 33):
         a, b = one.block(count, 0, 5), other.block(count, 0, 4)
         assert all((getattr(a, name) == getattr(b, name)).all() for name in ("x", "y", "w", "omega"))
@@ -68,10 +68,10 @@ def test_batches_of_a_path_share_its_users_after_the_burn_in(monkeypatch):
         return plain(boundaries, level)
 
     monkeypatch.setattr(module, "batch_means", batch_means)
-    model, law, n = model_of(MallowsLogistic(d=2)), Population(2, binary=True), 3001
+    problem, n = MallowsLogistic(d=2), 3001
     algorithm = module.PathIntervals()
-    trial = Trial(law, n, 7, list(range(8)))
-    algorithm.intervals(model, trial, Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))
+    trial = Trial(problem, n, 7, list(range(8)))
+    algorithm.intervals(model_of(problem), trial, Power(eta=0.2, alpha=1 / 2), ConstantBudget(mu=2.0))
     (ends,) = seen
     first = round(algorithm.burn_in * n)
     assert (ends[0], ends[-1]) == (first, n)
@@ -103,34 +103,3 @@ def test_logistic_steps_are_shorter_than_plans_are_careful():
     model = careful(model_of(MallowsLogistic(d=5)))
     assert guessed_curvature(model) == pytest.approx(guessed_curvature(model_of(MallowsLogistic(d=5))))
     assert guessed_curvature(model) < np.median(np.linalg.eigvalsh(model.guessed_hessian))
-
-
-# --- compiled records -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "law",
-    [
-        {}, {"rho": 0.5}, {"errors": "student"}, {"errors": "heteroscedastic"},
-        {"bend": 0.5, "sigma_z": 0.7, "beta": -1.5, "sigma": 3.0}, {"binary": True}, {"binary": True, "rho": 0.3},
-        {"rare": 0.05}, {"narrow": 4.0, "rho": 0.2}, {"rare": 0.3, "narrow": 2.0, "binary": True},
-        {"steep": 2.5}, {"steep": 3.0, "beta": -0.5, "binary": True},
-    ],
-)  # fmt: skip
-def test_compiled_records_are_those_of_the_law(law):
-    """The oracle says the same law in numpy; other numbers give other records."""
-    from dpexp.inference.populations import fill_records
-
-    population, rng = Population(3, **law), np.random.default_rng(6)
-    normals, uniform = rng.standard_normal((400, population.normals, 8)), rng.random((400, 8))
-    x, y, w = np.empty((400, 3, 8)), np.empty((400, 8)), np.empty((400, 8))
-    fill_records(normals, uniform, population.numbers, x, y, w)
-    wanted_x, wanted_y = records(population, normals, uniform)
-    assert np.abs(x - wanted_x).max() <= 1e-15 * np.abs(wanted_x).max()
-    assert np.abs(y - wanted_y).max() <= 1e-14 * np.abs(wanted_y).max()
-    assert w == pytest.approx(np.minimum(1, 2 / (1 + np.sum(wanted_x**2, axis=1))), rel=1e-14)
-    flat_x, flat_y = population.records(normals[:397, :, 0], uniform[:397, 0])
-    assert (flat_x == x[:397, :, 0]).all()
-    assert (flat_y == y[:397, 0]).all()
-    fill_records(normals, uniform, population.numbers._replace(beta=0.3), x, y, w)
-    assert np.abs(y - wanted_y).max() > 0.1

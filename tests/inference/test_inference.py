@@ -13,7 +13,7 @@ from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import model_of
 from dpexp.inference.newton import corrected, newton_corrected, regularise
-from dpexp.inference.populations import Population, Simulated
+from dpexp.inference.simulated import Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
@@ -293,7 +293,7 @@ def test_messages_at_the_optimum_measure_their_own_variance():
     problem = HuberLinear(d=2, sensitivity="exact")
     model, n = model_of(problem), 60_000
     for mu in (1.0, math.inf):
-        source = Simulated(model, Population(2), ConstantBudget(mu=mu), 11, range(8))
+        source = Simulated(model, problem, ConstantBudget(mu=mu), 11, range(8))
         sums = Server(model, problem.optimum()).ask(source, np.zeros(n), every=2)
         q = symmetric(sums.squares, model.p) / (n / 2)
         expected = problem.curvature().score_covariance + np.eye(4) * (model.gradient_sensitivity / mu) ** 2
@@ -317,7 +317,7 @@ def test_intervals_cover(mu):
     problem = HuberLinear(d=2, sensitivity="exact")
     model, found = model_of(problem), []
     for first in range(0, 200, 8):
-        source = Simulated(model, Population(2), ConstantBudget(mu=mu), 21, range(first, first + 8))
+        source = Simulated(model, problem, ConstantBudget(mu=mu), 21, range(first, first + 8))
         outcome = staged_newton(model, Design(30_000, 0.2), problem.start(), source)
         for lane in range(8):
             errors, _ = judged(released(model, outcome, lane), np.eye(4), 0.95)

@@ -12,8 +12,8 @@ from dpexp.inference.fitting import fit_central, plan_central, plan_local
 from dpexp.inference.messages import no_sums
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.newton import Corrected, lengthened, regularise, relative_errors
-from dpexp.inference.populations import Population, Simulated
 from dpexp.inference.scale_bias import scale_bias
+from dpexp.inference.simulated import Simulated
 from dpexp.inference.staged_newton import FARTHEST_PACE, guessed_curvature, guessed_median, measured_pace
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
@@ -52,7 +52,7 @@ def errors_of_the_scale(runs, n=6_000, mu=1.5):
     """Errors of the estimated scale over their standard deviation."""
     design, found = method.Design(n, guessed_curvature(HUBER)), []
     for first in range(0, runs, 8):
-        source = Simulated(HUBER, Population(2), ConstantBudget(mu=mu), 37, range(first, first + 8))
+        source = Simulated(HUBER, HUBER.problem, ConstantBudget(mu=mu), 37, range(first, first + 8))
         final = method.staged_newton(HUBER, design, HUBER.problem.start(), source).final
         found.append(final.theta[:, -1] - HUBER.problem.optimum()[-1])
     return np.concatenate(found) / np.std(np.concatenate(found))

@@ -27,7 +27,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Sums, Users, symmetric
 from dpexp.inference.models import Model
-from dpexp.inference.populations import Simulated
+from dpexp.inference.simulated import Simulated
 from dpexp.inference.staged_newton import SHARES, TIMES, Server, staged_newton
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -74,7 +74,7 @@ class Watched:
     """A copy of a config's run: as few users as leave every stage a Hessian user, with the steps of the config's n."""
 
     def __init__(self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int) -> None:
-        self.budget, self.law = budget, algorithm.population(problem)
+        self.budget, self.problem = budget, problem
         planned, design = algorithm.plan(algorithm.model(problem, budget), budget, n)
         self.model = planned.model
         # more users between two Hessians would show the same, and take longer
@@ -91,7 +91,7 @@ class Watched:
         """Eight runs, user by user."""
         start, found, asked = self.model.problem.start(), list[Sent](), [0, 0]
         server = Server(self.model, start)
-        crowd = Simulated(self.model, self.law, self.budget, seed, lanes)
+        crowd = Simulated(self.model, self.problem, self.budget, seed, lanes)
         # which record a user holds is of the role `order`, so that data and noise are those of the run without coins
         coins = np.stack([generator(seed, r, "order").random(self.users) < 0.5 for r in lanes])
         coins = np.concatenate([coins, np.repeat(coins[-1:], LANES - len(coins), axis=0)])

@@ -246,6 +246,18 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
     return draw
 
 
+@kept_once(16)
+def compiled_drawing(shape: Shape, d: int) -> Callable[..., None]:
+    """The compiled `draw(block, streams, law)` of users alone."""
+    draw = drawing(shape, False, d)
+
+    @compiled(kept=True)
+    def block_of_users(block, streams, law):
+        draw(block, streams, law)
+
+    return block_of_users
+
+
 @kept_once(64)
 def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: bool) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of

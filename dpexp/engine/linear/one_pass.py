@@ -22,15 +22,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dpexp.core.caches import kept_once
 from dpexp.core.seeds import stream_states
-from dpexp.engine.lanes.aligned import lanes_zeros
+from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.language import told
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.caps import Cap, cosines, fill_cosines
 from dpexp.engine.linear.designs import Design
-from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams, drawing
+from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams, compiled_drawing
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
 from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
@@ -142,22 +141,37 @@ def _block(design: Design, d: int, p: int) -> Block:
     )
 
 
-@kept_once(16)
-def _drawing(shape: Shape, d: int) -> Callable[..., None]:
-    return drawing(shape, False, d)
+class UserStream:
+    """Users of eight replicates as the engine draws them, the same ones however many are taken at a time."""
+
+    def __init__(self, model: Model, seed: int, lanes: Sequence[int]) -> None:
+        d = len(model.law.beta) - 1
+        self.law, self.streams, self.draw = model.law, _streams(seed, lanes), compiled_drawing(model.shape, d)
+        self.block = _block(model.shape.design, d, 0)
+        self.used = BLOCK
+        """users of the block that have been taken"""
+
+    def take(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Covariates [count, d, 8], responses and weights [count, 8] of the next users."""
+        x, y, w = lanes_empty(count, self.block.x.shape[1]), lanes_empty(count), lanes_empty(count)
+        done = 0
+        while done < count:
+            if self.used == BLOCK:
+                with told():
+                    self.draw(self.block, self.streams, self.law)
+                self.used = 0
+            taken = min(count - done, BLOCK - self.used)
+            to, of = slice(done, done + taken), slice(self.used, self.used + taken)
+            x[to], y[to], w[to] = self.block.x[of], self.block.y[of], self.block.w[of]
+            done, self.used = done + taken, self.used + taken
+        return x, y, w
 
 
 def draw_users(model: Model, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows [count, d + 1] and responses [count] of users as the engine draws them."""
-    d, p = len(model.law.beta) - 1, len(model.start)
-    block, streams, draw = _block(model.shape.design, d, p), _streams(seed, range(LANES)), _drawing(model.shape, d)
-    blocks = -(-count // (BLOCK * LANES))
-    x, y = np.ones((blocks, BLOCK, LANES, d + 1)), np.empty((blocks, BLOCK, LANES))
-    for k in range(blocks):
-        with told():
-            draw(block, streams, model.law)
-        x[k, ..., 1:], y[k] = block.x.transpose(0, 2, 1), block.y
-    return x.reshape(-1, d + 1)[:count], y.ravel()[:count]
+    x, y, _ = UserStream(model, seed, range(LANES)).take(-(-count // LANES))
+    rows = x.transpose(0, 2, 1).reshape(-1, x.shape[1])
+    return np.concatenate([np.ones((len(rows), 1)), rows], axis=1)[:count], y.ravel()[:count]
 
 
 # schedules are compared once a lane group, and not in every segment; two experiments may be on their way

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +35,7 @@ def rows_of(results: Path) -> list[dict[str, Any]]:
 
 def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
     """Those of one experiment."""
-    summary = at_last_step(load_summary(results, experiment, ["problem", "d", "budget"]))
+    summary = at_last_step(load_summary(results, experiment, ["problem", "budget"]))
     found = []
     for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):
         means = dict(zip(group["metric"], group["mean"].astype(float), strict=True))
@@ -72,23 +73,35 @@ def tolerance(replicates: int) -> float:
 
 def _setting(one: Any) -> str:
     """What tells a setting from others but for its budget and n, in words."""
-    words = [str(one["problem"]).partition("-")[0 if str(one["problem"]).startswith("huber") else 2], f"d = {one['d']}"]
-    words += [f"alpha = {one['alpha']:.3g}"] if _is_there(one, "alpha") else []
-    words += [f"{one['errors']} errors"] if _is_there(one, "errors") and one["errors"] != "normal" else []
-    words += [f"{key} = {one[key]:g}" for key in ("rho", "bend") if _is_there(one, key) and one[key]]
-    words += [f"a level of {one['rare']:.0%}"] if _is_there(one, "rare") and one["rare"] else []
-    words += [f"a range {one['narrow']:g}x too wide"] if _is_there(one, "narrow") and one["narrow"] != 1 else []
-    words += [f"errors x {one['spread']:g}"] if _is_there(one, "spread") and one["spread"] != 1 else []
-    words += [f"slopes x {one['steep']:g}"] if _is_there(one, "steep") and one["steep"] else []
-    words += ["persons"] if _is_there(one, "persons") and one["persons"] else []
-    weights = {"equal": ["equal weights"], "rising": ["budgets that rise with the outcome"]}
-    words += weights.get(one["weights"], []) if _is_there(one, "weights") else []
-    words += ["delta = 0"] if one.get("messages") == "caps" else []
+    there = {key: value for key, value in one.items() if value is not None and value == value}
+    name = str(one["problem"])
+    d = there["d"] if "d" in there else there["population.d"]
+    words = [name.partition("-")[0 if name.startswith("huber") else 2], f"d = {d:g}"]
+    words += [f"alpha = {there['alpha']:.3g}"] if "alpha" in there else []
+    words += _population_words({key.removeprefix("population."): value for key, value in there.items()})
+    words += ["persons"] if there.get("persons") else []
+    words += ["budgets that rise with the outcome"] if there.get("weights") == "rising" else []
+    words += ["equal weights"] if there.get("weights") == "equal" else []
+    words += ["delta = 0"] if there.get("messages") == "caps" else []
     return ", ".join(words)
 
 
-def _is_there(one: Any, key: str) -> bool:
-    return key in one.index and one[key] is not None and one[key] == one[key]
+def _population_words(there: dict[str, Any]) -> list[str]:
+    """How a population differs from that of the public guess."""
+    words = [f"t errors, df = {there['errors.df']:g}"] if there.get("errors.law") == "t" else []
+    words += ["heteroscedastic errors"] if "errors.heteroscedastic" in there else []
+    correlation = {"exchangeable": "rho", "ar1": "AR(1)"}
+    for law, symbol in correlation.items():
+        rho = there.get(f"design.correlation.{law}", 0)
+        words += [f"{symbol} = {rho:g}"] if rho else []
+    # a list is stored as its text
+    if "design.columns" in there:
+        first, *_, last = ast.literal_eval(there["design.columns"])
+        rare = last["law"] == "bernoulli"
+        words += [f"a level of {last['p']:.0%}" if rare else f"a range {first['sd'] / last['sd']:.3g}x too wide"]
+    if str(there.get("coefficients", "")).startswith("["):
+        words += [f"slopes x {ast.literal_eval(there['coefficients'])[1]:g}"]
+    return words
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
