@@ -40,6 +40,8 @@ class Algorithm(Parameters):
 
     estimators: ClassVar[tuple[str, ...]]
     """what is measured at every checkpoint: an iterate, an average; the second axis of `Passed.values`"""
+    pure_budgets: ClassVar[bool] = False
+    """whether a config may give `eps` with delta = 0"""
     populations: ClassVar[bool] = False
     """whether users may be drawn from a `population`; where not, a config that gives one is refused"""
     metrics: ClassVar[tuple[str, ...]]

@@ -59,6 +59,7 @@ class OnePassAlgorithm(Algorithm):
     """One pass over fresh users, each of whom sends its gradient plus noise for its own budget mu_i."""
 
     populations: ClassVar[bool] = True
+    pure_budgets: ClassVar[bool] = True
     estimators: ClassVar[tuple[str, ...]] = ("sgd", "asgd")
     """the iterate theta_i, and the average (theta_1 + ... + theta_i) / i"""
     metrics: ClassVar[tuple[str, ...]] = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")

@@ -396,7 +396,7 @@ class Reader:
         settings: RunSettings | None = self.build("run", variant, sections) if len(self.issues) == before else None
         if settings is None:
             return None
-        if privacy.mu.pure_eps is not None and not isinstance(algorithm, OnePassAlgorithm):
+        if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
             message = f"'{algorithm.name}' takes no eps with delta = 0, which is of users who send one message each"
             self.complain(sections["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
             return None

@@ -25,7 +25,7 @@ from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
 from dpexp.inference.users import noise_of
 from dpexp.papers.inference.coverage import verdict
-from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget, PureBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
 
@@ -181,31 +181,24 @@ def test_what_is_shown_is_counted_by_kind():
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "mu", "eps"), [("central-newton", 1.5, eps_of(1.5, 1e-5)), ("staged-newton", 4.194478, 4.0)]
+    ("algorithm", "budget", "eps"),
+    [("central-newton", ConstantBudget(mu=1.5), eps_of(1.5, 1e-5)), ("staged-newton", PureBudget(eps=4.0), 4.0)],
 )
-def test_the_statement_of_a_run_is_that_of_its_messages(algorithm, mu, eps):
-    """All shares of mu^2 of an owner; delta = 0 of caps."""
-    more = {"messages": "caps"} if algorithm == "staged-newton" else {}
-    one, budget = ALGORITHMS[algorithm](**more), ConstantBudget(mu=mu)
+def test_the_statement_of_a_run_is_that_of_its_messages(algorithm, budget, eps):
+    """All shares of mu^2 of an owner; delta = 0 of a pure budget."""
+    one, pure = ALGORITHMS[algorithm](), budget.pure_eps is not None
     mechanism = one.mechanism(HuberLinear(d=5, sensitivity="exact"), SCHEDULES["prescribed"](), budget, 20_000)
     assert mechanism.row((1e-5,))["eps_1e-05"] == pytest.approx(eps, rel=1e-5)
-    assert mechanism.analysis.at((0.0,))[0] == (pytest.approx(4.0, rel=1e-6) if more else math.inf)
+    assert mechanism.analysis.at((0.0,))[0] == (pytest.approx(4.0, rel=1e-6) if pure else math.inf)
     assert math.isnan(mechanism.row((1e-5,))["noise_multiplier"])
 
 
 @pytest.mark.parametrize("algorithm", ["central-newton", "staged-newton", "caps"])
 def test_runs_are_those_of_fit(algorithm):
     """The same numbers from one record table, by the functions that the command calls."""
-    problem, n, budget = (
-        HuberLinear(d=2, sigma=1.0, sigma_z=1 / 2**0.5, sensitivity="exact"),
-        1500,
-        ConstantBudget(mu=3.0),
-    )
-    one = (
-        CentralNewton()
-        if algorithm == "central-newton"
-        else StagedNewton(messages="caps" if algorithm == "caps" else "gaussian")
-    )
+    problem, n = HuberLinear(d=2, sigma=1.0, sigma_z=1 / 2**0.5, sensitivity="exact"), 1500
+    budget = PureBudget(eps=3.0) if algorithm == "caps" else ConstantBudget(mu=3.0)
+    one = CentralNewton() if algorithm == "central-newton" else StagedNewton()
     model = one.model(problem, budget)
     alike = model_of(HuberLinear(**problem.model_dump()))
     assert replace(alike, stretched=True, scale_row=model.scale_row) == unit_model("huber-linear", 2)
@@ -229,19 +222,18 @@ def test_runs_are_those_of_fit(algorithm):
         assert [bool(one) for one in seen.wald[lane]] == [i.kind == "wald" for i in each]
 
 
-@pytest.mark.parametrize("messages", ["gaussian", "caps"])
-def test_persons_of_a_run_are_those_of_fit(messages):
+@pytest.mark.parametrize("budget", [ConstantBudget(mu=3.0), PureBudget(eps=3.0)])
+def test_persons_of_a_run_are_those_of_fit(budget):
     """Everybody sends one message, the mean over their rows; it is not the fit of as many persons with one row each."""
     problem, n = HuberLinear(d=2, sigma=1.0, sigma_z=1 / 2**0.5, sensitivity="exact"), 1500
-    budget = ConstantBudget(mu=3.0)
-    one = StagedNewton(messages=messages, persons=True)
+    one = StagedNewton(persons=True)
     model = one.model(problem, budget)
     (seen,) = one.intervals(model, Trial(problem, n, 7, [0, 1], persons=True), None, budget)
     planned = plan_local(model, np.array([3.0]), n)
     for lane in range(2):
         noise = generator(7, lane, "noise").standard_normal
         x, y, owners = person_rows(problem, 7, range(2), n)[lane]
-        mu = np.full(n, 1.0 if messages == "caps" else 3.0)
+        mu = np.full(n, 3.0 if budget.pure_eps is None else 1.0)
         assert (seen.estimate[lane] == fit_local(planned, x, y, mu, noise, owners).theta).all()
     (other,) = one.intervals(model, Trial(problem, n, 7, [0, 1]), None, budget)
     assert (other.estimate != seen.estimate).all()
@@ -251,7 +243,7 @@ def test_persons_of_a_run_are_those_of_fit(messages):
     ("algorithm", "problem", "message"),
     [
         ("{name: staged-newton, persons: true}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
-        ("{name: staged-newton, messages: caps}\nprivacy: {mu: inf}", "huber-linear", "mu of at most 8"),
+        ("{name: central-newton}\nprivacy: {eps: 1, delta: 0}", "huber-linear", "takes no eps with delta = 0"),
         ("{name: staged-newton}\npopulation: {weights: {mallows: {cap: 3}}}", "huber-linear", "leave out `weights`"),
         ("{name: staged-newton, persons: true}\npopulation: {bend: 1}", "huber-linear", "normal errors"),
         ("{name: central-newton}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),

@@ -92,8 +92,8 @@ def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray,
 def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:
     """One audit of a private regression whose users send Gaussian messages."""
     problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
-    if isinstance(algorithm, StagedNewton) and algorithm.messages == "caps":
-        return f"{algorithm.name}, messages: caps: their exact law is that of dpexp privacy --mechanism cap-sampling"
+    if isinstance(algorithm, StagedNewton) and budget.pure_eps is not None:
+        return f"{algorithm.name} with delta = 0: their exact law is that of dpexp privacy --mechanism cap-sampling"
     if not (isinstance(algorithm, StagedNewton) and isinstance(problem, LinearPredictorProblem)):
         return None
     stated = algorithm.mechanism(problem, cell.schedule, budget, n).upper_bounds()

@@ -82,7 +82,6 @@ def _setting(one: Any) -> str:
     words += ["persons"] if there.get("persons") else []
     words += ["budgets that rise with the outcome"] if there.get("weights") == "rising" else []
     words += ["equal weights"] if there.get("weights") == "equal" else []
-    words += ["delta = 0"] if there.get("messages") == "caps" else []
     return ", ".join(words)
 
 
