@@ -16,9 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpexp.core.seeds import generator, stream_states
-from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.aligned import lanes_empty
-from dpexp.engine.lanes.streams import fill_normal, fill_uniform
+from dpexp.engine.lanes.streams import draw_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear.one_pass import UserStream
 from dpexp.inference.messages import Users
@@ -29,11 +28,6 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 MORE_ROWS, CORRELATION = 2.0, 0.5
 """of persons: rows beyond the first, on average, and the correlation of the normals that any two rows are made of"""
-
-
-@compiled(kept=True)
-def _fill(state, out, count):
-    fill_normal(state, out, count)
 
 
 class NormalRows:
@@ -53,7 +47,7 @@ class NormalRows:
         drawn = need + need * self.width % 2
         rows = lanes_empty(old + drawn, self.width)
         rows[:old] = self.spare
-        _fill(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
+        draw_normal(self.state, rows[old:].reshape(-1, LANES), drawn * self.width)
         self.spare = rows[count:].copy()  # a view would keep all of the rows in memory
         return rows[:count]
 
