@@ -66,7 +66,7 @@ class Algorithm(Parameters):
         return None
 
     def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting, in words. Asked by the reader, so by every command."""
+        """What is wrong with a setting, in words, each with a hint in a second line or none. Asked by the reader."""
         return []
 
     def seconds(self, problem: Any, n: int) -> float:

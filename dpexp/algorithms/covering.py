@@ -107,7 +107,7 @@ class Covering(Algorithm):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         found = [] if n >= FEWEST else [f"intervals take at least {FEWEST:,} users"]
-        found += infinite_sensitivity(problem.exact_sensitivity(), budget)
+        found += infinite_sensitivity(problem, problem.exact_sensitivity(), budget)
         unknown = problem.unknown_curvature()
         return found if unknown is None else [*found, f"the target is not known: {unknown}"]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dpexp.algorithms.one_pass import finite
 from dpexp.core.errors import UsageError
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.linearised import Modes, averaged_bias, linearised_moments, modes_of, noisy_covariance
@@ -70,7 +71,9 @@ def local(problem: LinearPredictorProblem, budget: Budget) -> Local:
     if is_flat(problem):
         raise ValueError(f"the Hessian of {problem.name} is singular at the optimum")
     curvature = curvature_of(problem)
-    noisy = noisy_covariance(curvature.score_covariance, problem.noise_sensitivity(), budget.mean_inverse_square)
+    noisy = noisy_covariance(
+        curvature.score_covariance, finite(problem.noise_sensitivity()), budget.mean_inverse_square
+    )
     return Local(problem, curvature.hessian, noisy, problem.third_derivative(), problem.start() - problem.optimum())
 
 

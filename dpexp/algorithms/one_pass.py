@@ -38,14 +38,17 @@ class Sensitivities(NamedTuple):
     """the smallest bound that is proved, from which the privacy statement follows"""
 
 
-def infinite_sensitivity(sensitivity: float, budget: Budget) -> list[str]:
+def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, budget: Budget) -> list[str]:
     """The complaint about a finite budget for messages without a bound."""
     private = budget.constant is None or math.isfinite(budget.constant)
     if not private or math.isfinite(sensitivity):
         return []
+    if (own := problem.own_weight) is not None:
+        message = f"'population.weights': the weight '{own.name}' does not say how long w(x) x can be"
+        return [f"{message}\ngive its class `reach`, or mu: inf"]
     return [
         "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is enough for a "
-        "finite budget. Use weights: mallows, an algorithm that clips (clipped-ldp-sgd), or a bounded design (uniform, "
+        "finite budget\nweights: mallows; or an algorithm that clips (clipped-ldp-sgd); or a bounded design (uniform, "
         "bernoulli, categorical). mu: inf runs without privacy"
     ]
 
@@ -93,7 +96,7 @@ class OnePassAlgorithm(Algorithm):
         # ours are tried by the conformance suite; here that would load scipy for a look at a config
         if not type(problem).__module__.startswith("dpexp."):
             problem.require_one_user()
-        found = problem.complaints() + infinite_sensitivity(self.sensitivities(problem).noise, budget)
+        found = problem.complaints() + infinite_sensitivity(problem, self.sensitivities(problem).noise, budget)
         if budget.pure_eps is not None and type(self).simulate is not OnePassAlgorithm.simulate:
             found.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
         elif budget.pure_eps is not None and not np.isfinite(self.longest(problem)):

@@ -72,7 +72,7 @@ SHOWN: Check[Any] = Check("shown", "A toy result goes through every command that
 
 
 def check(file: Path | None) -> Verdict:
-    """Try the problems and algorithms that the plug-in file adds, or those built in where there is none.
+    """Try the problems, algorithms and weights that the plug-in file adds, or all that are built in without one.
 
     Raises UsageError, with file and line, where the file cannot be loaded.
     """
@@ -90,7 +90,8 @@ def check(file: Path | None) -> Verdict:
     results = [carry_out(ALONE, Subject("plug-in", file.name, plugin))] if file and plugin else []
     results += hold(subjects)
     # Last, since each of them runs six commands.
-    results += [carry_out(SHOWN, subject) for subject in each(subjects, "shown", lambda subject: subject.name)]
+    shown_ones = [subject for subject in subjects if subject.kind != "weight"]
+    results += [carry_out(SHOWN, subject) for subject in each(shown_ones, "shown", lambda subject: subject.name)]
     outcomes = Counter(result.outcome for result in results)
     counts = {outcome: outcomes[outcome] for outcome in ("ok", "failed", "not tried")}
     document = {

@@ -288,7 +288,8 @@ def leaves(tree: Mapping[str, Any], prefix: str = "population") -> dict[str, Any
     """Nested parameters by their dotted names; lists as text."""
     found: dict[str, Any] = {}
     for key, value in tree.items():
-        name = f"{prefix}.{key}"
+        # a weight is called by its name, as elsewhere
+        name = prefix if key == "name" else f"{prefix}.{key}"
         if isinstance(value, Mapping):
             found |= leaves(value, name)
         else:

@@ -31,7 +31,7 @@ LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1,
 SHORT = ("d", "sigma_z", "beta")
 MOST_COLUMNS = 1000
 """of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
-ALTERNATIVES = ("number", "list", "mapping", "word")
+ALTERNATIVES = ("number", "list", "mapping", "word", "own")
 
 
 def expanded(tree: Tree, key: str = "") -> list[Tree]:

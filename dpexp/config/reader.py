@@ -260,6 +260,7 @@ class Reader:
     def population(self, section: Tree, variant: _Variant) -> None:
         """Put the populations into the problem: one, or several that sweep."""
         problem = variant.sections["problem"]
+        variant.sections[POPULATION] = section
         design = section.value.get("design") if isinstance(section.value, dict) else None
         if not self.trusted and isinstance(design, dict) and "rows" in design:
             message = f"not checked: reads {design['rows']}"
@@ -401,7 +402,10 @@ class Reader:
             self.complain(sections["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
             return None
         for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
-            self.complain(sections["algorithm"].at(), message)
+            message, _, hint = message.partition("\n")
+            key = re.search(r"'population\.(\w+)'", message)
+            where = variant.sections[POPULATION].at(key[1]) if key and POPULATION in variant.sections else None
+            self.complain(where or sections["algorithm"].at(), message, hint)
         if settings.coefficients and not self.recorded(problem, algorithm, settings, run):
             return None
         # After everything was asked at full size, which is what the config says.

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpexp.conformance import algorithms, problems
+from dpexp.conformance import algorithms, problems, weights
 from dpexp.conformance.check import Check, Result, Subject, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
 
-SUITE: dict[str, tuple[Check[Any], ...]] = {"problem": problems.CHECKS, "algorithm": algorithms.CHECKS}
+SUITE: dict[str, tuple[Check[Any], ...]] = {
+    "problem": problems.CHECKS,
+    "algorithm": algorithms.CHECKS,
+    "weight": weights.CHECKS,
+}
 """kind -> its checks, in the order in which they are made"""
 
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
-    """The problems and algorithms that a plug-in adds."""
+    """The problems, algorithms and weights that a plug-in adds."""
     yield from (Subject("problem", name, value) for name, value in plugin.problems.items())
     yield from (Subject("algorithm", name, value) for name, value in plugin.algorithms.items())
+    yield from (Subject("weight", name, value) for name, value in plugin.weights.items())
 
 
 def built_in() -> Iterator[Subject[Any]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.problems.problem import Problem
+    from dpexp.problems.weights import Weight
     from dpexp.theory.theorem import Theorem
 
 
@@ -30,6 +31,7 @@ class Plugin:
     problems: Mapping[str, type[Problem]] = field(default_factory=dict)
     algorithms: Mapping[str, type[Algorithm]] = field(default_factory=dict)
     schedules: Mapping[str, type[Schedule]] = field(default_factory=dict)
+    weights: Mapping[str, type[Weight]] = field(default_factory=dict)
     budgets: Mapping[str, type[Budget]] = field(default_factory=dict)
     mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
     analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)

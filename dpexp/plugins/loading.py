@@ -33,6 +33,7 @@ REGISTRIES = {
     "problems": "dpexp.problems:PROBLEMS",
     "algorithms": "dpexp.algorithms:ALGORITHMS",
     "schedules": "dpexp.algorithms.schedules:SCHEDULES",
+    "weights": "dpexp.problems.weights:WEIGHTS",
     "budgets": "dpexp.privacy.budgets:BUDGETS",
     "mechanisms": "dpexp.privacy.mechanisms:MECHANISMS",
     "analyses": "dpexp.privacy.mechanisms:ANALYSES",

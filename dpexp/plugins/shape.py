@@ -29,6 +29,7 @@ BASES = {
     "problem": "dpexp.core.parameters:Parameters",
     "algorithm": "dpexp.algorithms.algorithm:Algorithm",
     "schedule": "dpexp.algorithms.schedules:Schedule",
+    "weight": "dpexp.problems.weights:Weight",
     "budget": "dpexp.privacy.budgets:Budget",
     "mechanism": "dpexp.privacy.mechanisms.mechanism:Mechanism",
 }
@@ -89,7 +90,7 @@ def _wrong_entry(kind: str, name: Any, entry: Any) -> Iterator[Complaint]:
 
 def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type) -> Iterator[Complaint]:
     """What is wrong with a class that a config or a command line can name."""
-    if kind in ("problem", "algorithm", "schedule"):
+    if kind in ("problem", "algorithm", "schedule", "weight"):
         field = entry.model_fields.get("name")
         if field is None or field.default != name:
             own = "no field `name`" if field is None else f"the name {field.default!r}"

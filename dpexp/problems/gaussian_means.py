@@ -31,7 +31,7 @@ class GaussianMeans:
         if problem.has_scale:
             raise UsageError("the closure of moments is of coefficients, and this problem has a scale beside them")
         x = sobol_rows(problem.law, ROWS, 3)
-        points = full_points(x, np.full(len(x), 1 / len(x)), problem.cap, 1.0)
+        points = full_points(x, np.full(len(x), 1 / len(x)), problem.law, 1.0)
         places = placed(problem, points)
         if not problem.labels and np.ptp(places.spread) > 0:
             raise UsageError("the closure of moments is of errors that do not depend on x")

@@ -205,7 +205,9 @@ def compiled(population: Population, own: CompiledErrors) -> tuple[Design, Compi
         errors = errors._replace(bends=True)
     a, b, low, high = numbers
     design = designs.Design(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
-    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, of_errors, np.array([population.cap]), table)
+    weigh = population.own_weight
+    weight = np.array([population.cap] if weigh is None else weigh.numbers(), dtype=float)
+    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, of_errors, weight, table)
 
 
 def _column_numbers(column: Column) -> np.ndarray:

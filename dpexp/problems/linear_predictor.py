@@ -26,6 +26,7 @@ from dpexp.problems.laws import compiled, response_of
 from dpexp.problems.mallows import WEIGHT_CAP, capped_weight, no_weight, rule
 from dpexp.problems.population import Design, Errors, Population
 from dpexp.problems.problem import Problem
+from dpexp.problems.weights import Weight
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured
@@ -158,8 +159,15 @@ class LinearPredictorProblem(Problem):
         return WEIGHT_CAP if self.population is None else self.population.cap
 
     @property
+    def own_weight(self) -> Weight | None:
+        """The weight of a plug-in."""
+        return None if self.population is None else self.population.own_weight
+
+    @property
     def longest_row(self) -> float:
         """sup |w(x) x|; inf where rows are unbounded and have no weights."""
+        if self.own_weight is not None:
+            return self.own_weight.reach()
         return self.law.reach if math.isinf(self.cap) else math.sqrt(self.cap)
 
     def start(self) -> np.ndarray:
@@ -173,9 +181,7 @@ class LinearPredictorProblem(Problem):
     def require_one_user(self) -> None:
         """Evaluate the functions of one user as they stand. Raises UsageError, and what a wrong index raises."""
         kind, k = type(self), self.constants
-        if kind.weight is not LinearPredictorProblem.weight:
-            hint = "weights of simulated users are those of the config: `population: {weights: {mallows: {cap: 3}}}`"
-            raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
+        self.model()
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
         if kind._risk is LinearPredictorProblem._risk:
@@ -207,6 +213,8 @@ class LinearPredictorProblem(Problem):
         # the square is the cap itself: that of a rounded root would move the last bit of Delta, and so every iterate
         square = self.cap if self.cap < math.inf else self.longest_row**2
         across = square if self.cap < 2 else 2 * math.sqrt(square - 1)
+        if self.own_weight is not None:
+            across = self.own_weight.across()
         return max(self.longest_row * (high - low), across * max(abs(low), abs(high)))
 
     def paper_sensitivity(self) -> float:
@@ -225,7 +233,8 @@ class LinearPredictorProblem(Problem):
 
     def weight(self, x: np.ndarray) -> np.ndarray:
         """Weight of the rows x [..., d + 1]."""
-        return np.asarray(np.minimum(1.0, self.cap / np.sum(x * x, axis=-1)))
+        square = np.sum(x * x, axis=-1)
+        return np.asarray(np.minimum(1.0, self.cap / square) if self.own_weight is None else self.own_weight.of(square))
 
     def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
@@ -276,7 +285,12 @@ class LinearPredictorProblem(Problem):
         from dpexp.engine.linear.one_pass import Model
 
         design, errors, numbers = compiled(self.law, designs.Errors(self.response_noise))
+        if type(self).weight is not LinearPredictorProblem.weight:
+            hint = "write a `dpexp.problems.weights.Weight`, and name it in `population: {weights: NAME}`"
+            raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
         weight = no_weight if math.isinf(self.cap) else capped_weight
+        if self.own_weight is not None:
+            weight = type(self.own_weight).weight
         response = response_of(self.law, type(self).response)
         shape = Shape(response, errors, design, type(self).score, weight, self.has_scale)
         law = Law(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)

@@ -17,9 +17,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import (
+    BeforeValidator,
     Discriminator,
     Field,
     PrivateAttr,
+    SerializeAsAny,
     SerializerFunctionWrapHandler,
     Tag,
     model_serializer,
@@ -30,6 +32,7 @@ from dpexp.core.errors import DataError
 from dpexp.core.parameters import Dimension, Finite, Parameters
 from dpexp.core.places import FOLDER
 from dpexp.problems.public_rows import rows_at, with_content
+from dpexp.problems.weights import OURS, Weight, named_weight
 
 REQUIRED = math.nan
 COLUMNS: dict[str, dict[str, float]] = {
@@ -434,6 +437,12 @@ class Mallows(Parameters):
     mallows: Cap = Cap()
 
 
+def _weights(value: object) -> str:
+    if isinstance(value, str):
+        return "word" if value in OURS else "own"
+    return "mapping" if isinstance(value, Mallows) or (isinstance(value, Mapping) and "mallows" in value) else "own"
+
+
 class Population(Parameters):
     """Rows, coefficients, errors and weights. Raises Faults where they do not fit each other."""
 
@@ -444,7 +453,10 @@ class Population(Parameters):
     response: Response | None = None
     bend: Annotated[float, Field(ge=-10, le=10)] = 0.0
     weights: Annotated[
-        Annotated[Literal["mallows", "none"], Tag("word")] | Annotated[Mallows, Tag("mapping")], Discriminator(_shape)
+        Annotated[Literal["mallows", "none"], Tag("word")]
+        | Annotated[Mallows, Tag("mapping")]
+        | Annotated[SerializeAsAny[Weight], BeforeValidator(named_weight), Tag("own")],
+        Discriminator(_weights),
     ] = "mallows"
 
     @model_validator(mode="after")
@@ -492,6 +504,16 @@ class Population(Parameters):
     def correlation(self) -> np.ndarray:
         """Correlation of the columns' normals, [d, d]."""
         return self.design.matrix(self.width)
+
+    @property
+    def own_weight(self) -> Weight | None:
+        """The weight of a plug-in."""
+        return self.weights if isinstance(self.weights, Weight) else None
+
+    def weigh(self, norm_sq: np.ndarray) -> np.ndarray:
+        """Weights of rows of these squared lengths, same shape."""
+        own = self.own_weight
+        return np.asarray(np.minimum(1.0, self.cap / norm_sq) if own is None else own.of(norm_sq))
 
     @property
     def cap(self) -> float:

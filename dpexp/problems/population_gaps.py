@@ -40,7 +40,7 @@ def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.nda
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem).theta
-    places = means.placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.cap, 1.0))
+    places = means.placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.law, 1.0))
     found = means.means_at(problem, places, best)
     lacking = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, found)) / 2
     return places, -means.gradient_at(problem, places, best, found), lacking, _mean_losses(problem, places, best[None])

@@ -408,7 +408,7 @@ def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
     assert problem.labels
     assert isinstance(rows, Points)
     assert rows.norm_sq is not None
-    bound, weight = clip / np.sqrt(rows.norm_sq), np.minimum(1.0, problem.cap / rows.norm_sq)
+    bound, weight = clip / np.sqrt(rows.norm_sq), problem.law.weigh(rows.norm_sq)
     true, score, k = problem.true_coefficients, type(problem).score, problem.constants
     chance = chances(problem, rows.predictor(true))
     # the root lies in the span of the rows' directions, and is found there

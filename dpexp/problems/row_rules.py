@@ -93,10 +93,10 @@ class Points(NamedTuple):
 Rows = Points | Slices
 
 
-def full_points(x: np.ndarray, mass: np.ndarray, cap: float, error: float) -> Points:
+def full_points(x: np.ndarray, mass: np.ndarray, population: Population, error: float) -> Points:
     """Points in all coordinates, x [K, d + 1] with their masses [K]."""
     square = np.sum(x * x, axis=1)
-    weight = np.minimum(1.0, cap / square)
+    weight = population.weigh(square)
     return Points(x, None, mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
 
 
@@ -149,7 +149,10 @@ def rows_along(
     """
     if population.design.rows is not None:
         x = np.insert(population.design.table, 0, 1.0, axis=1)
-        return full_points(x, np.full(len(x), 1 / len(x)), population.cap, 1e-15)
+        return full_points(x, np.full(len(x), 1 / len(x)), population, 1e-15)
+    if population.own_weight is not None:
+        # where it has kinks is not known
+        return _sobol(population)
     d, slopes, cap = population.width, population.beta[1:] if along is None else np.array(along), population.cap
     parts = _parts(population)
     normal, m = parts.family == "normal", len(parts.sizes)
@@ -175,7 +178,7 @@ def rows_along(
         return slices_of(root, slopes, cap)
     mixed = parts.correlated and (parts.discrete or parts.family == "box")
     if parts.family and m <= 3 and not mixed and parts.cells <= MOST_CELLS:
-        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + whole), cuts)), cap, 1e-10)
+        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + whole), cuts)), population, 1e-10)
     return _sobol(population)
 
 
@@ -355,7 +358,7 @@ def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
 def _sobol(population: Population) -> Points:
     """(f)"""
     x = np.concatenate([sobol_rows(population, _SOBOL, seed) for seed in range(_SCRAMBLES)])
-    found = full_points(x, np.full(len(x), 1 / len(x)), population.cap, 0.0)
+    found = full_points(x, np.full(len(x), 1 / len(x)), population, 0.0)
     means = found.mass[1].reshape(_SCRAMBLES, -1).sum(axis=1) * _SCRAMBLES
     error = 3 * float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES) / float(np.mean(means))
     return found._replace(error=max(error, 1e-5))

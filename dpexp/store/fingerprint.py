@@ -22,6 +22,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import own_folder
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
@@ -40,7 +41,8 @@ Code = dict[str, str]
 
 def code_of(cell: Cell) -> Code:
     """What a cell's numbers and its row come from."""
-    kinds = (type(value) for value in (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu))
+    weight = cell.problem.own_weight if isinstance(cell.problem, LinearPredictorProblem) else None
+    kinds = (type(value) for value in (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu, weight))
     owners = {loaded.name: loaded for kind in kinds for base in kind.__mro__ for loaded in owners_of(base)}
     plugins = {f"plugin {name}": _of_plugin(loaded) for name, loaded in sorted(owners.items())}
     return {"dpexp": _of_rooms(NUMBERS), **plugins, **data_of(cell)}

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear, local
+from dpexp.algorithms.one_pass import finite
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
 from dpexp.core.errors import UsageError
@@ -57,7 +58,7 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
         "M": problem.smoothness(),
         "gradient_bound": problem.gradient_bound(),
         "p": problem.p,
-        "sensitivity": problem.noise_sensitivity(),
+        "sensitivity": finite(problem.noise_sensitivity()),
         "min_mu": budget.smallest,
         "mean_inverse_square": budget.mean_inverse_square,
         "delta0": float(error @ error),
@@ -195,7 +196,7 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
 @lru_cache(maxsize=64)
 def _closure(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, steps: tuple[int, ...]) -> Closure:
     """Raises UsageError where the closure of moments is not known."""
-    noise_sq = problem.noise_sensitivity() ** 2 * budget.mean_inverse_square
+    noise_sq = finite(problem.noise_sensitivity()) ** 2 * budget.mean_inverse_square
     start, optimum = problem.start(), problem.optimum()
     return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps))
 

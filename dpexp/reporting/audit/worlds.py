@@ -209,7 +209,8 @@ def _first_user(problem: LinearPredictorProblem, pair: tuple[float, float], ther
 
         def model(self) -> Model:
             model: Model = super().model()
-            design = independent_normals(0.0, self.d, self.cap)._replace(b=_row(self.d)[1:])
+            design = independent_normals(0.0, self.d, self.cap)
+            design = design._replace(b=_row(self.d)[1:], weight=model.law.design.weight)
             law = model.law._replace(k=np.array([*model.law.k, pair[there]]), design=design)
             shifted = Design(columns=("shifted",) * self.d)
             shape = model.shape._replace(response=canary_response, design=shifted, errors=Errors(self.response_noise))
