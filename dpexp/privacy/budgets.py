@@ -9,6 +9,7 @@ is for algorithms that calibrate their noise to what is released; with delta = 0
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -25,7 +26,7 @@ Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
 
 
 class Budget(Parameters):
-    """Law of the budgets of users 1, 2, ..."""
+    """Law of the budgets of users 1, 2, ...; of finitely many values unless a subclass says otherwise."""
 
     kind: ClassVar[str]
 
@@ -40,27 +41,13 @@ class Budget(Parameters):
         return None
 
     @property
+    def law(self) -> Sequence[tuple[float, float]]:
+        """Budgets and the probability of each; of a few, all that follows."""
+        return [] if self.constant is None else [(self.constant, 1.0)]
+
+    @property
     def target(self) -> tuple[float, float] | None:
         """(eps, delta) of everything that is released, where that is what was asked for; None where it was mu."""
-        return None
-
-    @property
-    def largest(self) -> float:
-        """Largest budget any user can have: the GDP parameter of everything released (`ldp-sgd`, Theorems 1 and 2)."""
-        raise NotImplementedError
-
-    @property
-    def smallest(self) -> float:
-        """Smallest budget any user can have, with which the printed bounds of `ldp-sgd` are written."""
-        raise NotImplementedError
-
-    @property
-    def mean_inverse_square(self) -> float:
-        """E[1 / mu_i^2], to which the mean noise power is proportional."""
-        raise NotImplementedError
-
-    def groups(self, users: int, chance: float) -> dict[float, int] | None:
-        """Budgets, and how many of the users have each but for this chance; None where no two budgets are alike."""
         return None
 
     @property
@@ -68,12 +55,33 @@ class Budget(Parameters):
         """Epsilon of every message, with delta = 0, where that is what was asked for."""
         return None
 
+    @property
+    def largest(self) -> float:
+        """Largest budget any user can have: the GDP parameter of everything released (`ldp-sgd`, Theorems 1 and 2)."""
+        return max(mu for mu, p in self.law if p > 0)  # a value that nobody draws is nobody's guarantee
+
+    @property
+    def smallest(self) -> float:
+        """Smallest budget any user can have, with which the printed bounds of `ldp-sgd` are written."""
+        return min(mu for mu, p in self.law if p > 0)
+
+    @property
+    def mean_inverse_square(self) -> float:
+        """E[1 / mu_i^2], to which the mean noise power is proportional."""
+        return math.fsum(p * mu**-2 for mu, p in self.law)
+
+    def groups(self, users: int, chance: float) -> dict[float, int] | None:
+        """Budgets, and how many of the users have each but for this chance; None where no two budgets are alike."""
+        return None
+
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
         """Budgets of the users first, first + 1, ... from their uniform numbers u in (0, 1], same shape.
 
         Axis 0 of u runs over users; further axes over replicates.
         """
-        raise NotImplementedError
+        values, probabilities = np.array(self.law).T
+        # without the last edge, which rounding may leave below 1: a number beyond all edges is the last value's
+        return values[np.searchsorted(np.cumsum(probabilities)[:-1], u, side="left")]
 
 
 class ConstantBudget(Budget):
@@ -83,30 +91,15 @@ class ConstantBudget(Budget):
     mu: Mu
 
     @property
-    def constant(self) -> float | None:
+    def constant(self) -> float:
         return self.mu
 
     @property
     def label(self) -> str:
         return "non-private" if math.isinf(self.mu) else f"{self.mu:g}"
 
-    @property
-    def largest(self) -> float:
-        return self.mu
-
-    @property
-    def smallest(self) -> float:
-        return self.mu
-
-    @property
-    def mean_inverse_square(self) -> float:
-        return self.mu**-2
-
     def groups(self, users: int, chance: float) -> dict[float, int]:
         return {self.mu: users}
-
-    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
-        return np.full_like(u, self.mu)
 
 
 class UniformBudget(Budget):
@@ -126,12 +119,12 @@ class UniformBudget(Budget):
         return f"Uniform({self.uniform[0]:g}, {self.uniform[1]:g})"
 
     @property
-    def largest(self) -> float:
-        return self.uniform[1]
-
-    @property
     def smallest(self) -> float:
         return self.uniform[0]
+
+    @property
+    def largest(self) -> float:
+        return self.uniform[1]
 
     @property
     def mean_inverse_square(self) -> float:
@@ -154,16 +147,8 @@ class ListBudget(Budget):
         return f"list of {len(self.list)} ({min(self.list):g} to {max(self.list):g})"
 
     @property
-    def largest(self) -> float:
-        return max(self.list)
-
-    @property
-    def smallest(self) -> float:
-        return min(self.list)
-
-    @property
-    def mean_inverse_square(self) -> float:
-        return float(np.mean(np.array(self.list) ** -2.0))
+    def law(self) -> Sequence[tuple[float, float]]:
+        return [(mu, 1 / len(self.list)) for mu in self.list]
 
     def groups(self, users: int, chance: float) -> dict[float, int]:
         values, counts = np.unique(np.resize(self.list, users), return_counts=True)
@@ -198,39 +183,23 @@ class ChoiceBudget(Budget):
 
     @property
     def label(self) -> str:
-        pairs = zip(self.choice.values, self.choice.probabilities, strict=True)
-        return "mix of " + ", ".join(f"{v:g} ({p:.0%})" for v, p in pairs)
+        return "mix of " + ", ".join(f"{mu:g} ({p:.0%})" for mu, p in self.law)
 
     @property
-    def largest(self) -> float:
-        return max(self._possible)
-
-    @property
-    def smallest(self) -> float:
-        return min(self._possible)
-
-    @property
-    def _possible(self) -> list[float]:
-        # a value that nobody draws is nobody's guarantee
-        return [v for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if p > 0]
-
-    @property
-    def mean_inverse_square(self) -> float:
-        return float(np.dot(self.choice.probabilities, np.array(self.choice.values) ** -2.0))
+    def law(self) -> Sequence[tuple[float, float]]:
+        return list(zip(self.choice.values, self.choice.probabilities, strict=True))
 
     def groups(self, users: int, chance: float) -> dict[float, int]:
-        found: dict[float, int] = {}
-        for value in dict.fromkeys(self._possible):
-            share = sum(p for v, p in zip(self.choice.values, self.choice.probabilities, strict=True) if v == value)
+        shares: dict[float, float] = {}
+        for mu, p in self.law:
+            shares[mu] = shares.get(mu, 0.0) + p
+        found = {}
+        for mu, share in shares.items():
             # a user, and as many of the others as there are but for this chance
-            counts, logs = likely_counts(users - 1, min(share, 1.0), math.log(chance) - 60)
-            found[value] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
+            if share > 0:
+                counts, logs = likely_counts(users - 1, min(share, 1.0), math.log(chance) - 60)
+                found[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
         return found
-
-    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
-        # without the last edge, which rounding may leave below 1: a number beyond all edges is the last value's
-        edges = np.cumsum(self.choice.probabilities)[:-1]
-        return np.array(self.choice.values)[np.searchsorted(edges, u, side="left")]
 
 
 BUDGETS: Registry[type[Budget]] = Registry(
@@ -269,21 +238,6 @@ class Target(Budget):
     def target(self) -> tuple[float, float]:
         return self.eps, self.delta
 
-    @property
-    def largest(self) -> float:
-        return self.constant
-
-    @property
-    def smallest(self) -> float:
-        return self.constant
-
-    @property
-    def mean_inverse_square(self) -> float:
-        return 0.0 if math.isinf(self.eps) else self.constant**-2
-
-    def draw(self, u: np.ndarray, first: int) -> np.ndarray:
-        return np.full(u.shape, self.constant)
-
 
 class PureBudget(Budget):
     """Every message is eps-differentially private, with delta = 0 (`dpexp.privacy.cap`)."""
@@ -304,14 +258,6 @@ class PureBudget(Budget):
     def constant(self) -> float:
         """The least mu for which all such messages are mu-GDP."""
         return self.eps if math.isinf(self.eps) else gaussian_mu(self.eps)
-
-    @property
-    def largest(self) -> float:
-        return self.constant
-
-    @property
-    def smallest(self) -> float:
-        return self.constant
 
     @property
     def mean_inverse_square(self) -> float:
