@@ -53,7 +53,7 @@ class GradientRecursion(FiniteSumAlgorithm):
 
     def stds(self, problem: FiniteSum, plan: RunPlan, budget: Budget) -> tuple[float, float]:
         """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
-        from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
+        from dpexp.privacy.mechanisms.momentum import recursion_stds
 
         mu = self.mu(budget)
         if math.isinf(mu):
@@ -74,8 +74,8 @@ class GradientRecursion(FiniteSumAlgorithm):
         return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
         from dpexp.privacy.mechanisms.mechanism import Stated
+        from dpexp.privacy.mechanisms.momentum import NoisyGradientRecursion
 
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = NoisyGradientRecursion.model_validate(

@@ -88,7 +88,7 @@ class ReducedMomentum(PrivateMomentum):
         return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
 
     def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
+        from dpexp.privacy.mechanisms.momentum import NoisyReducedMomentum
 
         return NoisyReducedMomentum
 

@@ -112,7 +112,7 @@ class TreeMomentum(PrivateMomentum):
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
+        from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
 
         return NoisyTreeMomentum
 

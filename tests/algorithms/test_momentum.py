@@ -13,7 +13,7 @@ from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
 from dpexp.engine.finite_sum.loop import Data
 from dpexp.privacy.budgets import ConstantBudget, Target
-from dpexp.privacy.mechanisms.gradient_recursion import recursion_coefficients, recursion_sensitivities, recursion_stds
+from dpexp.privacy.mechanisms.momentum import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover
 from dpexp.problems import PROBLEMS

@@ -28,7 +28,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.lower_bounds import with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
+from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from tests.campaigns.documents import of_headline
 

@@ -29,7 +29,7 @@ from dpexp.privacy.judge.families import FAMILIES, admitted, normal
 from dpexp.privacy.judge.kinds import KINDS, Law, attained, level
 from dpexp.privacy.judge.search import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed
 from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
-from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, reduced_momentum
+from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, momentum
 from tests.oracles import literal_epochs
 from tests.oracles.literal_momentum import constant_gradients, iterates_alone
 from tools.momentum_certificates import computed
@@ -319,7 +319,7 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
         drawn += [(*iterates_alone(rng), True) for _ in range(max(3, comparisons // 9))]
     for mechanism, pairs, alone in drawn:
         # small runs have no stored certificate: the prover makes theirs
-        with patch.object(reduced_momentum, "certificate", CERTIFY):
+        with patch.object(momentum, "certificate", CERTIFY):
             analyses = mechanism.upper_bounds()
         for a in analyses:
             if not a.valid:

@@ -21,8 +21,8 @@ from scipy.special import ndtr
 
 from dpexp.privacy.cap import cap
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
 from dpexp.privacy.mechanisms.mechanism import Data, Mechanism, Part
+from dpexp.privacy.mechanisms.momentum import recursion_stds
 from tests.oracles.literal_law import largest, masses, neighbours, normal_cells
 
 Pairs = list[tuple[Data, Data]]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
-from dpexp.privacy.mechanisms.gradient_recursion import recursion_stds
+from dpexp.privacy.mechanisms.momentum import recursion_stds
 from dpexp.privacy.momentum.certificates import Setting
 from tools.momentum_certificates import computed
 

@@ -8,17 +8,15 @@ from dpexp.core.parameters import Registry
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.mechanisms.cap_sampling import CapSampling
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
-from dpexp.privacy.mechanisms.gradient_recursion import NoisyGradientRecursion
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.momentum import NoisyGradientRecursion, NoisyReducedMomentum, NoisyTreeMomentum
 from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd, NoisySgd
 from dpexp.privacy.mechanisms.private_selection import PrivateSelection
-from dpexp.privacy.mechanisms.reduced_momentum import NoisyReducedMomentum
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.mechanisms.shuffled_messages import ShuffledMessages
 from dpexp.privacy.mechanisms.sum_samplers import KOfT, ShownSizes, TruncatedPoisson
-from dpexp.privacy.mechanisms.tree_momentum import NoisyTreeMomentum
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
