@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -37,6 +37,8 @@ LogContraction = Callable[[float], Contracted]
 SHARES = (0.1, 0.25, 0.45, 0.65)
 """parts of the composition's epsilon that are tried for e1; any e1 >= 0 gives a valid bound"""
 
+LEVELS = (-1.5, -3.0, -5.0, -8.0, -12.0, -18.0, -26.0)
+"""log of what contractions leave of a delta, for which the fewest steps are tried"""
 ALIKE = 1 + 1e-6
 """more than rounding makes the composition of fewer steps, or at a larger delta, the larger one"""
 LEAST_DELTA = 1e-25
@@ -156,6 +158,23 @@ def hybrid_delta(
             # what was found with R steps holds for all larger T
             best[steps >= r] = np.minimum(best[steps >= r], value)
     return best
+
+
+def least_delta(
+    composed: Callable[[int, float], float], log_contracted: LogContraction, steps: int, eps: float
+) -> float:
+    """The smallest delta at `eps` >= 0 after `steps`, over a few numbers of composed last steps and parts e1."""
+    best = min(1.0, composed(steps, eps))
+    for e1 in {share * eps for share in (0.0, *SHARES)}:
+        contracted = log_contracted(e1)
+        for r in {first_whole(partial(_below, contracted, level), 0, steps) for level in LEVELS}:
+            left, rest = math.exp(contracted(r)), composed(r, eps - e1)
+            best = min(best, left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+    return best
+
+
+def _below(contracted: Contracted, level: float, steps: int) -> bool:
+    return contracted(steps) <= level
 
 
 def any_loss(eps: float, reach: float) -> Contracted:

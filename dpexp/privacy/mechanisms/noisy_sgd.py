@@ -18,7 +18,7 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.analysis import (
@@ -32,7 +32,15 @@ from dpexp.privacy.analyses.analysis import (
 )
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, convex, hybrid_eps, powers
+from dpexp.privacy.analyses.hybrid import (
+    Contracted,
+    LogContraction,
+    any_loss,
+    convex,
+    hybrid_eps,
+    least_delta,
+    powers,
+)
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -189,6 +197,12 @@ class BatchedMechanism(Mechanism):
         def eps(delta: float) -> float:
             return math.inf if refused else hybrid_eps(composed, contraction, self.steps, delta)
 
+        def composed_delta(steps: int, eps: float) -> float:
+            return delta_of(math.sqrt(steps) * per_step, eps) if self.q == 1 else step_loss(*step).delta(steps, eps)
+
+        def direct(eps: float) -> float:
+            return 1.0 if refused else least_delta(composed_delta, contraction, self.steps, eps)
+
         def assumed(losses: str) -> Sequence[str]:
             return "projection on a bounded convex set", self.gradients, losses, "only the last iterate is released"
 
@@ -197,7 +211,7 @@ class BatchedMechanism(Mechanism):
         source = OVER_SIZES if poisson else "hidden-state, main result"
         return [
             hockey_stick_analysis("contraction", source, LAST, delta, either, bounded),
-            guarantee("hybrid", OURS, LAST, eps, losses, refused=refused),
+            replace(guarantee("hybrid", OURS, LAST, eps, losses, refused=refused), direct=direct),
         ]
 
     def walked(self, reach: float, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
