@@ -20,7 +20,6 @@ from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shu
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
-from dpexp.privacy.mechanisms import langevin as accounting
 from dpexp.problems.softmax import Softmax
 from tests.oracles import binned_epochs
 from tests.oracles.composition import epsilon
@@ -225,7 +224,7 @@ def test_dp_sgld_takes_each_epoch_at_its_least_noise():
         assert run.by_epochs.batches == t
         steps = np.repeat([noise for noise, _ in run.groups], [count for _, count in run.groups])
         least = [float(steps[k : k + t].min()) for k in range(0, n, t)]
-        found = accounting._epochs_by_noise(run, t)
+        found = run.epochs_by_noise(t)
         assert np.repeat([noise for noise, _ in found], [count for _, count in found]).tolist() == least
         row = algorithm.mechanism(DIGITS, DECREASING, TARGET, n).row((1e-5,))
         assert 0.998 < row["eps_1e-05"] <= 1

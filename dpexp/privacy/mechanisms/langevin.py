@@ -186,7 +186,7 @@ class LangevinRun:
         if sampling == "shuffled":  # a record is used once in each epoch, and which batch that is may be known
             epochs = Epochs(batches_of(self.q))
         if epochs:
-            groups, share = self._epochs_by_noise(epochs.batches), epochs.share
+            groups, share = self.epochs_by_noise(epochs.batches), epochs.share
         if sampling == "balls-in-bins":
             assert epochs is not None
             assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
@@ -204,7 +204,7 @@ class LangevinRun:
             return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
         return replace(found, name="pld", assumptions=(*found.assumptions, *((GROUPS,) if epochs else ())))
 
-    def _epochs_by_noise(self, batches: int) -> Groups:
+    def epochs_by_noise(self, batches: int) -> Groups:
         """The least noise of the epochs of so many steps, over that of the largest step, and how many of each."""
         # (b): the epochs that begin in a group of steps have its noise
         found, done = [], 0
