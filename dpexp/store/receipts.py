@@ -16,7 +16,6 @@ import hmac
 import json
 import math
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.digests import digest, files_below
+from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Held, atomically, home, lock, opened, read_ordinary
 from dpexp.core.standard_json import standard_json
@@ -61,14 +60,12 @@ def _secret() -> bytes:
         if (own := home()) is not None:
             place = own / ".cache" / "dpexp" / "secret"
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not place.exists():
-                made = place.with_name(f".{secrets.token_hex(8)}")
-                with open(made, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-                    file.write(os.urandom(32))
-                # the first one's stays: a link, and no renaming, fails where the name is taken
-                with suppress(FileExistsError):
-                    os.link(made, place)
-                made.unlink()
+            # one that another process is about to write is not waited for
+            with (
+                suppress(FileExistsError),
+                open(place, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as made,
+            ):
+                made.write(os.urandom(32))
             with opened(place) as file:
                 state, content = os.fstat(file.fileno()), file.read(33)
             if state.st_uid == os.getuid() and not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO) and len(content) == 32:
@@ -145,19 +142,10 @@ class Receipt:
 
 @contextmanager
 def alone(results: Path) -> Iterator[None]:
-    """Nobody else begins a release in this folder meanwhile. Raises DpexpError.
-
-    The lock lies beside the secret, so that nothing is left beside a release: who has another secret is refused by (d).
-    """
+    """Nobody else begins a release in this folder meanwhile. Raises DpexpError."""
     results.mkdir(parents=True, exist_ok=True)
-    own = home()
-    place = results if own is None else own / ".cache" / "dpexp" / "releases"
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        place = results
-    try:
-        with lock(place / f".{digest(os.path.realpath(results), 20)}.lock"):
+        with lock(results / ".releases.lock"):
             yield
     except Held:
         raise DpexpError(f"{results}: another release is in progress", "wait for it, and run again") from None

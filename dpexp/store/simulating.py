@@ -19,6 +19,7 @@ import numpy as np
 
 from dpexp.algorithms.algorithm import Member
 from dpexp.core.digests import digest
+from dpexp.core.errors import UsageError
 from dpexp.engine.result import Passed
 from dpexp.plugins.loaded import said
 
@@ -89,18 +90,12 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
     try:
         parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
         models = tuple(model for _, found in parts for model in found)
-    except Misshapen as wrong:
-        return Failed(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}", str(wrong))
     except Exception as error:
         return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
     # (c)
     first = parts[0][0]
     values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
     return Done(first._replace(values=values, parameters=None), (time.thread_time() - begin) / len(cells), models)
-
-
-class Misshapen(Exception):
-    """What an algorithm returned cannot be stored."""
 
 
 def releases(cell: Cell, replicate: int) -> bool:
@@ -129,12 +124,12 @@ def _passed(
 ) -> tuple[Passed, list[np.ndarray | None]]:
     """The numbers of cells that share their random numbers, and the parameters that each releases.
 
-    Raises Misshapen.
+    Raises UsageError where an algorithm returned what cannot be stored.
     """
     members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
     passed = cells[0].algorithm.together(members, steps, seed, replicates)
     if wrong := _misshapen(cells, steps, replicates, passed):
-        raise Misshapen(wrong)
+        raise UsageError(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}")
     if cells[0].coordinates:
         passed = _with_coordinates(passed, cells[0].coordinates)
     return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
@@ -143,7 +138,7 @@ def _passed(
 def _with_coordinates(passed: Passed, coordinates: Mapping[str, int]) -> Passed:
     """With single parameters after the last step as further metrics; nan at the other steps."""
     if passed.parameters is None:
-        raise Misshapen("no parameters, of which `run.coefficients` asks for some")
+        raise UsageError("no parameters were returned, of which `run.coefficients` asks for some")
     shape = (*passed.values.shape[:3], len(coordinates), passed.values.shape[4])
     more = np.full(shape, math.nan)
     more[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
