@@ -54,10 +54,6 @@ class Canaries(Softmax):
         return Split(data, data)
 
     @property
-    def train(self) -> Dataset:
-        return self.split.train
-
-    @property
     def shape(self) -> Shape:
         return Shape(self.records, self.width, self.classes)
 

@@ -13,7 +13,7 @@ from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population_means import errors_of, optimum_of, placed, unknown_means
-from dpexp.problems.row_rules import full_points, sobol_rows
+from dpexp.problems.row_rules import sobol_points
 from dpexp.theory.ldp_sgd.closure import ScoreMeans
 
 ROWS = 1024
@@ -30,15 +30,14 @@ class GaussianMeans:
             raise unknown
         if problem.has_scale:
             raise UsageError("the closure of moments is of coefficients, and this problem has a scale beside them")
-        x = sobol_rows(problem.law, ROWS, 3)
-        points = full_points(x, np.full(len(x), 1 / len(x)), problem.law, 1.0)
+        points = sobol_points(problem.law, ROWS, 3)
         places = placed(problem, points)
         if not problem.labels and np.ptp(places.spread) > 0:
             raise UsageError("the closure of moments is of errors that do not depend on x")
         self.x, self.mass = points.x, points.mass
         self.nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
         self.weights = weights / weights.sum()
-        self.true = np.zeros(len(x)) if problem.labels else places.true
+        self.true = np.zeros(len(points.x)) if problem.labels else places.true
         self.size, self.step = 1.0 if problem.labels else problem.error_law.size, np.arcsinh(_FAR) / _HALF
         grid = self.size * np.sinh(np.arange(-_HALF, _HALF + 1) * self.step)
         if problem.labels:
@@ -50,7 +49,7 @@ class GaussianMeans:
                 tables.append((value, (above - below) / (2 * h), value**2))
         else:
             found = errors_of(problem, grid, np.full_like(grid, self.size), problem.fixed_scale)
-            self.chances, tables = np.ones((1, len(x))), [(found.g, found.dg, found.gg)]
+            self.chances, tables = np.ones((1, len(points.x))), [(found.g, found.dg, found.gg)]
         self.tables = np.array(tables)
         """[1 or 2 labels, 3, values at the grid]"""
         self.off = np.zeros(problem.p)

@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.problems import population_means as means
 from dpexp.problems.population_means import Places, optimum_of, places_of
-from dpexp.problems.row_rules import full_points, rows_along, sobol_rows
+from dpexp.problems.row_rules import rows_along, sobol_points
 
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -39,8 +39,7 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
 def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
-    x, best = sobol_rows(problem.law, POINTS, 1), optimum_of(problem).theta
-    places = means.placed(problem, full_points(x, np.full(len(x), 1 / len(x)), problem.law, 1.0))
+    places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem).theta
     found = means.means_at(problem, places, best)
     lacking = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, found)) / 2
     return places, -means.gradient_at(problem, places, best, found), lacking, _mean_losses(problem, places, best[None])

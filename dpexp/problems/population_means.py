@@ -65,8 +65,6 @@ class Optimum(NamedTuple):
 
     theta: np.ndarray
     """[p]"""
-    gradient: float
-    """largest entry of the gradient that is left"""
     error: float
     """relative error of the rule for rows"""
 
@@ -322,7 +320,7 @@ def optimum_of(problem: LinearPredictorProblem) -> Optimum:
     if left > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
         hint = "smaller coefficients, or another link"
         raise UsageError("no minimiser of the risk was found: the classes are nearly separated, or it is flat", hint)
-    return Optimum(theta, left, places.rows.error)
+    return Optimum(theta, places.rows.error)
 
 
 def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:

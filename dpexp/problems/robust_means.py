@@ -15,8 +15,15 @@ from dpexp.core.seeds import generator
 from dpexp.problems.finite_sum import FiniteSum, Sample
 
 
-class RobustMean(FiniteSum):
-    """N points of the unit ball, drawn once: the same for all replicates and budgets."""
+class RippledMean(FiniteSum):
+    """sqrt(1 + |w - x|^2) - 1 + a sin(b x.w) over N points of the unit ball, drawn once for all replicates and budgets.
+
+    It is coercive, with G = 1 + a b and L = 1 + a b^2 in every dimension.
+    """
+
+    name: Literal["rippled-mean"] = "rippled-mean"
+    coercive: ClassVar[bool] = True
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
 
     N: RecordCount = 1000
     d: Dimension = 10
@@ -24,6 +31,8 @@ class RobustMean(FiniteSum):
     spread: Positive = 0.5
     distance: Finite = 2.0
     """|w_1|; beyond it no gradient is nearly linear any more"""
+    amplitude: Positive = 0.25
+    frequency: Positive = 2.0
 
     @property
     def count(self) -> int:
@@ -42,16 +51,6 @@ class RobustMean(FiniteSum):
     def start(self) -> np.ndarray:
         # on the other side of 0, at the stated distance, so that there is a way to go
         return np.full(self.d, -self.distance / math.sqrt(self.d))
-
-
-class RippledMean(RobustMean):
-    """sqrt(1 + |w - x|^2) - 1 + a sin(b x.w), |x| <= 1: coercive, G = 1 + a b, L = 1 + a b^2 in every dimension."""
-
-    name: Literal["rippled-mean"] = "rippled-mean"
-    coercive: ClassVar[bool] = True
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
-    amplitude: Positive = 0.25
-    frequency: Positive = 2.0
 
     @property
     def lipschitz(self) -> float:

@@ -322,7 +322,7 @@ def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarr
     return math.sqrt(df) * np.tan(r), step * density
 
 
-def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
+def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     """Rows [count, d + 1] of a scrambled Sobol sequence; count is a power of 2. Of a table its own, `WHOLE` at most."""
     if population.design.rows is not None:
         table = population.design.table
@@ -355,10 +355,15 @@ def sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     return np.concatenate([np.ones((count, 1)), z], axis=1)
 
 
+def sobol_points(population: Population, count: int, *seeds: int) -> Points:
+    """Such rows of some seeds as points of one mass."""
+    x = np.concatenate([_sobol_rows(population, count, seed) for seed in seeds])
+    return full_points(x, np.full(len(x), 1 / len(x)), population, 1.0)
+
+
 def _sobol(population: Population) -> Points:
     """(f)"""
-    x = np.concatenate([sobol_rows(population, _SOBOL, seed) for seed in range(_SCRAMBLES)])
-    found = full_points(x, np.full(len(x), 1 / len(x)), population, 0.0)
+    found = sobol_points(population, _SOBOL, *range(_SCRAMBLES))
     means = found.mass[1].reshape(_SCRAMBLES, -1).sum(axis=1) * _SCRAMBLES
     error = 3 * float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES) / float(np.mean(means))
     return found._replace(error=max(error, 1e-5))
