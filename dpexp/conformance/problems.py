@@ -246,9 +246,8 @@ def risk(subject: Subject[Any]) -> str:
         error = difference.std() / math.sqrt(len(y))
         off = abs(float(problem.risk_gap(theta)) - difference.mean()) / max(error, 1e-300)
         if off >= 4.5:
-            raise Failed(
-                f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users", kind.conditional_risk
-            )
+            message = f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users"
+            raise Failed(message, kind.conditional_risk or kind)
         most = max(most, off)
     if problem.risk_gap(problem.optimum()) != 0 or not np.all(problem.risk_gap(_points(problem, rng, 200, 2.0)) > 0):
         raise Failed("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)

@@ -117,17 +117,16 @@ def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type)
         yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", entry
 
 
-OPTIONAL = ("law", "slope")
-"""methods that raise NotImplementedError where a class has no such thing"""
+OPTIONAL = ("law", "slope", "conditional_risk")
+"""members that a class may lack"""
 
 
 def _unfilled(entry: type, interface: type) -> dict[str, type]:
     """What a class must have of its own and has not, and which class says what for."""
     # an algorithm that simulates by itself needs nothing of what a base of ours simulates with
-    own = [name for name in ("simulate", "_risk") if getattr(entry, name, _raises).__module__[:6] != "dpexp."]
-    bases = [base for base in (interface if "simulate" in own else entry).__mro__ if base.__module__[:6] == "dpexp."]
-    # a risk of its own is not integrated from that of one response
-    others = {*OPTIONAL, *getattr(entry, "model_fields", {}), *["conditional_risk"] * ("_risk" in own)}
+    own = getattr(entry, "simulate", _raises).__module__[:6] != "dpexp."
+    bases = [base for base in (interface if own else entry).__mro__ if base.__module__[:6] == "dpexp."]
+    others = {*OPTIONAL, *getattr(entry, "model_fields", {})}
     absent = {}
     for base in bases:
         for name in {**inspect.get_annotations(base), **vars(base)}:

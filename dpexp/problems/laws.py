@@ -113,58 +113,64 @@ def _contaminated(share: float, far: float) -> UnitLaw:
     return UnitLaw(lambda x: np.add(*parts(x)), slope, survival, (-end, end))
 
 
-class Tables(NamedTuple):
-    """U(a) = E[(e - a)_+ - e_+] and its integral V from 0, on a grid that is even in asinh(a)."""
+STEP = math.asinh(1.0) / 120
+_HALF = math.ceil(math.asinh(1e6) / STEP)
+GRID, GROWTH = (f(np.arange(-_HALF, _HALF + 1) * STEP) for f in (np.sinh, np.cosh))
+"""places of tables, even in asinh(a) on |a| <= 1e6, and da / d asinh(a) there; -1, 0 and 1 are among them"""
 
-    step: float
+
+class Tables(NamedTuple):
+    """U(a) = E[(e - a)_+ - e_+] and its integral V from 0, on `GRID`."""
+
     first: np.ndarray
     """[G, 2]: U and its derivative in asinh(a)"""
     second: np.ndarray
     """[G, 2]: V and its derivative in asinh(a)"""
 
-    def _at(self, table: np.ndarray, a: np.ndarray) -> np.ndarray:
-        place = np.arcsinh(a) / self.step + len(table) // 2
-        k = np.clip(place.astype(np.int64), 0, len(table) - 2)
-        s = place - k
-        left, right = table[k], table[k + 1]
-        value, end = left[..., 0], right[..., 0]
-        slope, last = left[..., 1] * self.step, right[..., 1] * self.step
-        gap = end - value
-        return np.asarray(value + s * (slope + s * (3 * gap - 2 * slope - last + s * (slope + last - 2 * gap))))
-
     def over(self, a: np.ndarray) -> np.ndarray:
         """U(a)."""
-        return self._at(self.first, a)
+        return look_up(self.first, a)
 
     def under(self, a: np.ndarray) -> np.ndarray:
         """E[(a - e)_+ - (-e)_+]."""
-        return self._at(self.first, a) + a
+        return look_up(self.first, a) + a
 
     def integral(self, a: np.ndarray) -> np.ndarray:
         """V(a): E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, where that mean is finite."""
-        return self._at(self.second, a)
+        return look_up(self.second, a)
 
 
-def _summed(cells: np.ndarray, middle: int) -> np.ndarray:
-    """Sums over cells from the middle outwards, where small numbers keep their digits."""
+def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Values at a of a function that is given on `GRID` with its derivative in asinh(a), [G, 2]; cubic between."""
+    place = np.arcsinh(a) / STEP + len(table) // 2
+    k = np.clip(place.astype(np.int64), 0, len(table) - 2)
+    s = place - k
+    left, right = table[k], table[k + 1]
+    value, end = left[..., 0], right[..., 0]
+    slope, last = left[..., 1] * STEP, right[..., 1] * STEP
+    gap = end - value
+    return np.asarray(value + s * (slope + s * (3 * gap - 2 * slope - last + s * (slope + last - 2 * gap))))
+
+
+def summed(cells: np.ndarray) -> np.ndarray:
+    """Sums over the cells of `GRID` from the middle outwards, where small numbers keep their digits."""
+    middle = len(cells) // 2
     right, left = np.cumsum(cells[middle:]), np.cumsum(-cells[:middle][::-1])[::-1]
     return np.concatenate([left, [0.0], right])
 
 
 @kept_once(16)
 def tables_of(errors: Errors) -> Tables:
-    """Tables for the unit errors of a law, on |a| <= 1e6."""
+    """Tables for the unit errors of a law."""
     # the kinks of all laws are at -1, 0 and 1, which are ends of cells
-    law, step = law_of(errors), math.asinh(1.0) / 120
-    half = math.ceil(math.asinh(1e6) / step)
-    a, grows = (f(np.arange(-half, half + 1) * step) for f in (np.sinh, np.cosh))
+    law, a = law_of(errors), GRID
     x, mass = (part.reshape(len(a) - 1, -1) for part in panels(a, 8))
     tail = law.survival(x)
-    first = _summed(-np.sum(mass * tail, axis=1), half)
+    first = summed(-np.sum(mass * tail, axis=1))
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
     lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
-    second = _summed(first[:-1] * np.diff(a) - lost, half)
-    return Tables(step, np.stack([first, -law.survival(a) * grows], 1), np.stack([second, first * grows], 1))
+    second = summed(first[:-1] * np.diff(a) - lost)
+    return Tables(np.stack([first, -law.survival(a) * GROWTH], 1), np.stack([second, first * GROWTH], 1))
 
 
 def compiled(population: Population, own: CompiledErrors) -> tuple[Design, CompiledErrors, DesignNumbers]:

@@ -22,7 +22,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.problems import population_gaps as gaps
 from dpexp.problems import population_means as means
-from dpexp.problems.laws import compiled, response_of
+from dpexp.problems.laws import compiled, look_up, response_of
 from dpexp.problems.mallows import WEIGHT_CAP, capped_weight, no_weight, rule
 from dpexp.problems.population import Design, Errors, Population
 from dpexp.problems.problem import Problem
@@ -89,9 +89,9 @@ class LinearPredictorProblem(Problem):
     """law of the one extra random number from which y is made"""
     response: ClassVar[Callable[..., Any]]
     """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
-    conditional_risk: ClassVar[Callable[..., Any]]
+    conditional_risk: ClassVar[Callable[..., Any] | None] = None
     """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
-    without the label, at the predictor t"""
+    without the label, at the predictor t. With it the loss gap at checkpoints is exact (`population_gaps`, else)"""
     risk_parts: ClassVar[int] = 1
     """parts into which panels are cut; more where `conditional_risk` has kinks"""
 
@@ -184,8 +184,10 @@ class LinearPredictorProblem(Problem):
         self.model()
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
-        if kind._risk is LinearPredictorProblem._risk:
+        if kind.conditional_risk is not None:
             kind.conditional_risk(0.5, 1.0, k)
+        elif not self._integrated and (unknown := means.unknown_means(self)) is not None:
+            raise unknown
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
@@ -275,8 +277,12 @@ class LinearPredictorProblem(Problem):
         """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
         of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, and the part that
         depends on the label y, -y u, is left out.
+
+        By default it is a table of the integral of the mean score, which knows one spread and no scale.
         """
-        raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
+        if self.has_scale or (not self.labels and np.ptp(spread) > 0):
+            raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
+        return look_up(means.loss_table(self), u if self.labels else u / self.error_law.size)
 
     def model(self) -> Model:
         """The functions and numbers from which the engine simulates this problem."""
@@ -351,6 +357,12 @@ class LinearPredictorProblem(Problem):
 
     # --- risk --------------------------------------------------------------------------------------------------
 
+    @property
+    def _integrated(self) -> bool:
+        """Whether compiled code integrates the risk along one coordinate."""
+        kind, base = type(self), LinearPredictorProblem
+        return self.population is None and (kind.conditional_risk is not None or kind._risk is not base._risk)
+
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
         from dpexp.engine.linear.measuring import expectations
@@ -364,7 +376,9 @@ class LinearPredictorProblem(Problem):
         rules = [rule(self.d, self.sigma_z, parts=self.risk_parts * cut) for cut in _CUTS]
         reaches = [(_SMOOTH_SPREAD * length * cut, *one) for cut, one in zip(_CUTS, rules, strict=True)]
         place = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
-        mean = expectations(type(self).conditional_risk, *place, reaches, self.constants)
+        f = type(self).conditional_risk
+        assert f is not None
+        mean = expectations(f, *place, reaches, self.constants)
         return mean.reshape(measured.linear.shape) + measured.linear
 
     def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:
@@ -373,11 +387,11 @@ class LinearPredictorProblem(Problem):
 
         # of labels the predictor is counted from 0, and a part of their risk is linear, -E[w y x]'beta
         origin, slope = np.zeros(self.d + 1) if self.labels else self.true_coefficients, np.zeros(0)
-        if self.labels and self.population is None:
+        if self.labels and self._integrated:
             slope = -means.mean_label_row(self)
         measured = measure(theta, Centres(self.optimum(), origin, slope, self.sigma_z, self.fixed_scale))
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.population is None:
+            if self._integrated:
                 return measured, self._risk(theta, measured)
             states = theta.transpose(0, 2, 1).reshape(-1, self.p)
             return measured, gaps.gap(self, states).reshape(measured.linear.shape)
@@ -394,7 +408,7 @@ class LinearPredictorProblem(Problem):
 
         theta = np.asarray(theta, dtype=np.float64)
         states = theta.reshape(math.prod(theta.shape[:-1]), self.p)
-        if self.population is not None:
+        if not self._integrated:
             return gaps.exact_gap(self, states).reshape(theta.shape[:-1])
         return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(theta.shape[:-1])
 
@@ -409,4 +423,4 @@ class LinearPredictorProblem(Problem):
 
     def optimal_risk(self) -> float:
         """F(theta*), up to the constant that `risk` leaves out."""
-        return 0.0 if self.population is not None else float(self.risk(self.optimum()))
+        return float(self.risk(self.optimum())) if self._integrated else 0.0

@@ -22,7 +22,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.problems.laws import law_of, response_of
+from dpexp.problems.laws import GRID, GROWTH, law_of, response_of, summed
 from dpexp.problems.mallows import cubic_moment, symmetrised
 from dpexp.problems.row_rules import Points, Rows, rows_along
 
@@ -178,6 +178,23 @@ def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Me
 
     nothing = np.zeros_like(t)
     return Means(mean(0.0), nothing, mean(0.0, 2), nothing, nothing, _derivative(mean, 0.01), nothing)
+
+
+@kept_once(16)
+def loss_table(problem: LinearPredictorProblem) -> np.ndarray:
+    """The mean loss at u = size a for a on `laws.GRID`, less that at 0, and its derivative in asinh(a), [G, 2].
+
+    It is the integral of the mean score, cell by cell from values and slopes at the ends (Euler and Maclaurin).
+    """
+    size = 1.0 if problem.labels else problem.error_law.size
+    u = size * GRID
+    if problem.labels:
+        found = _labels(problem, u, np.zeros_like(u))
+    else:
+        found = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
+    wide = np.diff(u)
+    cells = wide * (found.g[1:] + found.g[:-1]) / 2 - wide**2 * np.diff(found.dg) / 12
+    return np.stack([summed(cells), found.g * size * GROWTH], axis=1)
 
 
 # --- all rows -------------------------------------------------------------------------------------------------------

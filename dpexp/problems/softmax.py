@@ -72,10 +72,9 @@ def _tuples(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     """Categories, or names of columns, as text: 1 is '1', true is 'True'."""
-    plain = _tuples(value)
-    if isinstance(plain, Mapping):
-        return {key: _texts(inner) for key, inner in plain.items()}
-    return tuple(map(str, plain)) if isinstance(plain, tuple) else plain
+    if isinstance(value, Mapping):
+        return {key: _texts(inner) for key, inner in value.items()}
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
@@ -129,20 +128,18 @@ class DataSource(Parameters):
             return self
         if self._folder is None:
             return self
-        place = self.place
-        if not place.exists():
-            raise ValueError(f"{self.path}: no such file (a path in a config starts at the config's folder)")
-        if place.is_dir():
-            raise ValueError(f"{self.path} is a folder, not a table (of images, features are read from an .npz file)")
-        if place.suffix.lower() not in FORMATS:
-            raise ValueError(f"{self.path}: the format must be one of {', '.join(FORMATS)}")
-        if self.target is None:
-            raise ValueError(f"{self.path}: which column is the target? give target")
-        if self.decimal == self.thousands:
-            raise ValueError("decimal and thousands are one mark: decimal is '.' if it is not stated")
+        place, path = self.place, self.path
         blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
-        if blank is not None:
-            raise ValueError(f"categories of {blank} are not filled in: state what is known without the records")
+        for wrong, message in (
+            (not place.exists(), f"{path}: no such file (a path in a config starts at the config's folder)"),
+            (place.is_dir(), f"{path} is a folder, not a table (of images, features are read from an .npz file)"),
+            (place.suffix.lower() not in FORMATS, f"{path}: the format must be one of {', '.join(FORMATS)}"),
+            (self.target is None, f"{path}: which column is the target? give target"),
+            (self.decimal == self.thousands, "decimal and thousands are one mark: decimal is '.' if it is not stated"),
+            (blank is not None, f"categories of {blank} are not filled in: state what is known without the records"),
+        ):
+            if wrong:
+                raise ValueError(message)
         _ = self.public
         return self
 
@@ -202,22 +199,21 @@ class Softmax(Problem):
 
     @property
     def train(self) -> Dataset:
+        """The records to train on."""
         return self.split.train
 
     @property
     def group_draws(self) -> np.ndarray | None:
         """Numbers [n] by which training records fall into groups by themselves; None where places decide."""
-        draws = self.train.draws
-        return None if draws is None else draws[:, GROUP]
+        return None if self.train.draws is None else self.train.draws[:, GROUP]
 
     @property
     def shape(self) -> Shape:
         """Training records, length of a prepared record and classes; shipped data are not read for it."""
         known = DATASETS[self.data.name].shape if self.data.name else None
-        records = self._parts[0]
         if known is None:
-            return Shape(records, self.train.features.shape[1], len(self.train.classes))
-        return Shape(records, (self.random_features or known.width) + 1, known.classes)
+            return Shape(self._parts[0], self.train.features.shape[1], len(self.train.classes))
+        return Shape(self._parts[0], (self.random_features or known.width) + 1, known.classes)
 
     @property
     def held_out_records(self) -> int:

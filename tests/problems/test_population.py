@@ -3,6 +3,7 @@
 import csv
 import math
 from io import StringIO
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from scipy import stats
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
+from dpexp.problems.linear_losses import PinballLinear
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.store.simulating import Done, simulate
@@ -209,6 +212,23 @@ def test_the_gap_of_public_rows_is_near_the_exact_one():
         theta = problem.optimum() + distance * away / np.linalg.norm(away, axis=1)[:, None]
         found = problem.metrics(np.ascontiguousarray(theta.T[None]))
         assert found.loss_gap[0] == pytest.approx(problem.risk_gap(theta), rel=error)
+
+
+class Bare(PinballLinear):
+    """Quantile regression that says its score and its response alone."""
+
+    conditional_risk: ClassVar = None
+    mean_loss = LinearPredictorProblem.mean_loss
+
+
+@pytest.mark.parametrize("law", [{}, {"population": {"d": 5, "errors": {"law": "laplace"}}}], ids=["own", "laplace"])
+def test_a_score_and_a_response_are_enough_for_the_risk(law):
+    """The closed forms of the pinball loss against integrals of its mean score; in one case the other rule for rows."""
+    bare, full = Bare(tau=0.2, **law), PinballLinear(tau=0.2, **law)
+    theta = full.optimum() + np.array([0.1, 1.0, 30.0])[:, None] * np.linspace(-1, 1, 6)
+    assert bare.risk_gap(theta) == pytest.approx(full.risk_gap(theta), rel=1e-8)
+    states = np.repeat(theta[:2, :, None], 8, axis=2)
+    assert bare.metrics(states).loss_gap == pytest.approx(full.metrics(states).loss_gap, rel=2e-2)
 
 
 CONFIG = """
