@@ -90,18 +90,18 @@ def alternatives(
 
 def described(cells: Sequence[Cell]) -> list[str]:
     """One line for every population of these cells: theta*, what it was computed by, and how flat the risk is there."""
-    from dpexp.problems.population_means import clipped_optimum, optimum_of
+    from dpexp.problems.population_means import clipped_optimum, places_of
 
     lines: dict[str, None] = {}
     for cell in cells:
         problem, algorithm = cell.problem, cell.algorithm
         if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
             continue
-        best, curvature = optimum_of(problem), problem.curvature()
+        curvature, rows = problem.curvature(), places_of(problem).rows
         ends = f"{curvature.m:.4g} to {curvature.M:.4g}"
-        text = f"theta* = {_numbers(best.theta)}; Hessian eigenvalues {ends}; |w(x) x| <= {problem.longest_row:.4f}; "
-        text += f"sensitivity {_sensitivity(algorithm, problem):.4f}; "
-        text += f"relative error of means over rows {best.error:.0e}"
+        text = f"theta* = {_numbers(problem.optimum())}; Hessian eigenvalues {ends}; "
+        text += f"|w(x) x| <= {problem.longest_row:.4f}; sensitivity {_sensitivity(algorithm, problem):.4f}; "
+        text += f"relative error of means over rows {rows.error:.0e}"
         if problem.labels and isinstance(algorithm, ClippedLdpSgd):
             clip = algorithm.clip
             text += f"; clipped to {clip:g} the mean gradient is 0 at {_numbers(clipped_optimum(problem, clip))}"

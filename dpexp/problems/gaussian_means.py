@@ -53,7 +53,7 @@ class GaussianMeans:
         self.tables = np.array(tables)
         """[1 or 2 labels, 3, values at the grid]"""
         self.off = np.zeros(problem.p)
-        best = optimum_of(problem).theta
+        best = optimum_of(problem)
         # (b)
         self.off = self(best, np.zeros((problem.p, problem.p))).gradient
 

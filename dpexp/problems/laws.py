@@ -120,24 +120,12 @@ GRID, GROWTH = (f(np.arange(-_HALF, _HALF + 1) * STEP) for f in (np.sinh, np.cos
 
 
 class Tables(NamedTuple):
-    """U(a) = E[(e - a)_+ - e_+] and its integral V from 0, on `GRID`."""
+    """Partial moments of unit errors, for `look_up`, [G, 2] each."""
 
-    first: np.ndarray
-    """[G, 2]: U and its derivative in asinh(a)"""
-    second: np.ndarray
-    """[G, 2]: V and its derivative in asinh(a)"""
-
-    def over(self, a: np.ndarray) -> np.ndarray:
-        """U(a)."""
-        return look_up(self.first, a)
-
-    def under(self, a: np.ndarray) -> np.ndarray:
-        """E[(a - e)_+ - (-e)_+]."""
-        return look_up(self.first, a) + a
-
-    def integral(self, a: np.ndarray) -> np.ndarray:
-        """V(a): E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, where that mean is finite."""
-        return look_up(self.second, a)
+    over: np.ndarray
+    """U(a) = E[(e - a)_+ - e_+], so that E[(a - e)_+ - (-e)_+] = U(a) + a"""
+    integral: np.ndarray
+    """V(a), the integral of U from 0: E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, where that mean is finite"""
 
 
 def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:

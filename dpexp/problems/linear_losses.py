@@ -24,7 +24,7 @@ from dpexp.engine.lanes.elementwise import (
     sqrt,
     where,
 )
-from dpexp.problems.laws import tables_of
+from dpexp.problems.laws import look_up, tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment
 from dpexp.problems.population import Errors
@@ -114,7 +114,7 @@ class PinballLinear(LinearPredictorProblem):
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         a = u / spread
-        return np.asarray(spread * (tables_of(self.error_law).over(a) + (1 - self.tau) * a))
+        return np.asarray(spread * (look_up(tables_of(self.error_law).over, a) + (1 - self.tau) * a))
 
 
 def bounded_response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -171,8 +171,8 @@ class InsensitiveLinear(LinearPredictorProblem):
         return self.weight(x) * np.maximum(0.0, r - self.width)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        moments = tables_of(self.error_law)
-        return np.asarray(spread * (moments.over((u + self.width) / spread) + moments.under((u - self.width) / spread)))
+        over, a, b = tables_of(self.error_law).over, (u + self.width) / spread, (u - self.width) / spread
+        return np.asarray(spread * (look_up(over, a) + look_up(over, b) + b))
 
     def smoothness(self) -> float:
         """At most two densities of the errors, 2 / support each: valid everywhere, since at theta* it may be 0."""

@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured
     from dpexp.engine.linear.one_pass import Model
 
-_CUTS = (1, 2, 4, 8, 16, 32)
-"""into how many parts panels are cut"""
-_SMOOTH_SPREAD = 3.0
-"""largest spread, in lengths over which the risk is smooth, for panels that are not cut"""
-
 
 class Curvature(NamedTuple):
     """Second-order constants at the optimum theta* (all local: no m > 0 holds on the whole space)."""
@@ -317,7 +312,7 @@ class LinearPredictorProblem(Problem):
 
     def optimum(self) -> np.ndarray:
         """theta*, the minimiser of the population risk, [p]."""
-        return means.optimum_of(self).theta.copy()
+        return means.optimum_of(self).copy()
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
         """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
@@ -367,18 +362,18 @@ class LinearPredictorProblem(Problem):
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
         from dpexp.engine.linear.measuring import expectations
 
-        # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
-        # over a third of that or more, so panels are cut into twice as many parts for twice the spread
         try:
             length = 1.0 if self.labels else self.own_errors().size
         except UsageError:
             length = 1.0
-        rules = [rule(self.d, self.sigma_z, parts=self.risk_parts * cut) for cut in _CUTS]
-        reaches = [(_SMOOTH_SPREAD * length * cut, *one) for cut, one in zip(_CUTS, rules, strict=True)]
+        # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
+        # over a third of that or more, so panels are cut into twice as many parts for twice the spread
+        cuts = (1, 2, 4, 8, 16, 32)
+        rules = [(3.0 * length * cut, *rule(self.d, self.sigma_z, parts=self.risk_parts * cut)) for cut in cuts]
         place = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
         f = type(self).conditional_risk
         assert f is not None
-        mean = expectations(f, *place, reaches, self.constants)
+        mean = expectations(f, *place, rules, self.constants)
         return mean.reshape(measured.linear.shape) + measured.linear
 
     def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:

@@ -39,7 +39,7 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
 def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
-    places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem).theta
+    places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem)
     found = means.means_at(problem, places, best)
     lacking = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, found)) / 2
     return places, -means.gradient_at(problem, places, best, found), lacking, _mean_losses(problem, places, best[None])
@@ -48,7 +48,7 @@ def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.nda
 def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(a) of states [N, p], [N]; NaN where a state is not finite or far away."""
     places, slope, lacking, least = _public(problem)
-    best = optimum_of(problem).theta
+    best = optimum_of(problem)
     out = np.full(len(theta), math.nan)
     finite = np.flatnonzero(np.isfinite(theta).all(axis=1) & (np.abs(theta).max(axis=1) < FARTHEST))
     for own in np.array_split(finite, 1 + len(finite) // 2048):
@@ -61,7 +61,7 @@ def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
 
 def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(b) of states [N, p], [N]; NaN where a state is not finite."""
-    of_optimum = _risk(problem, optimum_of(problem).theta)
+    of_optimum = _risk(problem, optimum_of(problem))
     finite = np.isfinite(theta).all(axis=1)
     return np.array(
         [_risk(problem, state) - of_optimum if ok else math.nan for state, ok in zip(theta, finite, strict=True)]

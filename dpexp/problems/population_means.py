@@ -60,15 +60,6 @@ class Places(NamedTuple):
     """of the error, or the chance of the label 1 [K]"""
 
 
-class Optimum(NamedTuple):
-    """The minimiser of the risk."""
-
-    theta: np.ndarray
-    """[p]"""
-    error: float
-    """relative error of the rule for rows"""
-
-
 @kept_once(64)
 def unknown_means(problem: LinearPredictorProblem) -> UsageError | None:
     """Why means over the responses are not known; None where they are."""
@@ -282,8 +273,8 @@ def _bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.nd
 
 
 @kept_once(32)
-def optimum_of(problem: LinearPredictorProblem) -> Optimum:
-    """(a): the minimiser over the problem's population. Raises UsageError where none is found."""
+def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
+    """(a): the minimiser over the problem's population, [p]. Raises UsageError where none is found."""
     from scipy.optimize import brentq
 
     if (unknown := unknown_means(problem)) is not None:
@@ -337,12 +328,12 @@ def optimum_of(problem: LinearPredictorProblem) -> Optimum:
     if left > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
         hint = "smaller coefficients, or another link"
         raise UsageError("no minimiser of the risk was found: the classes are nearly separated, or it is flat", hint)
-    return Optimum(theta, places.rows.error)
+    return theta
 
 
 def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
-    theta, places = optimum_of(problem).theta, places_of(problem)
+    theta, places = optimum_of(problem), places_of(problem)
     found = means_at(problem, places, theta)
     covariance = _second(problem, places, theta, found, 2)
     if problem.has_scale:
@@ -352,7 +343,7 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
 
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
-    theta, (rows, true, spread) = optimum_of(problem).theta, places_of(problem)
+    theta, (rows, true, spread) = optimum_of(problem), places_of(problem)
     t, scale, q = rows.predictor(theta[: problem.d + 1]), scale_of(problem, theta), problem.d + 1
     if problem.labels:
         return rows.tensor(_label_bend(problem, t, spread))
