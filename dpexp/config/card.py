@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
-from dpexp.config.messages import explain_fields, suggest
+from dpexp.config.messages import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount
 from dpexp.privacy.samplings import share_and_steps
@@ -215,9 +215,7 @@ def card_of(root: Tree) -> Card:
     try:
         return Card(**card.value)
     except ValidationError as error:
-        raise ConfigError(
-            explain_fields(error, "card", card, "`dpexp init --card` says what each field means")
-        ) from None
+        raise ConfigError(explain(error, "", card, "`dpexp init --card` says what each field means")) from None
 
 
 def _phases(root: Tree, fields: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
@@ -274,7 +272,7 @@ def _of_history(root: Tree) -> Tree:
             rows.append(Phase(**row.value))
         except ValidationError as error:
             place = f"row {k} of the history, {list(entry.value)}"
-            row_issues = explain_fields(error, "row", row)
+            row_issues = explain(error, "", row, "")
             issues += [replace(issue, message=f"{place}: {issue.message}") for issue in row_issues]
     if issues:
         raise ConfigError(issues)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
 
 from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
@@ -80,14 +80,22 @@ class RunSettings(Parameters):
     """How much is simulated: users (one step each), replicates, seed, and at how many steps the state is recorded."""
 
     n: Count
+    """steps; each is one user where every user is asked once"""
     replicates: Replicates = 200
+    """independent repetitions, from which intervals are computed"""
     seed: Seed = 0
+    """of all random numbers: the same seed gives the same bits"""
     checkpoints: Checkpoints = 200
+    """steps at which the state is recorded, evenly on a log scale"""
     diverged_above: Annotated[float, Field(ge=1e-6, le=1e100)] = 1e6
     """a replicate counts as diverged where its distance to the optimum exceeds this or is not finite"""
     release: Literal["first", "all"] = "first"
-    """which replicates leave a run on a user's own records: the first alone, or all, whose losses then add up"""
-    coefficients: Annotated[tuple[int | Literal["all", "scale"], ...], BeforeValidator(_coordinates)] = ()
+    """which replicates on your own records are released: the first, or all, whose losses then add up"""
+    coefficients: Annotated[
+        tuple[int | Literal["all", "scale"], ...],
+        BeforeValidator(_coordinates),
+        WithJsonSchema({"anyOf": [{"type": "array"}, {"enum": ["all", "none"]}]}),
+    ] = ()
     """coefficients recorded after the last step: all, or a list of their numbers (0 is the intercept) and scale"""
 
     @model_serializer(mode="wrap")

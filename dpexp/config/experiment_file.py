@@ -18,7 +18,7 @@ from dpexp.config.cells import SECTIONS, Cell, Experiment
 from dpexp.config.messages import suggest
 from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
-from dpexp.config.shipped import MARK, shipped
+from dpexp.config.shipped import MARK, missing_hint, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.places import paths_from
@@ -43,7 +43,7 @@ def load_experiment(
     # Before the file is opened: what changes while it is read has changed since.
     read_at = time.time_ns()
     path = located(path)
-    data = read_bytes(path)
+    data = read_bytes(path, missing_hint(path))
     experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, trusted)
     return replace(experiment, text=data.decode("utf-8-sig", "replace"), read_at=read_at)
 

@@ -1,45 +1,46 @@
-"""What is said of a wrong value: messages, hints and the place they belong to."""
+"""What is said of a wrong value: pydantic's errors in the words of dpexp, each at the place that it concerns."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dpexp.config.yamlfile import Issue, Tree
-from dpexp.core.parameters import Registry
+from dpexp.config.fields import field, in_words
+from dpexp.config.yamlfile import Issue, Keys, Tree
+from dpexp.core.parameters import Faults, Parameters, Registry
 
-_WORDS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "greater_than": lambda c: f"must be greater than {c['gt']:g}",
-    "greater_than_equal": lambda c: f"must be at least {c['ge']:g}",
-    "less_than": lambda c: f"must be less than {c['lt']:g}",
-    "less_than_equal": lambda c: f"must be at most {c['le']:g}",
-    "finite_number": lambda c: "must be finite",
-    "float_type": lambda c: "must be a number",
-    "int_type": lambda c: "must be a whole number",
-    "int_from_float": lambda c: "must be a whole number",
-    "string_type": lambda c: "must be text",
-    "tuple_type": lambda c: "must be a list",
-    "model_type": lambda c: "must be a mapping",
-    "literal_error": lambda c: f"must be {c['expected']}",
-    "too_short": lambda c: f"needs at least {c['min_length']} values",
-    "too_long": lambda c: f"takes at most {c['max_length']} values",
+_WORDS = {
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "finite_number": "must be finite",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "string_type": "must be text",
+    "tuple_type": "must be a list",
+    "model_type": "must be a mapping",
+    "dict_type": "must be a mapping",
+    "bool_type": "must be true or false",
+    "missing": "needs more values",
+    "literal_error": "must be {expected}",
+    "too_short": "needs at least {min_length} values",
+    "too_long": "takes at most {max_length} values",
 }
+"""by pydantic's names of errors, with the numbers and words of its context"""
 
-_SIGNS = {"gt": "> {}", "ge": ">= {}", "lt": "< {}", "le": "<= {}", "le_or_inf": "<= {} or inf"}
 
-
-def suggest(word: str, allowed: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(allowed), n=1, cutoff=0.5)
-    names = f"allowed: {listed(allowed)}"
+def suggest(word: str, known: Iterable[str]) -> str:
+    """The hint for a wrong name: a known one that is close, and all of them."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    names = f"allowed: {listed(known)}"
     # Names may be lacking only because a plug-in is not loaded.
-    if isinstance(allowed, Registry):
+    if isinstance(known, Registry):
         names += "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
     return f"did you mean '{close[0]}'? {names}" if close else names
 
@@ -50,6 +51,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def show(value: Any) -> str:
+    """A value that is wrong, or of lists and mappings what they are."""
     if isinstance(value, dict | list | tuple) or value is None:
         return kind(value)
     text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
@@ -57,81 +59,65 @@ def show(value: Any) -> str:
 
 
 def kind(value: Any) -> str:
-    kinds = {dict: "a mapping", list: "a list", tuple: "a list", type(None): "nothing", str: "text"}
-    return kinds.get(type(value), "true or false" if isinstance(value, bool) else "a number")
+    """What a value is, in words."""
+    if value == ():
+        return "an empty list"
+    names = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
+    return names.get(type(value), "a number")
 
 
-def allowed(field: FieldInfo) -> str:
-    """What a field takes, in words: a number > 0, a whole number >= 1, 'joint' or 'known'."""
-    return _allowed(field.annotation, field.metadata)
+def explain(error: ValidationError, name: str, tree: Tree, hint: str | type[Parameters]) -> list[Issue]:
+    """All that pydantic says against the value called `name`, each under the name of its keys and at its place.
 
-
-def _allowed(annotation: Any, metadata: Sequence[Any] = ()) -> str:
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _allowed(inner[0], [*inner[1:], *metadata])
-    if origin is Literal:
-        return " or ".join(map(repr, inner))
-    if origin in (Union, UnionType):
-        return " or ".join(_allowed(kind) for kind in inner if kind is not type(None))
-    if origin is tuple:
-        return f"a list, each {_allowed(inner[0])}"
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"a mapping of {', '.join(annotation.model_fields)}"
-    nouns = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
-    noun = nouns.get(annotation, "a mapping")
-    ranges = [_SIGNS[name].format(f"{limit:g}") for name, limit in limits(metadata).items()]
-    return " ".join([noun, " and ".join(ranges)]).strip()
-
-
-def limits(metadata: Sequence[Any]) -> dict[str, float]:
-    """The narrowest limits of a number by pydantic's names (`gt`, `ge`, `lt`, `le`), and `le_or_inf` (`OrInfinite`)."""
-    # a range with infinity is a function of ours, of which pydantic tells nothing
-    items = [item.func if isinstance(item, AfterValidator) else item for item in constraints(metadata)]
-    ends = {name: [getattr(item, name, None) for item in items] for name in _SIGNS}
-    numbers = {name: [v for v in values if isinstance(v, int | float)] for name, values in ends.items()}
-    return {name: (max if name in ("gt", "ge") else min)(values) for name, values in numbers.items() if values}
-
-
-def constraints(metadata: Sequence[Any]) -> list[Any]:
-    """The constraints of an annotation, one by one."""
-    return [item for entry in metadata for item in (entry.metadata if isinstance(entry, FieldInfo) else [entry])]
-
-
-def explain(error: ValidationError, name: str, tree: Tree, hint: str = "") -> list[Issue]:
-    """The errors of one value called `name`, each as an issue at the innermost place it concerns."""
-    return list(_explained(error.errors(), name, tree, hint))
-
-
-def explain_fields(error: ValidationError, name: str, tree: Tree, hint: str = "") -> list[Issue]:
-    """The errors of a mapping called `name`, each under the name of its own field."""
+    The hint is one for all, or what the fields of a class take.
+    """
+    by_keys: dict[Keys, list[ErrorDetails]] = {}
+    for detail in error.errors():
+        by_keys.setdefault(tree.follow(detail["loc"])[0], []).append(detail)
     issues: list[Issue] = []
-    for field, own in groupby(error.errors(), key=lambda detail: detail["loc"]):
-        details = list(own)
-        words = [part for part in field if isinstance(part, str)]
-        missing = details[0]["type"] == "missing"
-        issues += _explained(details, ".".join(words[:-1] if missing else words) if field else name, tree, hint)
+    for keys, details in by_keys.items():
+        # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
+        if any(len(keys) < len(other) and other[: len(keys)] == keys for other in by_keys):
+            details = [
+                d for d in details if d["type"] not in ("too_short", "literal_error") and d["type"][-5:] != "_type"
+            ]
+        issues += _issues(details, name, keys, tree, hint)
     return issues
 
 
-def _explained(details: list[ErrorDetails], name: str, tree: Tree, hint: str) -> Iterator[Issue]:
-    if len(details) > 1:  # a list with a wrong entry also counts as too short
-        details = [detail for detail in details if detail["type"] != "too_short"]
-    literals = [detail for detail in details if detail["type"] == "literal_error"]
-    # Of a word or a number pydantic complains twice; what was meant is not known, so one line says both.
-    for detail in literals[:1] or details:
-        loc, kind_of_error = detail["loc"], detail["type"]
-        # The numbers and the words of pydantic's own message.
-        context = dict(detail.get("ctx", {}))
+def _issues(
+    details: Sequence[ErrorDetails], name: str, keys: Keys, tree: Tree, given: str | type[Parameters]
+) -> Iterator[Issue]:
+    """What is wrong at one place."""
+    where, named = tree.at(*keys), _named(name, keys)
+    hint = given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys))}" if keys else ""
+    words: list[str] = []
+    for detail in details:
+        kind_of_error, context = detail["type"], dict(detail.get("ctx", {}))
         if kind_of_error == "extra_forbidden":
-            yield Issue(tree.key(*loc), f"unknown key in {name}: '{loc[-1]}'", hint)
-        elif kind_of_error == "missing":
-            lack = f"needs '{loc[-1]}'" if isinstance(loc[-1], str) else "needs more values"
-            yield Issue(tree.at(*loc), f"'{name}' {lack}", hint)
+            around = _named(name, keys[:-1])
+            known = "" if isinstance(given, str) else suggest(str(keys[-1]), field(given, *keys[:-1])["properties"])
+            message = f"unknown key{f' in {around}:' if around else ''} '{keys[-1]}'"
+            yield Issue(tree.key(*keys), message, known or hint)
+        elif kind_of_error == "missing" and isinstance(key := detail["loc"][-1], str):
+            takes = given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys, key))}"
+            yield Issue(where, f"'{_named(name, (*keys, key))}' is missing", takes)
+        elif isinstance(wrong := context.get("error"), Faults):
+            for fault in wrong.faults:
+                message = f"'{_named(name, (*keys, *fault.keys))}' {fault.message}"
+                yield Issue(tree.at(*keys, *fault.keys), message, fault.hint)
         elif kind_of_error == "value_error":
-            known = "" if hint.startswith("allowed: a mapping") else hint
-            yield Issue(tree.at(*loc), f"'{name}' is wrong: {context['error']}", known)
+            message = f"'{named}' is wrong: {wrong}" if named else str(wrong)
+            yield Issue(where, message, "" if hint.startswith("allowed: a mapping") else hint)
         else:
-            words = _WORDS[kind_of_error](context) if kind_of_error in _WORDS else detail["msg"]
-            also = " or a positive number" if literals and len(details) > 1 else ""
-            yield Issue(tree.at(*loc), f"'{name}' {words}{also}, got {show(detail['input'])}", hint)
+            words.append(_WORDS.get(kind_of_error, detail["msg"]).format(**context))
+    if words:
+        # Of several alternatives, such as a word or a number, all are said.
+        first, *more = dict.fromkeys(words)
+        said = " or ".join([first, *(other.removeprefix("must be ") for other in more)])
+        yield Issue(where, f"'{named}' {said}, got {show(tree.part(*keys).value)}", hint)
+
+
+def _named(name: str, keys: Keys) -> str:
+    """A value by the names of its keys, without the numbers of entries."""
+    return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))

@@ -20,10 +20,10 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
 from dpexp.config.messages import explain
-from dpexp.config.yamlfile import Issue, Position, Tree
+from dpexp.config.yamlfile import Position, Tree
 from dpexp.core.parameters import Parameters
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.population import Faults, Population
+from dpexp.problems.population import Population
 
 POPULATION = "population"
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
@@ -31,7 +31,6 @@ LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1,
 SHORT = ("d", "sigma_z", "beta")
 MOST_COLUMNS = 1000
 """of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
-ALTERNATIVES = ("number", "list", "mapping", "word", "own")
 
 
 def expanded(tree: Tree, key: str = "") -> list[Tree]:
@@ -71,7 +70,7 @@ def alternatives(
         try:
             population = Population.model_validate(variant.value, strict=True)
         except ValidationError as error:
-            for issue in _issues(error, variant):
+            for issue in explain(error, POPULATION, variant, ""):
                 report(issue.where, issue.message, issue.hint)
             continue
         if kind.labels and population.errors is not None:
@@ -129,20 +128,3 @@ def _parameters(kind: type[LinearPredictorProblem], population: Population) -> d
     if has_sigma and errors is not None and errors.law == "normal" and errors.heteroscedastic is None:
         return {"sigma": errors.size, POPULATION: population.model_copy(update={"errors": None})}
     return {POPULATION: population}
-
-
-def _issues(error: ValidationError, variant: Tree) -> list[Issue]:
-    faults = [
-        fault
-        for detail in error.errors()
-        if isinstance(wrong := detail.get("ctx", {}).get("error"), Faults)
-        for fault in wrong.faults
-    ]
-    if faults:
-        return [Issue(variant.at(*fault.path), f"{fault.place} {fault.message}", fault.hint) for fault in faults]
-    first = error.errors()[0]
-    # tags of alternatives are no keys of the config
-    words = [part for part in first["loc"] if isinstance(part, str) and part not in ALTERNATIVES]
-    if first["type"] in ("extra_forbidden", "missing"):
-        words = words[:-1]
-    return explain(error, ".".join([POPULATION, *words]), variant)

@@ -1,11 +1,10 @@
 """From a YAML tree to an Experiment, collecting everything that is wrong on the way.
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
-(b) Every section of every variant is checked by itself, a swept value like a single one, so that all mistakes are
-reported at once.
+(b) Every section of every variant is built at each point of its own lists, so that all mistakes are reported at once.
 (c) Nothing is multiplied out before the number of cells is known.
-(d) Then every point of the grid is built, and what depends on a whole setting is checked: whether its parts go
-together, whether its records can be read, and how many steps it has.
+(d) Then the sections meet, and what depends on a whole setting is checked: whether its parts go together, whether its
+records can be read, and how many steps it has.
 """
 
 from __future__ import annotations
@@ -14,14 +13,12 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_origin
+from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
@@ -37,62 +34,54 @@ from dpexp.config.cells import (
     shared_names,
     smoke,
 )
-from dpexp.config.messages import allowed, explain, kind, listed, show, suggest
+from dpexp.config.fields import field, in_words, takes_a_list
+from dpexp.config.messages import explain, kind, listed, show, suggest
 from dpexp.config.populations import POPULATION, alternatives
 from dpexp.config.sections import by_name, completed, from_its_folder
 from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Position, Tree
 from dpexp.core.errors import UsageError
-from dpexp.core.parameters import Parameters
+from dpexp.core.parameters import Named, Parameters
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
-from dpexp.privacy.budgets import BUDGETS, PrivacySettings, PureBudget, Target, as_budget
+from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target, as_budget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.algorithm import Algorithm
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.core.parameters import Named
-    from dpexp.problems.problem import Problem
+from dpexp.problems.problem import Problem
 
 MAX_CELLS = 10_000
 MOST_STEPS = 10**12
 """as `run.n` may be"""
-FEWER = "sweep fewer values, or split the experiment in several"
-LAW_EXAMPLES = (
-    "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
-)
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
+"""of an experiment, which is also its folder's"""
 REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
     "problem": PROBLEMS,
     "algorithm": ALGORITHMS,
     "schedule": SCHEDULES,
 }
+DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
+FEWER = "sweep fewer values, or split the experiment in several"
+LAW_EXAMPLES = (
+    "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
+)
 PLUGINS_EXAMPLE = "for instance plugins: [my_algorithm.py], by the path from this file"
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
-DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
+
+
+class _Part(NamedTuple):
+    """A section at one point of its lists: as it is written, and what it is."""
+
+    tree: Tree
+    value: Any
 
 
 class _Variant(NamedTuple):
-    """The sections of a config, or of one of its cases, some of whose values sweep."""
+    """The sections of a config, or of one of its cases."""
 
-    sections: dict[str, Tree]
-    """all of them, in the order of the file"""
-    kinds: dict[str, type[Parameters]]
-    """what they are sections of, where that is known"""
-    sweeps: dict[Parameter, list[Tree]]
-    """in the order of the file"""
-
-    def section(self, name: str, point: Mapping[Parameter, Tree]) -> Tree:
-        """A section at a point of the grid, with one value for each list."""
-        swept = {key: value for (section, key), value in point.items() if section == name}
-        if not swept:
-            return self.sections[name]
-        parts = {**self.sections[name].parts(), **swept}
-        if isinstance(population := swept.get(POPULATION), Tree):
-            del parts[POPULATION]
-            parts |= population.parts()
-        return self.sections[name].joined(parts)
+    parts: dict[str, list[_Part]]
+    """of every section, at every point of its lists"""
+    sweeps: dict[Parameter, tuple[Any, ...]]
+    """in the order of the sections"""
 
 
 class Reader:
@@ -112,69 +101,53 @@ class Reader:
     def experiment(self, root: Tree) -> Experiment:
         """The whole file."""
         if not isinstance(root.value, dict):
-            self.complain(
-                root.at(), f"a config is a mapping, not {kind(root.value)}", f"sections: {', '.join(SECTIONS)}"
-            )
-            raise ConfigError(self.issues)
+            hint = f"sections: {', '.join(SECTIONS)}"
+            self.complain(root.at(), f"a config is a mapping, not {kind(root.value)}", hint)
+            self.stop_if_wrong()
         self.unknown(root, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
         # (a)
         name, plugins = self.name(root), self.plugins(root)
-        from_its_folder(root, self.path.parent)
-        base = _sections(root)
-        cased = "cases" in root
+        root = from_its_folder(root, self.path.parent)
         # (b)
+        base, cased = _sections(root), "cases" in root
         cases = self.cases(root.part("cases"), base) if cased else [base]
         choices = [sections for case in cases for sections in _named(case)]
-        variants = [self.variant(part, root) for part in choices]
+        variants = [self.variant(sections, root) for sections in choices]
         self.stop_if_wrong()
         # (c)
-        count = sum(math.prod(map(len, variant.sweeps.values())) for variant in variants)
+        count = sum(math.prod(map(len, variant.parts.values())) for variant in variants)
         if count > MAX_CELLS:
             self.complain(root.at(), f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
-            raise ConfigError(self.issues)
+            self.stop_if_wrong()
         # (d)
-        built = [
-            cell
+        points = [
+            dict(zip(variant.parts, point, strict=True))
             for variant in variants
-            for values in itertools.product(*variant.sweeps.values())
-            if (cell := self.cell(name, variant, dict(zip(variant.sweeps, values, strict=True))))
+            for point in itertools.product(*variant.parts.values())
         ]
+        cells = [cell for point in points if (cell := self.cell(name, point))]
         self.stop_if_wrong()
-        shared = shared_names(parameter for cell in built for parameter in cell.own_parameters)
-        built = [replace(cell, shared=shared) for cell in built]
-        populated = any(("problem", POPULATION) in variant.sweeps for variant in variants)
-        # With `cases:`, or several names, no list says what varies, so that the cells are compared.
-        listed_out = cased or len(choices) > 1
-        varying = tuple(dict.fromkeys(parameter for variant in variants for parameter in variant.sweeps))
-        if populated or listed_out:
-            differing = differences(built)
-            # the nested keys that vary stand for the whole
-            nested = [parameter for parameter in differing if parameter not in varying]
-            several = (p for v in varying for p in (nested if v == ("problem", POPULATION) else [v]))
-            varying = differing if listed_out else tuple(several)
-        built = [replace(cell, swept=varying) for cell in built]
-        if cased and len({cell.run.replicates for cell in built}) > 1:
+        product = len(choices) == 1 and not cased
+        cells = _with_names(cells, variants, product)
+        if cased and len({cell.run.replicates for cell in cells}) > 1:
             self.complain(root.at("cases"), "'run.replicates' is one number for all cases", "give it in run:")
-        # sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file
-        different = {cell.cell_id: cell for cell in reversed(built)}
-        toy = self.profile == "smoke" and len(different) < len(built)
-        if toy:
-            built = list(different.values())[::-1]
-        self.duplicates(root, built)
+        # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
+        different = {cell.cell_id: cell for cell in reversed(cells)}
+        if self.profile == "smoke" and len(different) < len(cells):
+            cells, product = list(different.values())[::-1], False
+        self.duplicates(root, cells)
         self.stop_if_wrong()
-        # With cases or several names, or at toy size, the cells are no product of lists.
-        product = {} if listed_out or toy or populated else variants[0].sweeps
-        sweeps = {parameter: tuple(part.value for part in values) for parameter, values in product.items()}
-        replicates = built[0].run.replicates
-        return Experiment(
-            name, self.path, tuple(built), replicates, self.profile, sweeps, where=root.at("run"), plugins=plugins
-        )
+        # With cases or several names, at toy size, or of populations, the cells are no product of lists.
+        sweeps = variants[0].sweeps if product and ("problem", POPULATION) not in variants[0].sweeps else {}
+        replicates, where = cells[0].run.replicates, root.at("run")
+        return Experiment(name, self.path, tuple(cells), replicates, self.profile, sweeps, where=where, plugins=plugins)
 
-    def unknown(self, mapping: Tree, allowed: Sequence[str], noun: str) -> None:
-        """Complain of keys that are not allowed."""
-        for key in mapping.value:
-            if key not in allowed:
-                self.complain(mapping.key(key), f"unknown {noun} '{key}'", suggest(key, allowed))
+    def unknown(self, mapping: Tree, known: Iterable[str], noun: str) -> None:
+        """Complain of keys that are not known."""
+        names = list(known)
+        for key in mapping.parts():
+            if key not in names:
+                self.complain(mapping.key(key), f"unknown {noun} '{key}'", suggest(key, names))
 
     def name(self, root: Tree) -> str:
         """The experiment's name, which is also its folder's."""
@@ -182,7 +155,7 @@ class Reader:
             self.complain(root.at(), "no 'experiment': it names the results folder", "add a line `experiment: NAME`")
             return ""
         name = root.value["experiment"]
-        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
             words = repr(name) if isinstance(name, str) else kind(name)
             message = f"experiment must be a name of letters, digits, '_' and '-', not {words}"
             self.complain(root.at("experiment"), message, "it names a folder")
@@ -194,9 +167,8 @@ class Reader:
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
         use_installed()
-        files = root.part("plugins").items() if "plugins" in root else []
-        # Only what is wrong here ends the reading.
         before = len(self.issues)
+        files = root.part("plugins").items() if "plugins" in root else []
         for file in files:
             if not isinstance(file.value, str):
                 message = f"a plug-in is the path of a Python file, not {kind(file.value)}"
@@ -211,7 +183,7 @@ class Reader:
             except (UsageError, RuntimeError) as error:
                 self.complain(file.at(), str(error), getattr(error, "hint", ""))
         if len(self.issues) > before:
-            raise ConfigError(self.issues)
+            self.stop_if_wrong()
         return tuple(file.value for file in files)
 
     def cases(self, cases: Tree, base: dict[str, Tree]) -> list[dict[str, Tree]]:
@@ -233,52 +205,34 @@ class Reader:
             merged.append(base | {s: completed(base.get(s), section) for s, section in _sections(case).items()})
         return merged
 
-    def variant(self, written: dict[str, Tree], root: Tree) -> _Variant:
-        """The sections that are given and those that are left out, all checked."""
-        sections = dict(written)
-        population = sections.pop(POPULATION, None)
-        # what is said of an algorithm that nobody named belongs to the problem
-        left_out = {"algorithm": sections.get("problem", root)}
-        sections |= {s: left_out.get(s, root).holding({}) for s in SECTIONS if s not in sections}
-        variant = _Variant(sections, {}, {})
-        algorithm = _algorithm_of(sections["algorithm"].value)
-        for section, tree in sections.items():
+    def variant(self, written: Mapping[str, Tree], root: Tree) -> _Variant:
+        """The sections that are given and those that are left out, all built."""
+        # What is said of an algorithm that nobody named belongs to the problem.
+        left_out = {"algorithm": written.get("problem", root)}
+        algorithm = _algorithm_of(written.get("algorithm"))
+        variant = _Variant({}, {})
+        # In the order of the file, the first of which varies slowest.
+        for section in dict.fromkeys([*(key for key in written if key != POPULATION), *SECTIONS]):
+            tree = written.get(section) or left_out.get(section, root).holding({})
             if not isinstance(tree.value, dict):
                 hint = f"for instance {section}: {{key: value}}"
                 hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(tree.value, tuple) else ""
                 self.complain(tree.at(), f"'{section}' must be a mapping, not {kind(tree.value)}", hint)
             elif model := self.kind(section, tree, algorithm):
-                variant.kinds[section] = model
-                self.keys(section, tree, model, algorithm)
-                for key, part in tree.parts().items():
-                    if key in model.model_fields and (values := self.values(section, model, key, part)):
-                        variant.sweeps[section, key] = values
-        if population is not None and "problem" in variant.kinds:
-            self.population(population, variant)
+                points = self.points(section, tree, model, variant.sweeps)
+                if section == "problem" and (population := written.get(POPULATION)):
+                    points = self.populations(model, tree, points, population, variant.sweeps)
+                    variant.parts[POPULATION] = [_Part(population, None)]
+                built = [_Part(point, self.built(section, model, point, algorithm)) for point in points]
+                variant.parts[section] = built
         return variant
-
-    def population(self, section: Tree, variant: _Variant) -> None:
-        """Put the populations into the problem: one, or several that sweep."""
-        problem = variant.sections["problem"]
-        variant.sections[POPULATION] = section
-        design = section.value.get("design") if isinstance(section.value, dict) else None
-        if not self.trusted and isinstance(design, dict) and "rows" in design:
-            message = f"not checked: reads {design['rows']}"
-            raise NotChecked([Issue(section.at(), message, "a list opens no data that a config names")])
-        options = alternatives(variant.kinds["problem"], problem, section, self.complain)
-        places = [section.joined({key: section.holding(value) for key, value in values.items()}) for values in options]
-        if len(places) == 1:
-            variant.sections["problem"] = problem.joined({**problem.parts(), **places[0].parts()})
-        elif places:
-            variant.sections["problem"] = problem.joined({**problem.parts(), POPULATION: places[0]})
-            variant.sweeps["problem", POPULATION] = places
 
     def kind(self, section: str, tree: Tree, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name where it has one."""
         if section not in REGISTRIES:
             return PrivacySettings if section == "privacy" else RunSettings
         registry, default = REGISTRIES[section], DEFAULT_NAMES.get(section)
-        # the schedule that is meant where none is named is the first that the algorithm takes
+        # The schedule that is meant where none is named is the first that the algorithm takes.
         if section == "schedule" and algorithm and algorithm.schedules and default not in algorithm.schedules:
             default = algorithm.schedules[0]
         name = tree.value.get("name", default)
@@ -290,172 +244,197 @@ class Reader:
             self.complain(tree.at("name"), f"unknown {section} {show(name)}", suggest(str(name), registry))
         return None
 
-    def keys(self, section: str, tree: Tree, model: type[Parameters], algorithm: type[Algorithm] | None) -> None:
-        """Complain of keys that are unknown, missing, or do not go together."""
+    def points(
+        self, section: str, tree: Tree, model: type[Parameters], sweeps: dict[Parameter, tuple[Any, ...]]
+    ) -> list[Tree]:
+        """The section at every point of its lists, which are added to the sweeps; keys that are wrong are left out."""
         self.unknown(tree, [key for key in model.model_fields if key != POPULATION], f"key in {section}:")
-        if section == "privacy" and "eps" in tree and "mu" in tree:
-            self.complain(tree.key("eps"), "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
-        if section == "privacy" and "delta" in tree and "eps" not in tree:
-            self.complain(tree.key("delta"), "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
-        if section == "privacy" and "message" in tree and tree.value.get("delta") != 0:
-            self.complain(tree.key("message"), "'privacy.message' belongs to eps with delta: 0", "leave out `message`")
-        # whether an algorithm knows its steps here is known when its problem is (`cell`); one that leaves the
-        # question to its base never does, and is told at once
+        parts: dict[str, list[Tree]] = {}
+        for key, part in tree.parts().items():
+            if key not in model.model_fields or key == POPULATION:
+                continue
+            swept = isinstance(part.value, tuple) and part.value and not takes_a_list(model, key)
+            parts[key] = part.items() if swept else [part]
+            if swept and section == "run" and key in OF_THE_EXPERIMENT:
+                hint = "give one number" if key == "replicates" else f"give one: {in_words(field(model, key))}"
+                self.complain(part.at(), f"'run.{key}' cannot be swept", hint)
+            # (c): refused before each of them is looked at
+            elif math.prod(map(len, parts.values())) > MAX_CELLS:
+                values = f"'{section}.{key}' sweeps {len(part.value):,} values"
+                self.complain(part.at(), f"{values}; at most {MAX_CELLS:,} cells are allowed", FEWER)
+                del parts[key][1:]
+            elif swept:
+                sweeps[section, key] = part.value
+        return [tree.joined(dict(zip(parts, point, strict=True))) for point in itertools.product(*parts.values())]
+
+    def populations(
+        self,
+        model: type[Parameters],
+        problem: Tree,
+        points: list[Tree],
+        section: Tree,
+        sweeps: dict[Parameter, tuple[Any, ...]],
+    ) -> list[Tree]:
+        """The points of a problem with each of the populations that the section says."""
+        design = section.part("design") if "design" in section else section
+        if not self.trusted and "rows" in design:
+            message = f"not checked: reads {design.value['rows']}"
+            raise NotChecked([Issue(section.at(), message, "a list opens no data that a config names")])
+        options = alternatives(model, problem, section, self.complain)
+        if len(options) > 1:
+            sweeps["problem", POPULATION] = tuple(options)
+        held = [{key: section.holding(value) for key, value in option.items()} for option in options] or [{}]
+        return [point.joined({**point.parts(), **option}) for point in points for option in held]
+
+    def built(self, section: str, model: type[Parameters], tree: Tree, algorithm: type[Algorithm] | None) -> Any:
+        """A section at one point as a value; None where it is wrong, of which there is a complaint."""
+        if section == "privacy":
+            return self.privacy(tree)
+        # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         never: object = Algorithm.steps
-        known = {
-            ("privacy", "mu"): "eps" in tree,
-            ("run", "n"): algorithm is not None and algorithm.steps is not never,
-        }
-        for key, field in model.model_fields.items():
-            if key not in tree and field.is_required() and not known.get((section, key)):
-                self.missing(section, key, field, tree.at())
+        steps = {"n": 1} if section == "run" and algorithm is not None and algorithm.steps is not never else {}
+        return self.validated(section, model, tree, {**steps, **tree.value})
 
-    def missing(self, section: str, key: str, field: FieldInfo, where: Position) -> None:
-        """Complain of a key that the config has to give."""
-        hint = "write `mu: inf` for no privacy" if key == "mu" else f"allowed: {allowed(field)}"
-        self.complain(where, f"'{section}.{key}' is missing", hint)
+    def validated(self, section: str, model: type[Parameters], tree: Tree, values: Mapping[str, Any]) -> Any:
+        """The values of a section as one; None where they are wrong."""
 
-    def values(self, section: str, model: type[Parameters], key: str, tree: Tree) -> list[Tree]:
-        """Check the value of one key, or its values: those that it sweeps over, or none."""
-        if not isinstance(tree.value, tuple) or takes_a_list(model, key):
-            self.check(model, section, key, tree)
-            return []
-        if not tree.value:
-            self.complain(tree.at(), f"'{section}.{key}' is an empty list", "give a value, or several to sweep")
-        elif section == "run" and key in OF_THE_EXPERIMENT:
-            hint = "give one number" if key == "replicates" else f"give one: {allowed(model.model_fields[key])}"
-            self.complain(tree.at(), f"'run.{key}' cannot be swept", hint)
-        # (c): refused before each of them is looked at
-        elif len(tree.value) > MAX_CELLS:
-            message = f"'{section}.{key}' sweeps {len(tree.value):,} values; at most {MAX_CELLS:,} cells are allowed"
-            self.complain(tree.at(), message, FEWER)
-        else:
-            values = tree.items()
-            for item in values:
-                self.check(model, section, key, item)
-            return values
-        return []
-
-    def check(self, model: type[Parameters], section: str, key: str, tree: Tree) -> None:
-        """Validate one value of one key."""
-        if model is PrivacySettings and key == "mu":
-            self.check_budget(tree)
-            return
         try:
-            # Strictly: 1 is no text, and "1" is no number.
-            _adapter(model, key).validate_python(tree.value, strict=True)
+            return model.model_validate(values)
         except ValidationError as error:
-            self.issues += explain(error, f"{section}.{key}", tree, f"allowed: {allowed(model.model_fields[key])}")
+            self.issues += explain(error, section, tree, model)
+            return None
 
-    def check_budget(self, tree: Tree) -> None:
-        """Validate a budget: a number, or a mapping with one known law."""
+    def privacy(self, tree: Tree) -> PrivacySettings | None:
+        """Budgets of the users, or a target of the whole run."""
+        if "eps" in tree and "mu" in tree:
+            self.complain(tree.key("eps"), "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
+        if "delta" in tree and "eps" not in tree:
+            self.complain(tree.key("delta"), "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
+        if "message" in tree and tree.value.get("delta") != 0:
+            self.complain(tree.key("message"), "'privacy.message' belongs to eps with delta: 0", "leave out `message`")
+        budget: Budget | None = ConstantBudget(mu=1.0)
+        if "mu" in tree:
+            budget = self.budget(tree.part("mu"))
+        elif "eps" not in tree:
+            self.complain(tree.at(), "'privacy.mu' is missing", "write `mu: inf` for no privacy")
+        values = {key: value for key, value in tree.value.items() if key != "mu"}
+        settings: PrivacySettings | None = self.validated(
+            "privacy", PrivacySettings, tree, {**values, "mu": budget or ConstantBudget(mu=1.0)}
+        )
+        if settings is None or "eps" not in tree:
+            return settings
+        if settings.eps is None:
+            self.complain(tree.at("eps"), "'privacy.eps' must be a number, got nothing", "or leave it out, and give mu")
+            return None
+        delta = 1e-5 if settings.delta is None else settings.delta
+        try:
+            target = Target(eps=settings.eps, delta=delta) if delta else PureBudget(eps=settings.eps)
+        except ValidationError as error:
+            self.issues += explain(error, "privacy", tree, PrivacySettings)
+            return None
+        # Epsilon is reported at the delta of the target.
+        deltas = settings.deltas if "deltas" in tree or not delta else (delta,)
+        return settings.model_copy(update={"mu": target, "delta": delta, "deltas": deltas})
+
+    def budget(self, tree: Tree) -> Budget | None:
+        """A budget of the users: a number, or a mapping with one known law."""
         laws = [law for law in BUDGETS if law != "constant"]
         if isinstance(tree.value, dict):
             self.unknown(tree, laws, "law of budgets")
             if not tree.value.keys() <= set(laws):
-                return
+                return None
             if len(tree.value) != 1:
                 self.complain(tree.at(), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
-                return
+                return None
         elif isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
             self.complain(tree.at(), f"'privacy.mu' must be a number or a law, got {show(tree.value)}", LAW_EXAMPLES)
-            return
+            return None
+        law = next(iter(tree.value)) if isinstance(tree.value, dict) else "constant"
+        # The number of a constant has no key of its own.
+        at = tree if law != "constant" else tree.joined({"mu": tree})
         try:
-            _law(as_budget(tree.value))
+            return BUDGETS[law].model_validate(as_budget(tree.value))
         except ValidationError as error:
-            self.issues += explain(error, "privacy.mu", tree, LAW_EXAMPLES)
+            self.issues += explain(error, "privacy.mu" if law != "constant" else "privacy", at, LAW_EXAMPLES)
+            return None
 
-    def cell(self, experiment: str, variant: _Variant, point: Mapping[Parameter, Tree]) -> Cell | None:
+    def cell(self, experiment: str, point: Mapping[str, _Part]) -> Cell | None:
         """One point of the grid; None where it is wrong."""
+        problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
+        trees = {section: part.tree for section, part in point.items()}
         before = len(self.issues)
-        sections = {section: variant.section(section, point) for section in SECTIONS}
-        problem: Problem = self.build("problem", variant, sections)
-        algorithm: Algorithm = self.build("algorithm", variant, sections)
-        schedule: Schedule = self.build("schedule", variant, sections)
-        privacy: PrivacySettings = self.build("privacy", variant, sections)
-        # asked in this order: the algorithm's own questions take parts for granted that go together
-        if len(self.issues) > before or not self.compatible(problem, algorithm, schedule, sections):
+        # Asked in this order: the algorithm's own questions take parts for granted that go together.
+        self.require_compatible(problem, algorithm, schedule.name, trees)
+        if len(self.issues) > before:
             return None
         if not self.trusted and problem.files():
             message = f"not checked: reads {', '.join(problem.files())}"
-            raise NotChecked([Issue(sections["problem"].at(), message, "a list opens no data that a config names")])
+            raise NotChecked([Issue(trees["problem"].at(), message, "a list opens no data that a config names")])
         try:
             problem.prepare()
         except UsageError as error:
             # at the place that names the records
-            self.complain(sections["problem"].at("data"), error.message, error.hint)
+            self.complain(trees["problem"].at("data"), error.message, error.hint)
             return None
-        run = sections["run"]
-        if "n" not in run:
+        if "n" not in trees["run"]:
             n = algorithm.steps(problem, schedule, privacy.mu)
             if n is None:
-                self.missing("run", "n", RunSettings.model_fields["n"], run.at())
+                hint = f"allowed: {in_words(field(RunSettings, 'n'))}"
+                self.complain(trees["run"].at(), "'run.n' is missing", hint)
             elif n > MOST_STEPS:
                 message = f"that makes {n:.3g} steps; at most {MOST_STEPS:.0e}"
-                self.complain(sections["algorithm"].at(), message, "fewer epochs")
-            sections["run"] = replace(run, value={**run.value, "n": n})
-        settings: RunSettings | None = self.build("run", variant, sections) if len(self.issues) == before else None
-        if settings is None:
-            return None
+                self.complain(trees["algorithm"].at(), message, "fewer epochs")
+            else:
+                run = self.validated("run", RunSettings, trees["run"], {**trees["run"].value, "n": n})
+            if len(self.issues) > before:
+                return None
         if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
             message = f"'{algorithm.name}' takes no eps with delta = 0, which is of users who send one message each"
-            self.complain(sections["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
+            self.complain(trees["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
             return None
-        for message in algorithm.complaints(problem, schedule, privacy.mu, settings.n):
-            message, _, hint = message.partition("\n")
+        for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
+            message, _, hint = complaint.partition("\n")
             key = re.search(r"'population\.(\w+)'", message)
-            where = variant.sections[POPULATION].at(key[1]) if key and POPULATION in variant.sections else None
-            self.complain(where or sections["algorithm"].at(), message, hint)
-        if settings.coefficients and not self.recorded(problem, algorithm, settings, run):
+            where = trees[POPULATION].at(key[1]) if key and POPULATION in trees else trees["algorithm"].at()
+            self.complain(where, message, hint)
+        if run.coefficients:
+            self.require_coefficients(problem, algorithm, run, trees["run"])
+        if len(self.issues) > before:
             return None
         # After everything was asked at full size, which is what the config says.
         if self.profile == "smoke":
-            settings = smoke(settings, algorithm.smoke_size)
-        return Cell(experiment, problem, algorithm, schedule, privacy, settings)
+            run = smoke(run, algorithm.smoke_size)
+        return Cell(experiment, problem, algorithm, schedule, privacy, run)
 
-    def recorded(self, problem: Problem, algorithm: Algorithm, settings: RunSettings, run: Tree) -> bool:
+    def require_compatible(
+        self, problem: Problem, algorithm: Algorithm, schedule: str, trees: Mapping[str, Tree]
+    ) -> None:
+        """Complain of a problem, a population or a schedule that the algorithm does not take."""
+        if not isinstance(problem, algorithm.runs_on):
+            message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
+            self.complain(trees["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
+        populated = isinstance(problem, LinearPredictorProblem) and problem.population is not None
+        if populated and not algorithm.populations:
+            names = [name for name, kind in ALGORITHMS.items() if kind.populations]
+            message = f"algorithm '{algorithm.name}' does not take a population"
+            self.complain(trees["algorithm"].at(), message, f"these do: {', '.join(names)}")
+        elif schedule not in algorithm.schedules:
+            message = f"algorithm '{algorithm.name}' does not take schedule '{schedule}'"
+            self.complain(trees["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
+
+    def require_coefficients(self, problem: Problem, algorithm: Algorithm, settings: RunSettings, run: Tree) -> None:
         """Complain of coefficients that a run cannot record."""
         if not (isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm)):
             message = f"algorithm '{algorithm.name}' on problem '{problem.name}' has no coefficients to record"
             self.complain(run.at("coefficients"), message, "leave out `coefficients`")
-            return False
+            return
         known = {"all", *range(problem.d + 1), *(("scale",) if problem.has_scale else ())}
+        scale = ", scale the scale" if problem.has_scale else ""
         for place, entry in enumerate(settings.coefficients):
             if entry not in known:
-                tree = run.part("coefficients")
-                where = tree.items()[place].at() if isinstance(tree.value, tuple) else tree.at()
-                scale = ", scale the scale" if problem.has_scale else ""
                 hint = f"0 is the intercept, 1 to {problem.d} the slopes{scale}"
-                self.complain(where, f"'run.coefficients': there is no coefficient {entry}", hint)
-        return known >= set(settings.coefficients)
-
-    def build(self, section: str, variant: _Variant, sections: Mapping[str, Tree]) -> Any:
-        """A section's values as one value; None where they are wrong."""
-        tree = sections[section]
-        try:
-            values = _with_budget(tree.value) if section == "privacy" else tree.value
-            return variant.kinds[section].model_validate(values)
-        except ValidationError as error:
-            # the numbers of a budget were checked one by one, but for the epsilon of messages
-            self.issues += explain(error, "privacy.eps" if section == "privacy" else section, tree)
-            return None
-
-    def compatible(self, problem: Problem, algorithm: Algorithm, schedule: Schedule, trees: Mapping[str, Tree]) -> bool:
-        """Complain of a problem or schedule that the algorithm does not take."""
-        runs, takes = isinstance(problem, algorithm.runs_on), schedule.name in algorithm.schedules
-        if not runs:
-            message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
-            self.complain(trees["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
-        drawn = isinstance(problem, LinearPredictorProblem) and problem.population is not None
-        if drawn and not algorithm.populations:
-            message = f"algorithm '{algorithm.name}' does not take a population"
-            names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-            self.complain(trees["algorithm"].at(), message, f"these do: {', '.join(names)}")
-            return False
-        if not takes:
-            message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
-            self.complain(trees["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
-        return runs and takes
+                message = f"'run.coefficients': there is no coefficient {entry}"
+                self.complain(run.at("coefficients", place), message, hint)
 
     def duplicates(self, root: Tree, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""
@@ -465,6 +444,22 @@ class Reader:
             if first < number:
                 message = f"cells {first} and {number} are the same setting"
                 self.complain(root.at(), message, "take one of them out of the sweep")
+
+
+def _with_names(cells: list[Cell], variants: list[_Variant], product: bool) -> list[Cell]:
+    """The cells with what varies among them, and with the names that two of their parameters share."""
+    shared = shared_names(parameter for cell in cells for parameter in cell.own_parameters)
+    cells = [replace(cell, shared=shared) for cell in cells]
+    varying = list(dict.fromkeys(parameter for variant in variants for parameter in variant.sweeps))
+    # With `cases:`, or several names, no list says what varies, so that the cells are compared.
+    if not product:
+        varying = list(differences(cells))
+    elif ("problem", POPULATION) in varying:
+        # The nested keys that vary stand for the whole.
+        nested = [parameter for parameter in differences(cells) if parameter not in varying]
+        several = ([*nested] if parameter == ("problem", POPULATION) else [parameter] for parameter in varying)
+        varying = list(itertools.chain(*several))
+    return [replace(cell, swept=tuple(varying)) for cell in cells]
 
 
 def _sections(tree: Tree) -> dict[str, Tree]:
@@ -478,7 +473,7 @@ def _named(sections: dict[str, Tree]) -> list[dict[str, Tree]]:
     for section, registry in REGISTRIES.items():
         if section in sections:
             fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
-            several = [{**choice, section: own} for choice in several for own in by_name(sections[section], fields.get)]
+            several = [{**choice, section: own} for choice in several for own in by_name(sections[section], fields)]
     return several
 
 
@@ -494,35 +489,8 @@ def parameters_of(kind: type[object]) -> type[Parameters]:
     return kind
 
 
-def _algorithm_of(section: Any) -> type[Algorithm] | None:
+def _algorithm_of(section: Tree | None) -> type[Algorithm] | None:
     """The class that the section `algorithm` names, or the default's, without complaints."""
-    name = section.get("name", DEFAULT_NAMES["algorithm"]) if isinstance(section, dict) else DEFAULT_NAMES["algorithm"]
+    given = section.value if section is not None else {}
+    name = given.get("name", DEFAULT_NAMES["algorithm"]) if isinstance(given, dict) else DEFAULT_NAMES["algorithm"]
     return ALGORITHMS.get(name) if isinstance(name, str) else None
-
-
-def _with_budget(plain: dict[str, Any]) -> dict[str, Any]:
-    """The values of the section privacy with a target, or a law of budgets, in place of its numbers."""
-    if "eps" not in plain:
-        return plain | {"mu": _law(as_budget(plain["mu"]))}
-    delta = plain.get("delta", 1e-5)
-    if delta == 0:
-        return plain | {"mu": PureBudget(eps=plain["eps"])}
-    # Epsilon is reported at the delta of the target.
-    return {"delta": delta, "deltas": (delta,), **plain, "mu": Target(eps=plain["eps"], delta=delta)}
-
-
-def _law(budget: dict[str, Any]) -> Any:
-    """The budgets of `{mu: 2}`, or of a law by its name. Raises ValidationError."""
-    return BUDGETS["constant" if "mu" in budget else next(iter(budget))].model_validate(budget)
-
-
-@lru_cache(maxsize=512)
-def _adapter(model: type[Parameters], key: str) -> TypeAdapter[Any]:
-    """The check of one field alone, with its constraints."""
-    field = model.model_fields[key]
-    kind: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-    return TypeAdapter(kind)
-
-
-def takes_a_list(model: type[Parameters], key: str) -> bool:
-    return get_origin(model.model_fields[key].annotation) is tuple

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from dpexp.config.yamlfile import Keys, Tree
@@ -23,37 +23,34 @@ def completed(base: Tree | None, over: Tree) -> Tree:
     return over.joined({**{k: part for k, part in base.parts().items() if k not in replaced}, **over.parts()})
 
 
-def from_its_folder(root: Tree, folder: Path) -> None:
-    """Data paths become those that start at the folder of the file."""
+def from_its_folder(root: Tree, folder: Path) -> Tree:
+    """The config with data paths that start at the folder of the file."""
 
-    def rename(tree: object, keys: Keys, place: Keys) -> None:
-        if isinstance(tree, tuple):
-            for k, item in enumerate(tree):
-                rename(item, keys, (*place, k))
-        elif isinstance(tree, dict) and keys[0] in tree:
-            value, here = tree[keys[0]], (*place, keys[0])
-            if keys[1:]:
-                rename(value, keys[1:], here)
-            elif isinstance(value, str):
-                # a path given on the command line, which has no line, starts where the command is run
-                tree[keys[0]] = as_named(value, folder, not root.at(*here).line)
+    def renamed(tree: Tree, keys: Keys) -> Tree:
+        if not keys and isinstance(tree.value, str):
+            # A path given on the command line, which has no line, starts where the command is run.
+            return tree.holding(as_named(tree.value, folder, not tree.where.line))
+        if keys and isinstance(tree.value, tuple):
+            return tree.joined([renamed(item, keys) for item in tree.items()])
+        if keys and keys[0] in tree:
+            return tree.joined({**tree.parts(), str(keys[0]): renamed(tree.part(keys[0]), keys[1:])})
+        return tree
 
-    for way in (("problem", "data", "path"), ("population", "design", "rows")):
-        rename(root.value, way, ())
-        rename(root.value, ("cases", *way), ())
+    for keys in (("problem", "data", "path"), ("population", "design", "rows")):
+        root = renamed(renamed(root, keys), ("cases", *keys))
+    return root
 
 
-def by_name(section: Tree, fields_of: Callable[[str], Collection[str] | None]) -> list[Tree]:
+def by_name(section: Tree, fields: Mapping[str, Collection[str]]) -> list[Tree]:
     """The section once for each of the names that it lists, with the keys that this name has."""
     names = section.value.get("name") if isinstance(section.value, dict) else None
     if not isinstance(names, tuple) or not names:
         return [section]
-    fields = {name: keys for name in names if isinstance(name, str) and (keys := fields_of(name))}
+    known = {name: fields[name] for name in names if isinstance(name, str) and name in fields}
     several = []
     for name in section.part("name").items():
-        # a key of another name is that one's; one that no name has is a mistake
-        own = fields.get(name.value) if isinstance(name.value, str) else None
-        others = {key for keys in fields.values() for key in keys if own and key not in own}
-        own_parts = {key: part for key, part in section.parts().items() if key not in others}
-        several.append(section.joined({**own_parts, "name": name}))
+        # A key of another name is that one's; one that no name has is a mistake.
+        own = known.get(name.value) if isinstance(name.value, str) else None
+        others = {key for keys in known.values() for key in keys if own and key not in own}
+        several.append(section.joined({k: p for k, p in section.parts().items() if k not in others} | {"name": name}))
     return several

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from functools import lru_cache
 from pathlib import Path
@@ -47,3 +48,20 @@ def as_typed(path: Path) -> str:
     if own is not None and own.resolve() == path.resolve():
         return spelled(path.stem) or str(path)
     return shlex.quote(str(path))
+
+
+def missing_hint(path: Path) -> str:
+    """What may be meant by the name of a config that is not there: one beside it, in `configs`, or a shipped one."""
+    # Most often only the ending was forgotten.
+    if path.name and (path.parent / f"{path.name}.yaml").is_file():
+        return f"did you mean {path}.yaml?"
+    try:
+        beside, ours = ({p.stem: str(p) for p in folder.glob("*.yaml")} for folder in (path.parent, Path("configs")))
+    except OSError:
+        beside, ours = {}, {}
+    known = {name: f"{MARK}{name}" for name in shipped()} | ours | beside
+    # A file where it was sought is more likely meant than another one: 'nothing' is not meant for 'hinge'.
+    close = difflib.get_close_matches(path.stem, beside, n=1) or difflib.get_close_matches(path.stem, known, 1, 0.75)
+    if not close:
+        return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
+    return f"did you mean {known[close[0]]}?"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,14 +15,15 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import RunSettings
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.messages import allowed, suggest
-from dpexp.config.reader import REGISTRIES, parameters_of, problems_of, takes_a_list
+from dpexp.config.fields import field, in_words, meanings, takes_a_list
+from dpexp.config.messages import suggest
+from dpexp.config.reader import REGISTRIES, parameters_of, problems_of
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.scalars import yaml_in_line
 from dpexp.core.text import fraction
-from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.budgets import ConstantBudget, PrivacySettings
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -50,17 +50,6 @@ STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
 SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
 OWN: Mapping[str, Any] = {"replicates": 1, "seed": 1}
 """on a user's own records one replicate is released; more of them show how accurate another one would be"""
-MEANINGS = {
-    "n": "steps; each is one user where every user is asked once",
-    "replicates": "independent repetitions, from which intervals are computed",
-    "seed": "of all random numbers: the same seed gives the same bits",
-    "checkpoints": "steps at which the state is recorded, evenly on a log scale",
-    "diverged_above": "a replicate counts as diverged beyond this distance to the optimum",
-    "release": "which replicates on your own records are released: the first, or all, whose losses then add up",
-    "mu": "budget of every user in Gaussian DP; inf is no privacy; a law: {uniform: [1, 2]}",
-    "eps": "the whole run is (eps, delta)-DP: noise is set so that this holds",
-    "delta": "see eps",
-}
 
 
 class Draft(NamedTuple):
@@ -144,7 +133,7 @@ def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], templat
         lines += [f"  # {line}" for line in _step_sizes(names["problem"], sections["privacy"]["mu"])]
     lines += ["", "privacy:"]
     for key, value in sections["privacy"].items():
-        lines += _line(f"  {key}: {yaml_in_line(value)}", MEANINGS[key])
+        lines += _line(f"  {key}: {yaml_in_line(value)}", meanings(PrivacySettings)[key])
     lines += ["", "run:"]
     lines += _keys(RunSettings, sections["run"], ())
     return "\n".join(lines) + "\n"
@@ -184,18 +173,15 @@ def _keys(
     kind: type[Parameters], values: Mapping[str, Any], others: Sequence[str], template: Sequence[str] = ()
 ) -> Iterator[str]:
     """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
-    meanings = docstrings(kind)
-    for key, field in kind.model_fields.items():
-        value = values.get(key, None if field.is_required() else field.get_default(call_default_factory=True))
-        says = MEANINGS.get(key, "") if kind is RunSettings else meanings.get(key, "")
-        takes = "" if key == "name" else allowed(field)
+    for key, info in kind.model_fields.items():
+        value = values.get(key, None if info.is_required() else info.get_default(call_default_factory=True))
         if key == "name":
             takes = f"or {', '.join(others)}" if others else ""
-        elif takes_a_list(kind, key):
-            takes += " (a list is one value)"
-        comment = "; ".join(part for part in (says, takes) if part)
+        else:
+            takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
+        comment = "; ".join(filter(None, (meanings(kind).get(key), takes)))
         if value is None:
-            if not field.is_required():
+            if not info.is_required():
                 yield from _line(f"  # {key}: ", comment)
             continue
         if isinstance(value, Mapping) and value:
@@ -216,28 +202,3 @@ def _line(text: str, comment: str) -> list[str]:
     first, *rest = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2))
     beside = f"{text:<{COLUMN}}" if len(text) < COLUMN else f"{text}  "
     return [f"{beside}# {first}", *(" " * COLUMN + f"# {more}" for more in rest)]
-
-
-def meanings_of(kind: type[Parameters]) -> dict[str, str]:
-    """One sentence on each field of a class: what the source says below it, and else what its kind is in general."""
-    meanings = {**MEANINGS, **docstrings(kind)} if kind is not RunSettings else {**docstrings(kind), **MEANINGS}
-    return {key: meanings.get(key) or f"{key}: {allowed(field)}" for key, field in kind.model_fields.items()}
-
-
-def docstrings(kind: type[Parameters]) -> dict[str, str]:
-    """What the source says below each field of a class and of those that it inherits from; one line each."""
-    meanings: dict[str, str] = {}
-    # A class that says a field anew has the last word.
-    for part in reversed(kind.__mro__):
-        if not issubclass(part, Parameters) or part is Parameters:
-            continue
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-        except (OSError, TypeError, SyntaxError):
-            continue  # typed at a prompt: there is no source
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for field, below in pairwise(body):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
-                    meanings[name] = " ".join(text.split())
-    return meanings

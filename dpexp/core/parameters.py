@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from dpexp.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core.core_schema import CoreSchema
 
 T = TypeVar("T")
 BUILT_IN = "dpexp itself"
@@ -81,12 +86,12 @@ def integral(value: Any) -> Any:
 # Every number has a range in which squares, fourth powers and products of a few of them neither overflow nor vanish in
 # float64 (1e-308 to 1e308): a setting that is accepted is one that can be computed. Whether memory and time suffice is
 # the question of `dpexp.config.resources`; these ends only keep absurd sizes away from it.
-Count = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**12)]
+Count = Annotated[int, Field(ge=1, le=10**12), BeforeValidator(integral)]
 """steps, users or epochs: 10^12 steps of the fastest algorithm take an hour of every replicate"""
-RecordCount = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**9)]
-Dimension = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**6)]
-Replicates = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**6)]
-Checkpoints = Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**5)]
+RecordCount = Annotated[int, Field(ge=1, le=10**9), BeforeValidator(integral)]
+Dimension = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(integral)]
+Replicates = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(integral)]
+Checkpoints = Annotated[int, Field(ge=1, le=10**5), BeforeValidator(integral)]
 Positive = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
 """a scale, a width, a constant of a loss: twelve orders of magnitude around 1"""
 StepSize = Annotated[float, Field(ge=1e-9, le=1e30, allow_inf_nan=False)]
@@ -94,16 +99,39 @@ StepSize = Annotated[float, Field(ge=1e-9, le=1e30, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=1e-9, le=1)]
 """a weight or a rate: a part of 1"""
 Finite = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
-Seed = Annotated[int, BeforeValidator(integral), Field(ge=0, lt=2**63)]
+Seed = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(integral)]
 
 
 class OrInfinite:
-    """A check for a number that may be inf but, where it is finite, is at most `le`."""
+    """Of a number that may be inf but, where it is finite, is at most `le`."""
 
     def __init__(self, le: float) -> None:
-        self.le_or_inf = le
+        self.le = le
 
-    def __call__(self, value: float) -> float:
-        if self.le_or_inf < value < math.inf:
-            raise PydanticCustomError("too_large", "must be at most {most}, or inf", {"most": f"{self.le_or_inf:g}"})
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {**handler(schema), "maximum": self.le, "or_infinite": True}
+
+    def _check(self, value: float) -> float:
+        if self.le < value < math.inf:
+            raise PydanticCustomError("too_large", "must be at most {most}, or inf", {"most": f"{self.le:g}"})
         return value
+
+
+class Fault(NamedTuple):
+    """What is wrong with a value that has keys, where no single key is wrong by itself."""
+
+    keys: tuple[str | int, ...]
+    message: str
+    """after the name of the place"""
+    hint: str = ""
+
+
+class Faults(ValueError):
+    """All that is wrong with a value, found by a validator of its class."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(f"{'.'.join(map(str, fault.keys))} {fault.message}" for fault in faults))
+        self.faults = faults

@@ -21,7 +21,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import OrInfinite, Parameters, Registry
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
 
-Mu = Annotated[float, Field(ge=1e-6), AfterValidator(OrInfinite(1e6))]
+Mu = Annotated[float, Field(ge=1e-6), OrInfinite(1e6)]
 """a budget, or inf for no privacy"""
 
 
@@ -243,7 +243,7 @@ class PureBudget(Budget):
     """Every message is eps-differentially private, with delta = 0 (`dpexp.privacy.cap`)."""
 
     kind: ClassVar[str] = "pure"
-    eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(MOST_EPS))]
+    eps: Annotated[float, Field(ge=1e-3), OrInfinite(MOST_EPS)]
     delta: Literal[0] = 0
 
     @property
@@ -293,10 +293,12 @@ class PrivacySettings(Parameters):
     """
 
     mu: SerializeAsAny[Budget]
-    eps: Annotated[float, Field(ge=1e-3), AfterValidator(OrInfinite(1e3))] | None = None
-    """epsilon of a whole run; inf is no privacy"""
+    """budget of every user in Gaussian DP; inf is no privacy; a law: {uniform: [1, 2]}"""
+    eps: Annotated[float, Field(ge=1e-3), OrInfinite(1e3)] | None = None
+    """the whole run is (eps, delta)-DP: noise is set so that this holds; inf is no privacy"""
     delta: Annotated[float, Field(ge=0, le=0.9), AfterValidator(_zero_or_more)] | None = None
     """delta of the target; 1e-5 where it is left out; 0: epsilon is that of every message"""
     message: Literal["cap"] = "cap"
     """what users send if delta is 0: bounded messages by cap sampling"""
     deltas: Annotated[tuple[Delta, ...], Field(min_length=1)] = (1e-5, 1e-6)
+    """deltas at which epsilon is reported"""

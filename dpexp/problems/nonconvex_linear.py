@@ -32,7 +32,7 @@ class NonconvexLinear(FiniteSum):
     """f(w; x, y) = value(x.w, y), with |x| <= `radius`."""
 
     data: Literal["synthetic", "adult", "digits", "fashion"] = "synthetic"
-    positive: Annotated[int, BeforeValidator(integral), Field(ge=0)] = 1
+    positive: Annotated[int, Field(ge=0), BeforeValidator(integral)] = 1
     """class of the data set that counts as 1"""
     N: RecordCount | None = None
     """the first N records; all of a data set, or 1000 synthetic ones, where it is left out"""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import (
@@ -29,7 +29,7 @@ from pydantic import (
 )
 
 from dpexp.core.errors import DataError
-from dpexp.core.parameters import Dimension, Finite, Parameters
+from dpexp.core.parameters import Dimension, Fault, Faults, Finite, Parameters
 from dpexp.core.places import FOLDER
 from dpexp.problems.public_rows import rows_at, with_content
 from dpexp.problems.weights import OURS, Weight, named_weight
@@ -64,28 +64,6 @@ MOST_ROW_DF = 200
 
 Keys = tuple[str | int, ...]
 """of a place in the config"""
-
-
-class Fault(NamedTuple):
-    """What is wrong with a population, and where."""
-
-    path: Keys
-    message: str
-    """after the name of the place"""
-    hint: str = ""
-
-    @property
-    def place(self) -> str:
-        """The key in quotes, without the numbers of entries."""
-        return "'" + ".".join(["population", *(part for part in self.path if isinstance(part, str))]) + "'"
-
-
-class Faults(ValueError):
-    """All that is wrong with a population."""
-
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__("; ".join(f"{fault.place} {fault.message}" for fault in faults))
-        self.faults = faults
 
 
 class _Sparse(Parameters):

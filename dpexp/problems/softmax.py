@@ -17,6 +17,7 @@ from pydantic import (
     Field,
     PrivateAttr,
     SerializerFunctionWrapHandler,
+    WithJsonSchema,
     model_serializer,
     model_validator,
 )
@@ -78,9 +79,10 @@ def _texts(value: Any) -> Any:
 
 
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
-Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples)]
-Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+_LISTS_BY_NAME = WithJsonSchema({"type": "object", "additionalProperties": {"type": "array"}})
+Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples), _LISTS_BY_NAME]
+Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts), _LISTS_BY_NAME]
+Names = Annotated[tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array"})]
 
 
 class DataSource(Parameters):
@@ -181,7 +183,7 @@ class Softmax(Problem):
     are not looked at: for choosing settings"""
     data_seed: Seed = 0
     """seed of these splits"""
-    random_features: Annotated[int, BeforeValidator(integral), Field(ge=1, le=10**5)] | None = None
+    random_features: Annotated[int, Field(ge=1, le=10**5), BeforeValidator(integral)] | None = None
     """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
 
     @property

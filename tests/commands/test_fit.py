@@ -547,18 +547,18 @@ def test_a_column_of_budgets_is_spelled_as_a_file_of_users_is(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: age: LOW is not filled in"),
+        ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: 'ranges.age' is not filled in: LOW"),
         ("ranges: {age: [70, 20]}", "the smaller first"),
         ("ranges: {age: 20}", "the smaller first"),
         ("ranges: {age: [{a: 1}, 2]}", "the smaller first"),
-        ("categories: {job: [ONE, OTHER]}", "job: ONE is not filled in"),
+        ("categories: {job: [ONE, OTHER]}", "is not filled in: ONE"),
         ("categories: {job: [a]}", "two or more"),
-        ("categories: {job: [a, a]}", "named twice"),
-        ("ranges: {a: [0, 1]}\ncategories: {a: [x, y]}", "p.yaml:2:14: a has a range and categories"),
+        ("categories: {job: [a, a]}", "each of them once"),
+        ("ranges: {a: [0, 1]}\ncategories: {a: [x, y]}", "p.yaml:2:17: 'categories.a' is of a column that has a range"),
         ("rangs: {a: [0, 1]}", "unknown key 'rangs'"),
-        ("missing: centre", "missing is error, or a list of columns"),
-        ("error_scale: -1", "error_scale is a number above 0"),
-        ("error_scale: 1\nknown_error_scale: 2", "error_scale is stated too"),
+        ("missing: centre", "'missing' is a list of columns"),
+        ("error_scale: -1", "'error_scale' must be greater than 0"),
+        ("error_scale: 1\nknown_error_scale: 2", "is stated beside error_scale"),
         ("- 1", "must be keys with values"),
     ],
 )
@@ -724,7 +724,7 @@ def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_
     assert "y: [LOW, HIGH]  # the target" in text
     assert "job: [ONE, OTHER]" in draft_public(lab / "people.parquet", "y")  # a schema does
     assert "cook" not in text
-    with pytest.raises(ConfigError, match="age: LOW is not filled in"):
+    with pytest.raises(ConfigError, match="is not filled in: LOW"):
         read_public(write(tmp_path / "draft.yaml", text))
     filled = text.replace("age: [LOW, HIGH]", "age: [20, 70]").replace("y: [LOW, HIGH]", "y: [0, 60]")
     filled = filled.replace("  job: [LOW, HIGH]\n", "").replace("# categories:\n#   COLUMN", "categories:\n  job")

@@ -286,7 +286,7 @@ def test_all_that_is_wrong_with_a_card_is_said_at_once_by_the_names_of_its_field
         ("3:11", "'relation' must be 'add-remove', 'replace-one' or 'zero-out', got 'swap'"),
         ("4:29", "'phases.noise_multiplier' must be greater than 0, got 0"),
         ("4:54", "'phases.sampling_probability' must be at most 1, got 2"),
-        ("4:10", "'phases' needs 'steps'"),
+        ("4:10", "'phases.steps' is missing"),
         ("5:10", "'stated' is wrong: state eps with delta, or mu"),
     ):
         assert f"card.yaml:{at}: {words}" in said

@@ -8,8 +8,9 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
 from dpexp.config.experiment_file import load_experiment, located, read_experiment
+from dpexp.config.fields import meanings
 from dpexp.config.shipped import shipped, spelled
-from dpexp.config.starter import docstrings, starter
+from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
@@ -38,8 +39,8 @@ def test_one_name_is_enough_for_a_starter_that_names_every_key(problem, algorith
 
 
 def test_what_a_field_means_is_read_from_the_source():
-    assert docstrings(DataSource)["target"] == "column of the classes, of a table"
-    assert "passes over" in docstrings(ALGORITHMS["tree-momentum"])["epochs"]
+    assert meanings(DataSource)["target"] == "column of the classes, of a table"
+    assert "passes over" in meanings(ALGORITHMS["tree-momentum"])["epochs"]
 
 
 def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
