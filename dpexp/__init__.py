@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
     if name == "privacy":
         return import_module("dpexp.privacy")
     if name == "judge":
-        return import_module("dpexp.privacy.judge").judge
+        return import_module("dpexp.commands.judge").judge
     if name in API:
         return getattr(import_module("dpexp.commands.api"), name)
     raise AttributeError(f"module 'dpexp' has no attribute {name!r}")

@@ -104,6 +104,6 @@ def reference() -> str:
         "",
     ]
     for name in sorted(API, key=str.lower):
-        home = {"judge": "dpexp.privacy.judge.verdict"}.get(name, "dpexp.commands.api")
+        home = {"judge": "dpexp.commands.judge"}.get(name, "dpexp.commands.api")
         lines += [f"::: {home}.{name}", ""]
     return "\n".join(lines)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from dpexp.commands.audit import Audited
     from dpexp.commands.check import Verdict
     from dpexp.commands.fit_result import FitResult
+    from dpexp.commands.judge import judge as judge
     from dpexp.commands.released_model import ReleasedModel
     from dpexp.config.cells import Experiment
-    from dpexp.privacy.judge import judge as judge
     from dpexp.reporting.figure import Drawing
     from dpexp.reporting.receipt import Receipt
     from dpexp.reporting.statement import Statement

@@ -409,20 +409,22 @@ def audit(
 
 @app.command()
 def judge(
-    file: Annotated[Path, Argument(help="A Python file with ASSUMES and eps(...) or rdp(...).")],
+    file: Annotated[Path, Argument(help="A Python file with eps(...), rdp(...) or param_distance_sq(...).")],
     at: Annotated[str | None, Option(metavar="POINT", help="One comparison again, as a verdict names it.")] = None,
     seconds: Annotated[float, Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
     seed: Seed = 0,
-    comparisons: Annotated[int, Option(metavar="N", help="How many exact laws.")] = 1200,
+    comparisons: Annotated[
+        int | None, Option(metavar="N", help="How many exact laws, or predictions of a rate.  [default: 1200, or 400]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare a stated bound with exact laws.
+    """Compare a stated bound on privacy with exact laws, or a convergence rate with predictions and simulations.
 
-    Exit code 1 if a law refutes it, 3 if nothing could be compared.
+    Exit code 1 if it is refuted, 3 if nothing could be compared.
     """
     from dpexp.commands import judge as command
 
-    verdict = command.hold(file, at, seconds, seed, comparisons)
+    verdict = command.judge(file, at=at, seconds=seconds, seed=seed, comparisons=comparisons)
     _answer(as_json, verdict.document, verdict.text, verdict.exit_code)
 
 

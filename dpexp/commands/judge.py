@@ -1,20 +1,59 @@
-"""`dpexp judge`: hold a bound against exact laws."""
+"""`dpexp judge`: compare a stated bound on privacy with exact laws, or a convergence rate with runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
-from dpexp.privacy.judge.verdict import Verdict, judge, rerun
+from dpexp.privacy.judge import verdict as privacy
+from dpexp.privacy.judge.bound import Stated, from_names, read_file
+from dpexp.privacy.judge.verdict import Verdict
+
+RATE = "param_distance_sq"
 
 
-def hold(file: Path, at: str | None, seconds: float, seed: int, comparisons: int) -> Verdict:
-    """The verdict on a file's bound: of a search, or of the one point `at`."""
+def judge(
+    bound: Callable[..., Any] | Path | str,
+    assumes: Mapping[str, Any] | None = None,
+    *,
+    at: str | None = None,
+    seconds: float = privacy.SECONDS,
+    seed: int = 0,
+    comparisons: int | None = None,
+) -> Verdict:
+    """Judge a bound of a file or function: of privacy, by exact laws; or a rate `param_distance_sq`, by simulations.
+
+    Of a search, or of the one point `at`. Deterministic given the seed, unless `seconds` run out first.
+    """
+    if not (seconds > 0 and (comparisons is None or comparisons >= 1) and seed >= 0):
+        raise UsageError("--seconds and --comparisons are above 0, --seed is 0 or more")
+    held: Any = bound
+    if isinstance(bound, Path | str):
+        names, lines = read_file(Path(bound))
+        if callable(names.get(RATE)):
+            stated = Stated(names[RATE], RATE, str(bound), lines.get(RATE, 1))
+            return _rate(stated, names.get("ASSUMES", {}), lines.get("ASSUMES", 1), at, seconds, seed, comparisons)
+        held = from_names(Path(bound), names, lines)
+    elif getattr(bound, "__name__", "") == RATE:
+        stated = Stated(bound, RATE, bound.__code__.co_filename, bound.__code__.co_firstlineno)
+        return _rate(stated, assumes or {}, stated.line, at, seconds, seed, comparisons)
     if at is not None:
         tell("the exact law at that point, and again by finer means")
-        return rerun(file, at)
-    if not (seconds > 0 and comparisons >= 1 and seed >= 0):
-        raise UsageError("--seconds and --comparisons are above 0, --seed is 0 or more")
-    tell(f"comparing the bound with up to {comparisons:,} exact laws, for {seconds:g} s at most")
-    return judge(file, seconds=seconds, seed=seed, comparisons=comparisons)
+        return privacy.rerun(held, at, assumes)
+    most = comparisons or privacy.COMPARISONS
+    tell(f"comparing the bound with up to {most:,} exact laws, for {seconds:g} s at most")
+    return privacy.judge(held, assumes, seconds=seconds, seed=seed, comparisons=most)
+
+
+def _rate(
+    stated: Stated, assumes: Any, line: int, at: str | None, seconds: float, seed: int, comparisons: int | None
+) -> Verdict:
+    from dpexp.reporting import rates
+
+    rate = rates.rate_of(stated, assumes, line)
+    if at is not None:
+        return rates.rerun_rate(rate, at, seed)
+    return rates.judge_rate(rate, seconds, seed, comparisons or rates.COMPARISONS)

@@ -79,12 +79,12 @@ class Bound(Stated):
         return math.inf if not kind.lower and power == kind.most else power
 
 
-def read_file(path: Path, wants: str) -> tuple[dict[str, Any], dict[str, int]]:
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The names that a Python file defines, and the lines of those at its top level. UsageError says where it fails."""
     try:
         source = read_ordinary(path, MOST_OF_DOCUMENT).decode()
     except (OSError, UnicodeDecodeError) as error:
-        hint = f"give a Python file with {wants}"
+        hint = f"give a Python file with one of {', '.join(KINDS)}"
         raise UsageError(f"{path}: {getattr(error, 'strerror', 'is not UTF-8 text')}", hint) from None
     names: dict[str, Any] = {"__name__": "dpexp_judged", "__file__": str(path)}
     try:
@@ -103,9 +103,8 @@ def read_file(path: Path, wants: str) -> tuple[dict[str, Any], dict[str, int]]:
     return names, lines
 
 
-def from_file(path: Path) -> Bound:
-    """The bound that a Python file holds."""
-    names, lines = read_file(path, f"ASSUMES and one of {', '.join(KINDS)}")
+def from_names(path: Path, names: Mapping[str, Any], lines: Mapping[str, int]) -> Bound:
+    """The bound that a Python file holds, by the names that it defines."""
     if "ASSUMES" not in names:
         raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
     kinds = [kind for name, kind in KINDS.items() if callable(names.get(name))]

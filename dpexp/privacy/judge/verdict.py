@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.privacy.judge.bound import Bound, from_file, from_function
+from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
 from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.kinds import tightest
 from dpexp.privacy.judge.search import FLOOR, Comparison, Search
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def judge(
-    bound: Callable[..., Any] | Path | str,
+    bound: Bound | Callable[..., Any] | Path | str,
     assumes: Mapping[str, Any] | None = None,
     *,
     seconds: float = SECONDS,
@@ -74,7 +74,7 @@ def judge(
     return _verdict(held, search, done, _worst(held, done))
 
 
-def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
+def rerun(bound: Bound | Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
     """One comparison again, from the words of a counterexample."""
     held = _read_bound(bound, assumes)
     try:
@@ -84,9 +84,11 @@ def rerun(bound: Callable[..., Any] | Path | str, at: str, assumes: Mapping[str,
     return _verdict(held, None, [found], found)
 
 
-def _read_bound(bound: Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
+def _read_bound(bound: Bound | Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
+    if isinstance(bound, Bound):
+        return bound
     if isinstance(bound, Path | str):
-        return from_file(Path(bound))
+        return from_names(Path(bound), *read_file(Path(bound)))
     if assumes is None:
         raise UsageError("a function is judged with assumes={...}", 'for instance {"sampling": "poisson", ...}')
     return from_function(bound, assumes)

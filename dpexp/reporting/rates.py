@@ -1,0 +1,313 @@
+"""A stated bound on E|theta_n - theta*|^2 of LDP-SGD, beside two predictions and, where these are near it, simulations.
+
+(a) Settings fill a box of n, eta, alpha, mu and d, for every family of populations. The linearised recursion predicts
+the error everywhere; at the settings where that is nearest to the bound so does the closure of moments, where its index
+J is small. The two share no formula: the closure follows the law of the iterate from the start on.
+(b) Predictions have errors of some percent, so they refute nothing. The worst settings are simulated. With D_r the
+squared distance of replicate r and b the bound, E D <= b makes every product of 1 + lambda (D_r / b - 1) a nonnegative
+supermartingale, for 0 <= lambda < 1, and so their mean over several lambda: it ever reaches K / .01 with probability at
+most .01 / K (Ville), whatever the law of D. With K settings a refutation is false with probability at most .01.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.algorithms.near_the_optimum import Local, curvature_of, local, predicted_errors
+from dpexp.algorithms.schedules import Power
+from dpexp.core.errors import UsageError
+from dpexp.core.terminal import tell
+from dpexp.core.text import guess
+from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.judge.bound import Stated
+from dpexp.privacy.judge.verdict import NOT_REFUTED, NOTHING, QUANTILES, REFUTED, Verdict
+from dpexp.problems import PROBLEMS
+from dpexp.problems.gaussian_means import gaussian_means
+from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.theory.ldp_sgd.closure import MOST_INDEX, closure
+from dpexp.theory.ldp_sgd.linearised import averaged_covariance
+
+NAME, DOUBTFUL = "param_distance_sq", "doubtful"
+ESTIMATORS = ("sgd", "asgd")
+RANGES = {"n": (1e3, 3e5), "eta": (0.02, 1.0), "alpha": (0.3, 0.95), "mu": (0.3, 10.0), "d": (1.0, 10.0)}
+"""of the settings; a file narrows or moves them"""
+COMPARISONS, CLOSED, SIMULATED, REPLICATES = 400, 12, 5, 400
+LEVEL, STAKES = 0.01, np.array([0.01, 0.03, 0.1, 0.3, 0.6, 0.9])
+NEAR = 0.8
+"""share of the bound from which on a prediction is tried by simulation"""
+LIMITS = {"n": (1, 1e7), "eta": (1e-6, 1e3), "alpha": (0, 1), "mu": (1e-3, 1e3), "d": (1, 50)}
+"""of what a file may ask for"""
+_HUBER = {"name": "huber-linear", "scale": "known"}
+FAMILIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
+    "normal": (_HUBER, None),
+    "scale": ({"name": "huber-linear"}, None),
+    "t-errors": (_HUBER, {"errors": {"law": "t", "df": 3, "scale": 2}}),
+    "t-rows": (_HUBER, {"design": {"law": "t", "df": 5}}),
+    "skewed": (_HUBER, {"errors": {"law": "skewed", "scale": 2}}),
+    "logistic": ({"name": "mallows-logistic"}, None),
+    "probit": ({"name": "mallows-logistic"}, {"response": {"link": "probit"}}),
+    "median": ({"name": "pinball-linear"}, None),
+}
+"""problem and population of every family"""
+
+
+class Setting(NamedTuple):
+    """One run: eta_k = eta k^-alpha over n users with one budget mu."""
+
+    family: str
+    n: int
+    eta: float
+    alpha: float
+    mu: float
+    d: int
+
+
+KINDS = {"family": str, "n": int, "eta": float, "alpha": float, "mu": float, "d": int}
+
+
+@lru_cache(128)
+def problem_of(family: str, d: int) -> LinearPredictorProblem:
+    """The problem of a family with d columns."""
+    parameters, population = FAMILIES[family]
+    kind = PROBLEMS[parameters["name"]]
+    given = {**parameters, "d": d} if population is None else {**parameters, "population": {"d": d, **population}}
+    problem = kind.model_validate(given)
+    assert isinstance(problem, LinearPredictorProblem)
+    return problem
+
+
+def _place(s: Setting) -> Local:
+    return local(problem_of(s.family, s.d), ConstantBudget(mu=s.mu))
+
+
+@lru_cache(4096)
+def numbers_of(s: Setting) -> dict[str, float]:
+    """Every number that a rate may take: those of the run and of its problem, under the names of the theorems."""
+    problem, place = problem_of(s.family, s.d), _place(s)
+    curvature = curvature_of(problem)
+    return {
+        "eta": s.eta, "alpha": s.alpha, "mu": s.mu, "d": s.d, "p": problem.p,
+        "m": curvature.m, "M": problem.smoothness(),
+        "gradient_bound": problem.gradient_bound(), "sensitivity": problem.noise_sensitivity(),
+        "delta0": float(place.start_error @ place.start_error),
+        "public_trace": float(np.trace(averaged_covariance(curvature.hessian, curvature.score_covariance))),
+        "private_trace": float(np.trace(averaged_covariance(curvature.hessian, place.covariance))),
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A stated rate."""
+
+    stated: Stated
+    takes: tuple[str, ...]
+    estimator: str
+    families: tuple[str, ...]
+    ranges: Mapping[str, tuple[float, float]]
+
+    def bound(self, s: Setting) -> float:
+        """What is stated there; inf says nothing."""
+        numbers = numbers_of(s)
+        return self.stated.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One setting: what is stated, predicted and measured of it."""
+
+    setting: Setting
+    bound: float
+    linearised: float
+    closed: float | None = None
+    distances: tuple[float, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Predicted over stated, by the better of the two predictions."""
+        predicted = self.linearised if self.closed is None else self.closed
+        return predicted / max(self.bound, 1e-300)
+
+    @property
+    def p_value(self) -> float:
+        """(b): of the hypothesis that the bound holds at this setting; 1 without a simulation."""
+        if not self.distances:
+            return 1.0
+        gains = np.minimum(np.nan_to_num(np.array(self.distances), nan=1e300), 1e300) / max(self.bound, 1e-300) - 1
+        wealth = np.cumsum(np.log1p(STAKES[:, None] * np.minimum(gains, 1e300)), axis=1)
+        return float(min(1.0, math.exp(-max(0.0, float(np.logaddexp.reduce(wealth).max()) - math.log(len(STAKES))))))
+
+
+def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
+    """A function with what it assumes, checked. Raises UsageError, with the line."""
+    keys = ["estimator", "families", *RANGES]
+    given = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
+    estimator, families = given.get("estimator", "sgd"), given.get("families", list(FAMILIES))
+    faults = [
+        f"there is no {key!r}; {guess(str(key), keys)}it takes {', '.join(keys)}" for key in given if key not in keys
+    ]
+    if estimator not in ESTIMATORS:
+        faults.append(f"estimator is one of {', '.join(ESTIMATORS)}, not {estimator!r}")
+    if not isinstance(families, list | tuple) or not families or not set(map(str, families)) <= set(FAMILIES):
+        faults.append(f"families is a list of {', '.join(FAMILIES)}, not {families!r}")
+    ranges = {key: given.get(key, RANGES[key]) for key in RANGES}
+    for key, pair in ranges.items():
+        try:
+            low, high = map(float, pair)
+        except (TypeError, ValueError):
+            low, high = math.nan, math.nan
+        if not LIMITS[key][0] <= low <= high <= LIMITS[key][1]:
+            faults.append(f"{key} is a pair (least, largest) within {LIMITS[key]}, not {pair!r}")
+        ranges[key] = (low, high)
+    if faults:
+        raise UsageError(f"{stated.file}:{line}: ASSUMES: {'; '.join(faults)}")
+    takes = list(inspect.signature(stated.function).parameters)[1:]
+    known = list(numbers_of(Setting("normal", 1, 1.0, 0.5, 1.0, 1)))
+    if wrong := [name for name in takes if name not in known]:
+        hint = f"{guess(wrong[0], known)}it takes n and {', '.join(known)}"
+        where = f"{stated.file}:{stated.line}"
+        raise UsageError(f"{where}: {NAME} takes {wrong[0]!r}, which is no parameter of a run", hint)
+    return Rate(stated, tuple(takes), estimator, tuple(families), ranges)
+
+
+def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdict:
+    """Compare a rate with predictions at so many settings, and with simulations at the worst."""
+    from scipy.stats import qmc
+
+    deadline, done, vacuous = time.monotonic() + seconds, list[Comparison](), 0
+    for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
+        s = _setting(rate, x)
+        compared = _compare(rate, s)
+        done += [compared] if math.isfinite(compared.bound) else []
+        vacuous += math.isinf(compared.bound)
+        if time.monotonic() > deadline:
+            break
+    ranked = sorted(done, key=lambda c: -c.ratio)
+    closed = [replace(c, closed=_closed(c.setting, rate.estimator)) for c in ranked[:CLOSED]]
+    ranked = sorted(closed, key=lambda c: -c.ratio) + ranked[CLOSED:]
+    near = [c for c in ranked[:SIMULATED] if c.ratio > NEAR]
+    for k, c in enumerate(near):
+        tell(f"simulation {k + 1} of {len(near)}: {c.setting.n:,} users")
+        ranked[k] = replace(c, distances=_simulated(c.setting, rate.estimator, seed))
+    return _verdict(rate, ranked, len(near), vacuous, time.monotonic() > deadline and len(done) + vacuous < comparisons)
+
+
+def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
+    """One setting again, with its simulation; from the words of a verdict."""
+    try:
+        given = json.loads(at)
+        s = Setting(**{key: kind(given.pop(key)) for key, kind in KINDS.items()}, **given)
+        if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
+            raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(f"--at: {error}", "copy it from the verdict: one JSON object in quotes") from None
+    c = replace(_compare(rate, s), closed=_closed(s, rate.estimator), distances=_simulated(s, rate.estimator, seed))
+    return _verdict(rate, [c] if math.isfinite(c.bound) else [], 1, 0, False)
+
+
+def _setting(rate: Rate, x: np.ndarray) -> Setting:
+    """(a): sizes are log-uniform."""
+    values = {}
+    for (key, (low, high)), share in zip(rate.ranges.items(), x[1:], strict=True):
+        values[key] = low + share * (high - low) if key == "alpha" else low * (high / low) ** share
+    family = rate.families[int(x[0] * len(rate.families))]
+    eta, alpha, mu = (float(f"{values[k]:.4g}") for k in ("eta", "alpha", "mu"))
+    return Setting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
+
+
+def _compare(rate: Rate, s: Setting) -> Comparison:
+    (found,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
+    return Comparison(s, rate.bound(s), float(getattr(found, rate.estimator)[0, 0]))
+
+
+def _closed(s: Setting, estimator: str) -> float | None:
+    """By the closure of moments; None where it is not known, or the law of the iterate too far from normal."""
+    problem = problem_of(s.family, s.d)
+    try:
+        means = gaussian_means(problem)
+    except UsageError:
+        return None
+    noise_sq = (problem.noise_sensitivity() / s.mu) ** 2
+    found = closure(means, problem.start(), problem.optimum(), noise_sq, (s.eta, s.alpha), np.array([s.n]))
+    value = float((found.iterate if estimator == "sgd" else found.average)[0])
+    return value if found.j_index <= MOST_INDEX and math.isfinite(value) else None
+
+
+def _simulated(s: Setting, estimator: str, seed: int) -> tuple[float, ...]:
+    settings = [(Power(name="power", eta=s.eta, alpha=s.alpha), ConstantBudget(mu=s.mu))]
+    passed = LdpSgd().simulate(problem_of(s.family, s.d), settings, np.array([s.n]), seed, range(REPLICATES))
+    return tuple(passed.values[0, passed.estimators.index(estimator), 0, passed.metrics.index(NAME)].tolist())
+
+
+def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
+    refuting = [c for c in ranked if c.p_value <= LEVEL / max(1, simulated)]
+    worst = min(refuting, key=lambda c: c.p_value) if refuting else next(iter(ranked), None)
+    verdict = REFUTED if refuting else NOTHING if worst is None else DOUBTFUL if worst.ratio > 1 else NOT_REFUTED
+    ratios = [1 / c.ratio for c in ranked if c.ratio > 0]
+    document: dict[str, Any] = {
+        "verdict": verdict,
+        "reason": "" if ranked else "the bound is infinite at every setting that was tried",
+        "kind": NAME,
+        "comparisons": len(ranked),
+        "vacuous": vacuous,
+        "stopped_by_clock": stopped,
+        "routes": ["closure of moments", "linearised recursion", f"simulation of {simulated} settings"],
+        "assumes": {"estimator": rate.estimator, "families": rate.families, **rate.ranges},
+        "worst": worst and _shown(rate, worst),
+        "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
+    }
+    return Verdict(document, _text(rate, document))
+
+
+def _shown(rate: Rate, c: Comparison) -> dict[str, Any]:
+    point, d = json.dumps(c.setting._asdict()), np.array(c.distances)
+    measured = (
+        {"mean": float(d.mean()), "std_error": float(d.std(ddof=1) / len(d) ** 0.5), "replicates": len(d)}
+        if len(d)
+        else None
+    )
+    return {
+        "parameters": c.setting._asdict(),
+        "bound": c.bound,
+        "closure": c.closed,
+        "linearised": c.linearised,
+        "simulated": measured and {**measured, "p_value": c.p_value},
+        "rerun": f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(point)}",
+    }
+
+
+def _text(rate: Rate, document: Mapping[str, Any]) -> str:
+    """A page to read."""
+    verdict, worst, stated = document["verdict"], document["worst"], rate.stated
+    if worst is None:
+        return f"{NOTHING}: {document['reason']}"
+    tried = f"{document['comparisons']:,} settings"
+    first = {
+        REFUTED: f"refuted: {stated.file}:{stated.line}: the mean squared distance is larger than {NAME} states.",
+        DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {tried}.",
+        NOT_REFUTED: f"not-refuted in {tried}.",
+    }
+    shown = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in worst["parameters"].items())
+    lines = [first[verdict], f"  setting: {shown}; {rate.estimator}", f"  bound: {worst['bound']:.6g}"]
+    closed = "not known here" if worst["closure"] is None else f"{worst['closure']:.6g}"
+    lines.append(f"  closure of moments: {closed}; linearised recursion: {worst['linearised']:.6g}")
+    if m := worst["simulated"]:
+        error = f"{m['mean']:.6g}, standard error {m['std_error']:.2g}, {m['replicates']} replicates"
+        lines.append(f"  simulated: {error}; p-value of the bound: {m['p_value']:.2g}")
+    lines.append(f"  again: {worst['rerun']}")
+    if document["looseness"]:
+        spread = ", ".join(f"{v:.4g}" for v in document["looseness"].values())
+        lines.append(f"bound / prediction, least, 10%, median, 90%: {spread}")
+    if document["stopped_by_clock"]:
+        lines.append("stopped by the clock: give --seconds for all settings, which the seed then determines")
+    return "\n".join(lines)
