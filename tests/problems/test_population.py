@@ -317,12 +317,6 @@ def test_a_population_has_to_fit_its_problem(name, population, message):
         cells(population, name)
 
 
-def test_an_algorithm_that_draws_its_own_users_refuses_a_population():
-    text = CONFIG.format(name="huber-linear", population="{design: uniform}", mu="1")
-    with pytest.raises(ConfigError, match="does not take a population"):
-        read_experiment(text.replace("n: 100", "n: 1000") + "algorithm: {name: staged-newton}\n", "e.yaml")
-
-
 def test_unweighted_rows_run_without_privacy_where_they_are_bounded_or_clipped():
     assert cells("{weights: none}", mu="inf")
     bounded = cells("{design: uniform, d: 3, weights: none}")[0]
