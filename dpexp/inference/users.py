@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
-from dpexp.problems.mallows import mallows_weight
+from dpexp.problems.mallows import WEIGHT_CAP
 
 BLOCK = 960
 """users of a block; a multiple of 2 and of the usual 3 and 5, so that every block has as many Hessian users. With fewer
@@ -108,7 +108,7 @@ class TableUsers:
         owners = np.arange(len(self.mu)) if self.owners is None else self.owners
         held = np.bincount(owners, minlength=len(self.mu))
         self.rows = np.append(0, np.cumsum(held))
-        self.w = mallows_weight(1 + np.sum(self.x * self.x, axis=1)) / held[owners]
+        self.w = np.minimum(1.0, WEIGHT_CAP / (1 + np.sum(self.x * self.x, axis=1))) / held[owners]
 
     def block(self, count: int, first: int, every: int) -> Users:
         users = slice(self.taken, self.taken + count)

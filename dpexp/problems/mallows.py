@@ -27,13 +27,8 @@ EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
 
 
-def mallows_weight(norm_sq: Value) -> Value:
-    """w(x) = min(1, 2 / |x|^2) from |x|^2, which de-weights outlying covariates."""
-    return minimum(1.0, WEIGHT_CAP / norm_sq)
-
-
 def capped_weight(norm_sq: Value, n: np.ndarray) -> Value:
-    """min(1, cap / |x|^2), as compiled code calls it."""
+    """w(x) = min(1, cap / |x|^2) from |x|^2, which de-weights outlying covariates, as compiled code calls it."""
     return minimum(1.0, n[0] / norm_sq)
 
 
