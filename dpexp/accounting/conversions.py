@@ -15,14 +15,13 @@ from functools import partial
 
 import numpy as np
 
-from dpexp.accounting.search import Least, least
+from dpexp.accounting.search import GOLDEN, Least, least
 
 Rdp = Callable[[float], float]
 """order -> Renyi divergence"""
 _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
-"""log(order - 1) at which curves are evaluated before the best is refined"""
+"""log(order - 1) between the first and the last of which the best is sought"""
 _AROUND = _PLACES[1] - _PLACES[0]
-_EACH_SIDE = 2
 _CLOSE = 2e-5
 """how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
 
@@ -44,22 +43,14 @@ def least_over_orders(value: Callable[[float], float]) -> Least:
     """The order > 1 and the least value that a search finds, of values that have one valley; inf where none is finite.
 
     So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
-    order. Every fourth of the places shows where the valley is.
+    order.
     """
-    known: dict[int, float] = {}
-    wanted = set(range(0, len(_PLACES), 4))
-    while wanted:
-        known |= {k: value(1 + math.exp(_PLACES[k])) for k in wanted}
-        best = min(known, key=lambda k: (known[k], k))
-        # where no place has a finite value, all are asked before there is said to be none
-        around = _EACH_SIDE if math.isfinite(known[best]) else len(_PLACES)
-        wanted = set(range(max(0, best - around), min(len(_PLACES), best + around + 1))) - set(known)
-    place = Least(1 + math.exp(_PLACES[best]), known[best])
-    if not math.isfinite(place.value):
-        return place
-    low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
-    closer = least(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
-    return min(place, Least(1 + math.exp(closer.x), closer.value), key=lambda least: least.value)
+    low, high = _PLACES[0], _PLACES[-1]
+    if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
+        best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
+        low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
+    found = least(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
+    return Least(1 + math.exp(found.x), found.value)
 
 
 def eps_near(curve: Rdp, order: float, delta: float) -> float:

@@ -128,16 +128,10 @@ def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     kept = _ends(excess, middle, interval)
     # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
     # chord over the run is below it
-    for _ in range(30):
-        bends = _bends(excess, kept, middle, interval)
-        if not (bends < 0).any():
-            break
+    bends = _bends(excess, kept, middle, interval)
+    while (bends < 0).any():
         kept = kept[bends >= 0]
-    else:
-        # runs that shrink from one end only
-        kept = _walked(excess, kept, middle, interval)
-        # rounding of points on a line: 1e-16 of a mass
-        bends = np.maximum(_bends(excess, kept, middle, interval), 0.0)
+        bends = _bends(excess, kept, middle, interval)
     masses = np.zeros(len(excess))
     masses[kept] = bends
     return masses
@@ -156,33 +150,6 @@ def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -
     bends[:-1] -= falls / expm1(gaps)
     bends[last] += exp(interval * (kept[last] - middle))
     return bends
-
-
-def _walked(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
-    """The points of the convex hull, one after the other (Andrew's monotone chain)."""
-    eps: list[float] = (interval * (kept - middle)).tolist()
-    heights: list[float] = excess[kept].tolist()
-
-    def slope(i: int, j: int) -> float:
-        """Slope of the chord from i to j over that of the line 1 - gamma, times gamma_j, less gamma_j on the right."""
-        fall = heights[i] - heights[j]
-        if eps[i] <= 0 < eps[j]:
-            fall += -math.expm1(eps[i])
-        return -fall / -math.expm1(eps[i] - eps[j])
-
-    hull: list[int] = []
-    for k in range(len(kept)):
-        while len(hull) > 1:
-            i, j = hull[-2], hull[-1]
-            before, after = slope(i, j), slope(j, k) * math.exp(eps[j] - eps[k])
-            # the chords before have the line's slope on top
-            if eps[j] <= 0 < eps[k]:
-                before -= math.exp(eps[j])
-            if before <= after:
-                break
-            hull.pop()
-        hull.append(k)
-    return kept[hull]
 
 
 def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:

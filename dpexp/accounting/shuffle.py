@@ -126,29 +126,12 @@ def normal_cells(mu: float) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     return [(record, other, other)]
 
 
-class _Grid(NamedTuple):
-    """Values [A] on a grid whose unit is 1 over the rate at which sums are tilted; whatever has no value has 0."""
+def _on_grid(
+    values: np.ndarray, users: int, masses: np.ndarray, *others: np.ndarray
+) -> tuple[float, float, list[Discrete]]:
+    """(f) Interval and rate of the grid on which sums of `users` values [A] are sought beyond 0, and laws there.
 
-    interval: float
-    lower: np.ndarray
-    """the whole cell below each value"""
-    share: np.ndarray
-    """of the mass of a value that goes to the cell above"""
-
-    def law(self, masses: np.ndarray) -> Discrete:
-        """(f), of masses [A]."""
-        start, rest = min(int(self.lower.min()), 0), 1 - float(masses.sum())
-        cells = self.lower.astype(np.int64) - start
-        sums = np.bincount(np.append(cells, -start), np.append(masses * (1 - self.share), rest if rest > 1e-12 else 0))
-        above = np.bincount(cells + 1, masses * self.share, len(sums) + 1)
-        above[: len(sums)] += sums
-        return Discrete(start, above, 0.0)
-
-
-def _on_grid(values: np.ndarray, masses: np.ndarray, users: int) -> tuple[_Grid, float]:
-    """The grid on which sums of `users` values [A] are sought beyond 0, and its rate t, with n K'(t) = 1 / t about.
-
-    Raises TooWide.
+    Its unit is 1 over the rate t at which sums are tilted, with n K'(t) = 1 / t about for the first of the laws.
     """
     largest, rest = float(values.max()), max(1 - float(masses.sum()), 0.0)
 
@@ -163,11 +146,18 @@ def _on_grid(values: np.ndarray, masses: np.ndarray, users: int) -> tuple[_Grid,
 
     rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
     deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
-    spread = max(18 * deviation, largest - float(values.min()))
-    interval = rate * spread / (1 << (16 + (users > 100_000) + (users > 500_000)))
-    places = rate * values / interval
-    lower = np.floor(places)
-    return _Grid(interval, lower, np.clip(places - lower, 0.0, 1.0)), rate
+    width = max(18 * deviation, largest - float(values.min())) / (1 << (16 + (users > 100_000) + (users > 500_000)))
+    lower = np.floor(values / width)
+    share = np.clip(values / width - lower, 0.0, 1.0)  # of the mass of a value that goes to the cell above
+    start = min(int(lower.min()), 0)
+    cells = np.concatenate([lower, lower + 1, [0]]).astype(np.int64) - start
+
+    def law(masses: np.ndarray) -> Discrete:
+        rest = 1 - float(masses.sum())
+        split = [masses * (1 - share), masses * share, np.array([rest if rest > 1e-12 else 0.0])]
+        return Discrete(start, np.bincount(cells, np.concatenate(split)), 0.0)
+
+    return rate * width, rate, [law(each) for each in (masses, *others)]
 
 
 def coins(tosses: np.ndarray, heads: np.ndarray) -> np.ndarray:
@@ -254,8 +244,8 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
     limit = 1e-4 * abs(float((m * v).sum()))
     values = np.maximum(values, v[max(int(np.searchsorted(moved, limit)) - 1, 0)])
     try:
-        grid, rate = _on_grid(values, masses, users)
-        tilted = Tilted([(grid.law(masses), users)], grid.interval, 1.0, "above")
+        interval, rate, (law,) = _on_grid(values, users, masses)
+        tilted = Tilted([(law, users)], interval, 1.0, "above")
     except (TooWide, OverflowError):
         return 1.0
     # (f)
@@ -294,10 +284,10 @@ def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, 
         mean, square = float((rest * values).sum()), float((rest * values * values).sum())
         values = np.minimum(values, users * max(-mean, 0.0) + DECIDES * math.sqrt(users * square))
     try:
-        grid, _ = _on_grid(values, rest, users)
-        others = [(grid.law(rest), users - 1)] if users > 1 else []
-        over = Tilted([*others, (grid.law(record), 1)], grid.interval, 1.0, "below")
-        under = Tilted([*others, (grid.law(other), 1)], grid.interval, 1.0, "above")
+        interval, _, (own, one, two) = _on_grid(values, users, rest, record, other)
+        others = [(own, users - 1)] if users > 1 else []
+        over = Tilted([*others, (one, 1)], interval, 1.0, "below")
+        under = Tilted([*others, (two, 1)], interval, 1.0, "above")
     except (TooWide, OverflowError):
         return 0.0
     first = max(over.first, under.first)

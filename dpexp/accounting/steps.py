@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
@@ -232,17 +232,71 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         reach = 2.0 if self.scheme == "replace-one" else 1.0  # its opposite means are 2 apart
         return Steps([*self, (step_loss(1.0, reach / mu, self.scheme), 1)]) if mu > 0 else self
 
+    @lru_cache(maxsize=1024)  # noqa: B019  # equal steps have one answer
     def eps(self, delta: float) -> float:
-        """Epsilon at any delta, rounded up."""
-        return _eps(self, delta)
+        """Epsilon at any delta, rounded up.
 
+        The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250,
+        more steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
+        """
+        steps = self.few("above")
+        if delta >= 1 or not steps:
+            return 0.0
+        if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
+            return math.inf
+        eps = math.inf
+        for reach in steps.reaches(delta):
+            # every order of the neighbours must be covered, so the worst of them counts
+            with contextlib.suppress(TooWide):
+                eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
+                break
+        fine = sum(count for _, count in steps) < ROUGH and math.isfinite(eps)
+        return eps if fine else min(eps, eps_of_curve(steps.rdp, delta)[0], eps_of(steps.unsampled, delta))
+
+    @lru_cache(maxsize=1024)  # noqa: B019  # equal steps have one answer
     def delta(self, eps: float) -> float:
         """Delta at epsilon >= 0, rounded up."""
-        return _delta(self, eps)
+        steps = self.few("above")
+        # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
+        best = delta_of(steps.unsampled, eps)
+        # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
+        for reach in REACHES[1:] if steps else ():
+            laws = _composed(steps, reach, "above")
+            if not laws:
+                break
+            # what lies beyond is surely more than may be neglected (a factor 10 aside)
+            lost = max(law.lost for law in laws)
+            if lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws)) and reach < REACHES[-1]:
+                continue
+            try:
+                best = min(best, max(law.delta(eps) for law in laws))
+            except TooWide:  # the grid of the next reach is coarser
+                continue
+            needed = next(steps.reaches(best), None)
+            # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
+            if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
+                break
+        return best
 
+    @lru_cache(maxsize=1024)  # noqa: B019  # equal steps have one answer
     def attained(self, delta: float) -> float:
         """What the pair of these steps attains, rounded down; 0 where it is not known."""
-        return _attained(self, delta)
+        steps = self.few("below")
+        if delta >= 1 or not steps:
+            return 0.0
+        for reach in steps.reaches(delta):
+            coarse = all(step.spread > 10 * step.top(reach) / _MOST_STEP_CELLS for step, _ in steps)
+            for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
+                laws = _composed(steps, reach, "below", finer)
+                try:
+                    eps = max((law.eps(delta) for law in laws), default=0.0)
+                except TooWide:
+                    break
+                if eps > 0 or not laws or coarse:
+                    return eps
+            else:
+                return 0.0
+        return 0.0
 
     @property
     def curve(self) -> Curve:
@@ -268,12 +322,9 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
                 cell = round(math.log(step.q) / width), round(math.log(step.mu) / width)
                 similar.setdefault(cell, []).append((step, count))
             if len(similar) <= MOST_KINDS:
-                # of one step its own numbers are the ends
-                ends = [
-                    (end(step.q for step, _ in like), end(step.mu for step, _ in like)) for like in similar.values()
+                kinds = [
+                    (_extreme([step for step, _ in like], end), sum(n for _, n in like)) for like in similar.values()
                 ]
-                sums = [sum(count for _, count in like) for like in similar.values()]
-                kinds = [(step_loss(q, 1 / mu, self.scheme), n) for (q, mu), n in zip(ends, sums, strict=True)]
             width *= 1.3
         return Steps(kinds)
 
@@ -288,74 +339,12 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
                 yield reach
 
 
+def _extreme(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]) -> StepLoss:
+    """The step of the largest q and the least noise, or the other way round."""
+    return step_loss(end(step.q for step in steps), 1 / end(step.mu for step in steps), steps[0].scheme)
+
+
 NONE = Steps()
-
-
-@lru_cache(maxsize=1024)
-def _eps(steps: Steps, delta: float) -> float:
-    """Answers are kept: bounds of the last iterate ask about the same last steps whatever the number of all steps.
-
-    The plainer bounds are asked where the loss distribution is out of reach (little noise, deltas below 1e-250, more
-    steps than the grid can resolve) and where its grid is coarse: elsewhere they are always larger.
-    """
-    steps = steps.few("above")
-    if delta >= 1 or not steps:
-        return 0.0
-    if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
-        return math.inf
-    eps = math.inf
-    for reach in steps.reaches(delta):
-        # every order of the neighbours must be covered, so the worst of them counts
-        with contextlib.suppress(TooWide):
-            eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
-            break
-    fine = sum(count for _, count in steps) < ROUGH and math.isfinite(eps)
-    return eps if fine else min(eps, eps_of_curve(steps.rdp, delta)[0], eps_of(steps.unsampled, delta))
-
-
-@lru_cache(maxsize=1024)
-def _delta(steps: Steps, eps: float) -> float:
-    steps = steps.few("above")
-    # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
-    best = delta_of(steps.unsampled, eps)
-    # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
-    for reach in REACHES[1:] if steps else ():
-        laws = _composed(steps, reach, "above")
-        if not laws:
-            break
-        # what lies beyond is surely more than may be neglected (a factor 10 aside)
-        lost = max(law.lost for law in laws)
-        if lost > 10 * _NEGLIGIBLE * (lost + max(law.rough_delta(eps) for law in laws)) and reach < REACHES[-1]:
-            continue
-        try:
-            best = min(best, max(law.delta(eps) for law in laws))
-        except TooWide:  # the grid of the next reach is coarser
-            continue
-        needed = next(steps.reaches(best), None)
-        # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
-        if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
-            break
-    return best
-
-
-@lru_cache(maxsize=1024)
-def _attained(steps: Steps, delta: float) -> float:
-    steps = steps.few("below")
-    if delta >= 1 or not steps:
-        return 0.0
-    for reach in steps.reaches(delta):
-        coarse = all(step.spread > 10 * step.top(reach) / _MOST_STEP_CELLS for step, _ in steps)
-        for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
-            laws = _composed(steps, reach, "below", finer)
-            try:
-                eps = max((law.eps(delta) for law in laws), default=0.0)
-            except TooWide:
-                break
-            if eps > 0 or not laws or coarse:
-                return eps
-        else:
-            return 0.0
-    return 0.0
 
 
 @lru_cache(maxsize=12)
