@@ -135,20 +135,15 @@ class Accountant:
 
     def _by_renyi(self, parts: Sequence[Part]) -> Curve:
         """The profile of parts some of which have no more than a Renyi curve."""
-        known = [part for part in parts if isinstance(part, ZeroConcentrated)]
-        if len(known) == len(parts):
-            rho = math.fsum(part.steps * part.rho for part in known)
-            xi = math.fsum(part.steps * part.xi for part in known)
-            return Curve(
-                lambda delta: conversions.eps_of_zcdp(rho, xi, delta),
-                direct=lambda eps: conversions.delta_of_zcdp(rho, xi, eps),
-            )
-        rdp = self._rdp(parts)
+        rdp, straight = self._rdp(parts), all(isinstance(part, ZeroConcentrated) for part in parts)
 
         def eps(delta: float) -> float:
-            return conversions.eps_of_curve(rdp, delta)[0] if 0 < delta < 1 else math.inf if delta == 0 else 0.0
+            if not 0 < delta < 1:
+                return 0.0 if delta else math.inf
+            return conversions.eps_of_curve(rdp, delta, wide=straight)[0]
 
-        return Curve(eps)
+        direct = (lambda eps: conversions.delta_of_curve(rdp, eps, wide=True)) if straight else None
+        return Curve(eps, direct=direct)
 
     def _rdp(self, parts: Sequence[Part]) -> Callable[[float], float]:
         """The sum of the Renyi divergences of parts at an order."""
@@ -280,6 +275,8 @@ class Accountant:
 
 def _releases_nothing(part: Part) -> bool:
     if isinstance(part, Selection) and all(map(_releases_nothing, part.run)):
+        return True
+    if isinstance(part, ZeroConcentrated) and part.rho == part.xi == 0:
         return True
     return part.steps == 0 or (isinstance(part, Kind) and part.sampling_probability == 0)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -22,6 +21,7 @@ Rdp = Callable[[float], float]
 _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 """log(order - 1) between the first and the last of which the best is sought"""
 _AROUND = _PLACES[1] - _PLACES[0]
+_WIDE = -30.0, 90.0
 _CLOSE = 2e-5
 """how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
 
@@ -39,17 +39,17 @@ def _log_delta(x: float, rdp: float, eps: float) -> float:
     return x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x)
 
 
-def least_over_orders(value: Callable[[float], float]) -> Least:
+def least_over_orders(value: Callable[[float], float], wide: bool = False) -> Least:
     """The order > 1 and the least value that a search finds, of values that have one valley; inf where none is finite.
 
     So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
-    order.
+    order. `wide` is for a straight curve, whose best order can be far beyond that of others.
     """
-    low, high = _PLACES[0], _PLACES[-1]
+    low, high = _WIDE if wide else (_PLACES[0], _PLACES[-1])
     if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
         best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
         low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
-    found = least(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
+    found = least(lambda x: value(1 + math.exp(x)), low, high, xatol=1e-9 if wide else _CLOSE)
     return Least(1 + math.exp(found.x), found.value)
 
 
@@ -63,37 +63,18 @@ def eps_near(curve: Rdp, order: float, delta: float) -> float:
     return least(eps, x - _AROUND, x + _AROUND, xatol=1e-4).value
 
 
-def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None) -> tuple[float, float]:
+def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None, wide: bool = False) -> tuple[float, float]:
     """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite.
 
     Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less and
     finds that order.
     """
-    order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta))
+    order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
     if not math.isfinite(eps):
         return math.inf, math.nan
     return improved_eps(order, sharp(order), delta) if sharp else eps, order
 
 
-def delta_of_curve(curve: Rdp, eps: float) -> float:
+def delta_of_curve(curve: Rdp, eps: float, wide: bool = False) -> float:
     """Delta at epsilon, at the best order."""
-    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps)).value, 0.0))
-
-
-def eps_of_zcdp(rho: float, xi: float, delta: float) -> float:
-    """The least epsilon at delta of (xi, rho)-zCDP, which is a Renyi divergence of at most xi + rho order."""
-    if delta == 0 or rho == 0:
-        return 0.0 if delta == 1 else math.inf if rho else xi
-    return max(0.0, _best_of_zcdp(partial(_eps, delta=delta), rho, xi))
-
-
-def delta_of_zcdp(rho: float, xi: float, eps: float) -> float:
-    """The least delta at epsilon >= 0 of (xi, rho)-zCDP."""
-    if eps == math.inf or (rho == 0 and xi <= eps):
-        return 0.0
-    return math.exp(min(0.0, _best_of_zcdp(partial(_log_delta, eps=eps), rho, xi)))
-
-
-def _best_of_zcdp(value: Callable[[float, float], float], rho: float, xi: float) -> float:
-    """Of x and the divergence there; orders are far beyond those of other curves where rho is small."""
-    return least(lambda log_x: value(math.exp(log_x), xi + rho * (1 + math.exp(log_x))), -30.0, 90.0, xatol=1e-9).value
+    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps), wide).value, 0.0))

@@ -5,14 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 from dpexp.accounting.calibrate import Unreachable, solve
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
 """relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
+
+
+class Stated(Protocol):
+    """A mechanism, as far as its noise is sought."""
+
+    more_noise_is_larger: ClassVar[bool]
+
+    def upper_bounds(self) -> list[Analysis]:
+        """Its guarantees."""
+        ...
+
+
+M = TypeVar("M", bound=Stated)
 
 
 class Calibrated(NamedTuple):
@@ -25,14 +37,14 @@ class Calibrated(NamedTuple):
 
 
 def calibrate(
-    build: Callable[[float], Mechanism],
-    kind: type[Mechanism],
+    build: Callable[[float], M],
+    kind: type[M],
     spends: Callable[[Analysis], float],
     target: float,
     released: str,
     analysis: str | None = None,
     force: bool = False,
-    analyses: Callable[[Mechanism], list[Analysis]] = lambda mechanism: mechanism.upper_bounds(),
+    analyses: Callable[[M], list[Analysis]] = lambda mechanism: mechanism.upper_bounds(),
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
