@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
@@ -177,7 +176,7 @@ def begins(command: str, listed: dict[str, str]) -> str:
 
 @cache
 def parser():
-    return typer.main.get_command(app)
+    return app
 
 
 def apart(words: list[str]) -> tuple[list[str], list[str]]:

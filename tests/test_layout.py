@@ -104,12 +104,12 @@ def test_the_house_stays_small():
 
 
 LINES = {
-    "accounting": 4_175, "algorithms": 2_583, "commands": 5_810, "config": 2_909, "conformance": 1_323, "core": 1_029, "data": 1_963,
+    "accounting": 4_175, "algorithms": 2_583, "commands": 5_623, "config": 2_909, "conformance": 1_323, "core": 1_029, "data": 1_963,
     "engine": 5_022, "inference": 2_937, "papers": 5_069, "plugins": 631, "privacy": 7_128,
-    "problems": 3_965, "reporting": 7_724, "roof": 77, "store": 3_280, "theory": 1_671,
+    "problems": 3_965, "reporting": 7_685, "roof": 77, "store": 3_280, "theory": 1_671,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 403
+FILES = 401
 """of the package"""
 
 

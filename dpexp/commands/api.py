@@ -119,28 +119,21 @@ def run(
     `replicates` is another number of them than the config has, of a config that is not loaded yet.
     `scheduler` is the address of a dask cluster that computes, in place of threads of this process.
     `deployment` releases on private records: its noise is drawn from the operating system and cannot be drawn again.
-    Records that were released into these results before are refused, unless `again` spends a further budget.
+    Records that were released into these results before are refused, unless `again` spends a second budget.
     """
     from dpexp.commands import run as command
-    from dpexp.commands.joint_releases import require_private_records
-    from dpexp.commands.progress import ProgressLine
-    from dpexp.config.resources import require_room
+    from dpexp.commands.progress import progress
     from dpexp.core.errors import CellFailed
 
     experiment = load(config, replicates=replicates)
     # A cluster has workers of its own.
     jobs = jobs or (0 if scheduler else os.cpu_count() or 1)
     request = command.Request(
-        only=only, jobs=jobs, backend="dask" if scheduler else "", scheduler=scheduler,
-        profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment,
-        again=again,
+        (experiment,), only=only, jobs=jobs, backend="dask" if scheduler else "", scheduler=scheduler,
+        profile=experiment.profile, results=Path(results), force=force, quiet=quiet, deployment=deployment, again=again,
     )  # fmt: skip
-    command.check_options(request)
-    require_room(experiment, jobs, cluster=scheduler is not None)
-    if deployment:
-        require_private_records(experiment)
-    with nullcontext() if quiet else ProgressLine("run"):
-        document, _, code = command.run_all([experiment], request)
+    with nullcontext() if quiet else progress("run"):
+        document, _, code = command.run(request)
     if code:
         # A command has an exit code, a function an error.
         failed = [cell for cell in document["cells"] if cell["status"] == "failed"]
@@ -238,18 +231,17 @@ def privacy(
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
-    `.text()` is what the command prints, `.document()` the same for programs. `results` is the folder
-    of a figure.
+    `.text()` is what the command prints, `.document()` the same for programs. `results` gets the figures of `tradeoff`.
     """
     from dpexp.commands import privacy as command
-    from dpexp.commands.config_statement import of_experiment
     from dpexp.privacy.mechanisms import MECHANISMS
 
+    figures = Path(results) / "figures" if tradeoff else None
     if isinstance(what, str) and what in MECHANISMS:
-        return command.of_mechanism(what, _pairs(parameters), invalid, tradeoff, Path(results) / "figures")
+        return command.of_mechanism(what, _pairs(parameters), invalid, figures)
     if parameters or invalid:
-        raise TypeError("parameters belong to a mechanism, and what a config says is changed by load(..., set=[...])")
-    return of_experiment(load(what))
+        raise TypeError("parameters belong to a mechanism, and a config is changed by load(..., set=[...])")
+    return command.StatementOfConfig(load(what), figures=figures)
 
 
 def calibrate(

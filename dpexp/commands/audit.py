@@ -34,7 +34,7 @@ class Audited:
         return int(any(row.alarm for row in self.rows))
 
 
-def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
+def of_config(config: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:
     """Audit every mechanism of a config. Raises UsageError where there is nothing to audit."""
     from dpexp.config.experiment_file import load_experiment
 
@@ -44,11 +44,11 @@ def of_config(path: Path, sets: Sequence[str], runs: int, confidence: float, see
         raise UsageError(f"--confidence is a number from 0.5 to below 1, not {confidence:g}")
     if seed < 0:
         raise UsageError(f"--seed is 0 or more, not {seed}")
-    experiment = load_experiment(path, sets)
+    experiment = load_experiment(config, sets)
     planned, skipped = plan_of(experiment)
     if not planned:
         takes = "audits take ldp-sgd, dp-sgd, dp-sgld, central-newton and algorithms of momentum, with a finite budget"
-        raise UsageError(f"{path}: nothing to audit ({'; '.join(skipped)})", takes)
+        raise UsageError(f"{config}: nothing to audit ({'; '.join(skipped)})", takes)
     # every look gets an equal share of what may go wrong
     level, looks = 1 - confidence, sum(len(one.looks) for one in planned)
     rows = [row for one in planned for row in audit(one, runs, level, 1 / looks, seed, experiment.deltas)]

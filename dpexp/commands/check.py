@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.commands import diff, plot, report, table
-from dpexp.commands.config_statement import of_experiment
+from dpexp.commands.privacy import of_config
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.alone import ALONE
@@ -26,7 +26,7 @@ COMMANDS: dict[str, Callable[[Path, Path], object]] = {
     "report": lambda folder, config: report.report(folder / "toy", folder / "page.html"),
     "diff": lambda folder, config: diff.diff(folder / "toy", folder / "toy"),
     "predict": lambda folder, config: released_model("toy", folder).text(),
-    "privacy": lambda folder, config: of_experiment(load_experiment(config)).text(),
+    "privacy": lambda folder, config: of_config(config).text(),
 }
 """what is asked of the results in a folder, which a config of the name `toy` has left there"""
 WIDEST = 88

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
@@ -55,6 +56,12 @@ class Shown(NamedTuple):
     code: int
 
 
+def command(jobs: int, **options: Any) -> tuple[None, str, int, list[str]]:
+    """No document but the text, exit code and remarks, as the command line has it."""
+    text, remarks, code = claims(Request(jobs=jobs or os.cpu_count() or 1, **options))
+    return None, text, code, remarks
+
+
 def claims(request: Request) -> Shown:
     """Claims that are named are judged now from the stored results; the whole ledger is read, unless `judge` is set.
 
@@ -64,59 +71,50 @@ def claims(request: Request) -> Shown:
     from dpexp.reporting.ledger.judging import judge, judge_or_read
     from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows, write_rows
 
-    _check(request)
+    for option, word, known_words in (
+        ("format", request.form, FORMATS),
+        *(("verdict", v, VERDICTS) for v in request.verdicts),
+    ):
+        if word is not None and word not in known_words:
+            said = f"--{option} is one of {', '.join(known_words)}, not {word!r}"
+            raise UsageError(said, guess(word, known_words).strip())
+    if request.out is not None and (request.asked or request.verdicts):
+        hint = "leave out ids and --verdict, or choose with --paper"
+        raise UsageError("--out writes the pages of whole papers", hint)
     known, ledger = _claims(), read_ledger(request.results)
     ids = set(chosen([claim.id for claim in known], request.asked, request.paper))
     mine = [claim for claim in known if claim.id in ids]
     bare = replace(request, results=Path(), jobs=1, quiet=False) == Request((), None, (), None, None, Path())
-    remarks: list[str] = []
+    carry, remarks = partial(_in_groups, jobs=request.jobs), list[str]()
     if request.judge:
         if ledger.fault:
             note(f"{ledger.fault}: it is written anew with the claims that are judged now", request.quiet)
-        fresh = judge(mine, request.results, partial(_in_groups, jobs=request.jobs))
+        fresh = judge(mine, request.results, carry)
         write_rows(request.results, fresh, known, {claim.paper for claim in known})
         remarks = [_moved(ledger.rows[name], row) for name, row in fresh.items() if name in ledger.rows]
         rows = list(fresh.values())
     elif request.asked:
-        rows = judge_or_read(mine, request.results, ledger, partial(_in_groups, jobs=request.jobs))
+        rows = judge_or_read(mine, request.results, ledger, carry)
     else:
         rows = stored_rows(request.results, ledger, mine)
     if bare and not ledger.rows and not ledger.fault:
         first, then = (shell(words, request.results) for words in (["run", "configs/*.yaml"], ["claims", "--judge"]))
-        hint = f"run: {first}, then {then}"
-        raise ResultsMissing(f"no claim has been judged in {request.results}", hint)
+        raise ResultsMissing(f"no claim has been judged in {request.results}", f"run: {first}, then {then}")
     rows = [row for row in rows if not request.verdicts or row.found.get("verdict") in request.verdicts]
     if bare:
         # hundreds of rows are no answer to a bare command
-        text = pages.overview(rows, headlines())
+        text = pages.overview(rows, _headlines())
     elif request.out is None:
-        text = rendered(request.form or ("md" if len(rows) == 1 else "table"), rows, request.results)
+        text = _rendered(request.form or ("md" if len(rows) == 1 else "table"), rows, request.results)
     else:
-        everything = (
-            rows if len(rows) == len(known) else stored_rows(request.results, read_ledger(request.results), known)
-        )
-        files = texts_of(request, rows, everything)
-        for name, content in files.items():
-            write_text(request.out / name, content)
-        text = "\n".join(str(request.out / name) for name in files)
-    return Shown(text, [*filter(None, remarks), *_warnings(request, rows)], _exit_code(rows))
-
-
-def _check(request: Request) -> None:
-    """Raise UsageError for what no ledger can answer, before anything is computed."""
-    if request.form is not None and request.form not in FORMATS:
-        raise UsageError(
-            f"--format is one of {', '.join(FORMATS)}, not {request.form!r}", guess(request.form, FORMATS).strip()
-        )
-    for word in request.verdicts:
-        if word not in VERDICTS:
-            raise UsageError(
-                f"--verdict '{word}' is no verdict", f"{guess(word, VERDICTS)}verdicts: {', '.join(VERDICTS)}"
-            )
-    if request.out is not None and (request.asked or request.verdicts):
-        raise UsageError(
-            "--out writes the pages of whole papers", "leave out ids and --verdict, or choose with --paper"
-        )
+        whole = rows if len(rows) == len(known) else stored_rows(request.results, read_ledger(request.results), known)
+        files = _pages(request, rows, whole)
+        for path, content in files.items():
+            write_text(path, content)
+        text = "\n".join(map(str, files))
+    code = 0 if all(row.is_current for row in rows) else NOT_CURRENT
+    code = UNEXPECTED if any(row.is_surprising for row in rows) else code
+    return Shown(text, [*filter(None, remarks), *_warnings(request, rows)], code)
 
 
 def _claims() -> list[Claim]:
@@ -150,7 +148,7 @@ def _by_id(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome]]:
     return list(one_by_one([known[name] for name in ids], results))
 
 
-def headlines() -> dict[str, str]:
+def _headlines() -> dict[str, str]:
     """What the papers say to see first, by claim."""
     from dpexp.papers import papers
 
@@ -170,62 +168,52 @@ def _warnings(request: Request, rows: Sequence[Judgement]) -> list[str]:
     """A line for every verdict that is not the expected one, and how the others become current."""
     from dpexp.reporting.ledger.pages import warnings
 
-    remarks = warnings(rows)
-    if any(not row.is_current for row in rows):
-        configs = list(dict.fromkeys(path for row in rows if not row.is_current for path in row.claim["configs"]))
+    remarks, stale = warnings(rows), [row for row in rows if not row.is_current]
+    if stale:
+        configs = list(dict.fromkeys(path for row in stale for path in row.claim["configs"]))
         run = shell(["run", *configs[:3], *(["..."] if len(configs) > 3 else [])], request.results)
         judge = shell(["claims", *request.asked, "--judge"], request.results)
         remarks.append(f"  hint: run: {f'{run}, then ' if configs else ''}{judge}")
     elif request.asked and any(row.state == "stored" for row in rows):
-        remarks.append(
-            "the replicates are not here: verdicts as stored, judged from the results whose summaries are here"
-        )
+        here = "judged from the results whose summaries are here"
+        remarks.append(f"the replicates are not here: verdicts as stored, {here}")
     return remarks
 
 
-def _exit_code(rows: Sequence[Judgement]) -> int:
-    if any(row.is_surprising for row in rows):
-        return UNEXPECTED
-    return 0 if all(row.is_current for row in rows) else NOT_CURRENT
-
-
-def rendered(form: str, rows: Sequence[Judgement], results: Path) -> str:
+def _rendered(form: str, rows: Sequence[Judgement], results: Path) -> str:
     """Claims as text."""
+    from dpexp.papers import papers
     from dpexp.reporting.ledger import pages
 
-    if form == "json":
-        return standard_json([row.document(results) for row in rows])
-    if form == "artifact":
-        return pages.artifact(rows, headlines())
-    if form == "differences":
-        from dpexp.papers import papers
-
-        return pages.differences(rows, papers().values())
-    if form == "md":
-        return "\n\n".join(map(pages.section, rows))
-    return pages.listed(rows)
+    ways = {
+        "json": lambda: standard_json([row.document(results) for row in rows]),
+        "artifact": lambda: pages.artifact(rows, _headlines()),
+        "differences": lambda: pages.differences(rows, papers().values()),
+        "md": lambda: "\n\n".join(map(pages.section, rows)),
+        "table": lambda: pages.listed(rows),
+    }
+    return ways[form]()
 
 
-def texts_of(request: Request, rows: Sequence[Judgement], everything: Sequence[Judgement]) -> Mapping[str, str]:
-    """The texts of files, by name: pages, where the index is always that of all claims, or one file."""
+def _pages(request: Request, rows: Sequence[Judgement], whole: Sequence[Judgement]) -> dict[Path, str]:
+    """The texts of files: pages, where the index is always that of all claims, or one file."""
     from dpexp.papers import papers
     from dpexp.reporting.ledger.pages import DIFFERENCES, INDEX, NAME, PAGE, by_paper, index, page
 
+    assert request.out is not None
     if request.form not in (None, "md"):
         name = {"artifact": NAME, "differences": DIFFERENCES, "json": "CLAIMS.json"}.get(request.form, INDEX)
-        return {name: rendered(request.form, rows, request.results)}
-    of_papers = {PAGE.format(paper): page(paper, some, papers().get(paper)) for paper, some in by_paper(rows).items()}
-    return {INDEX: index(everything, headlines()), **of_papers}
+        return {request.out / name: _rendered(request.form, rows, request.results)}
+    of_papers = {request.out / PAGE.format(p): page(p, some, papers().get(p)) for p, some in by_paper(rows).items()}
+    return {request.out / INDEX: index(whole, _headlines()), **of_papers}
 
 
 def chosen(ids: Sequence[str], asked: Sequence[str], paper: str | None) -> list[str]:
     """The ids that are asked for, in their order; all where nothing is. Raises UsageError for a name that fits none."""
     known = list(dict.fromkeys(one.split("/")[0] for one in ids))
     if paper is not None and paper not in known:
-        raise UsageError(
-            f"no claims of a paper '{paper}'",
-            f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py",
-        )
+        hint = f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py"
+        raise UsageError(f"no claims of a paper '{paper}'", hint)
     mine = [one for one in ids if paper is None or one.split("/")[0] == paper]
     wanted = {one for word in asked for one in _fitting(word, mine, paper)}
     return [one for one in mine if not asked or one in wanted]

@@ -1,4 +1,7 @@
-"""The command line: parse, call, print. Bodies import what they need, so that help is instant."""
+"""The command line: parse, call, print. What a command needs is imported when it is called, so that help is instant.
+
+`OPTIONS` says every option once, `COMMANDS` which of them a command has and what it calls with them.
+"""
 
 from __future__ import annotations
 
@@ -9,385 +12,384 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
-from functools import partial, wraps
+from contextlib import nullcontext
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Any, NamedTuple
 
-import typer
-from typer import Argument, Option
+import click
 
-from dpexp.commands.panels import Panels, hide_rare
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.files import home
 from dpexp.core.terminal import say, warn
 
-app = typer.Typer(
-    name="dpexp",
-    cls=Panels,
-    help="A laboratory for differentially private stochastic gradient descent.",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
 
-Text = str | None
-File = Path | None
-Words = list[str] | None
-Configs = Annotated[list[Path], Argument(metavar="CONFIG", help="Config files.", show_default=False)]
-Config = Annotated[Path, Argument(metavar="CONFIG", help="Config file.", show_default=False)]
-Sets = Annotated[Words, Option("--set", metavar="A.B=V", help="Change a value; repeatable.")]
-Results = Annotated[File, Option("--results", metavar="DIR", help="Results folder.  [default: results]")]
-Json = Annotated[bool, Option("--json", help="Print one JSON document.")]
-Profile = Annotated[str, Option("--profile", metavar="smoke|paper", help="Toy size or full size.")]
-Replicates = Annotated[int | None, Option("--replicates", metavar="N", help="Replicates of every cell.")]
-Jobs = Annotated[int, Option("-j", "--jobs", metavar="N", show_default=False, help="Workers.  [default: all cores]")]
-Quiet = Annotated[bool, Option("-q", "--quiet", help="No progress.")]
-Raw = Annotated[bool, Option("--raw", help="CSV without the quote before texts such as =1+1, which spreadsheets run.")]
-Metric = Annotated[Text, Option(metavar="NAME", help="What is shown.  [default: the error]")]
-Metrics = Annotated[Words, Option("--metric", metavar="NAME", help="What is shown or compared; repeatable.")]
-Statistic = Annotated[str, Option(metavar="mean|median|quantiles", help="Of the replicates.")]
-Estimators = Annotated[Words, Option(metavar="NAME", help="Only this estimator; repeatable.")]
-Only = Annotated[Text, Option(metavar="KEY=A,B", help="Only cells with these values, such as 'alpha=1/2,1 mu=inf'.")]
-Named = Annotated[Text, Option("--mechanism", metavar="NAME", help="A mechanism instead of a config.")]
-Over = Annotated[Words, Option(metavar="KEY", help="Sweep a parameter; repeatable.", show_default=False)]
-Invalid = Annotated[bool, Option("--invalid", help="Count analyses whose conditions are not met.")]
-Deployment = Annotated[bool, Option("--deployment", help="Release on private records, with secret noise.")]
-Again = Annotated[bool, Option("--again", help="Release again and spend a second budget.")]
-TARGET = "eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, and parameters."
-Seed = Annotated[int, Option(metavar="N", help="Seed of what is drawn.")]
+class OptionSpec(NamedTuple):
+    """An option; a flag where it has no `metavar`."""
+
+    flags: str
+    help: str
+    metavar: str = ""
+    default: Any = None
+    many: bool = False
+    type: Any = str
 
 
-RESULTS = Path("results")
+File = click.Path(path_type=Path)
+ALL = "--help-all"
+SHAPES = {1: "{}", "?": "[{}]", "*": "[{}...]", "+": "{}..."}
+"""how usage shows an argument of so many values"""
+ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
+RAW = "CSV without the quote before texts such as =1+1, which spreadsheets run."
+OPTIONS = {
+    "again": OptionSpec("--again", "Release again and spend a second budget."),
+    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", type=File),
+    "algorithm": OptionSpec("--algorithm", "An algorithm.", "NAME"),
+    "analysis": OptionSpec("--analysis", "One analysis.  [default: the best]", "NAME"),
+    "as_json": OptionSpec("--json", "Print one JSON document."),
+    "at": OptionSpec("--at", "One comparison again, as a verdict names it.", "POINT"),
+    "backend": OptionSpec("--backend", "Workers.  [default: what suits]", "threads|loky|dask", ""),
+    "by": OptionSpec("--by", "Compare the levels of this setting within A.", "NAME", ""),
+    "card": OptionSpec("--card", "A run card for `dpexp receipt`."),
+    "cell": OptionSpec("--cell", "The cell of a run, by the first digits of its id.", "ID"),
+    "central": OptionSpec("--central/--local", "One release, or a message of every record."),
+    "check": OptionSpec("--check", "Compare alone: compute nothing."),
+    "columns": OptionSpec("--columns", "Columns of text, md and tex.", "A,B", ""),
+    "comparisons": OptionSpec("--comparisons", "How many exact laws.", "N", 1200, type=int),
+    "confidence": OptionSpec("--confidence", "Of all lower bounds together.", "P", 0.999, type=float),
+    "configs": OptionSpec("--configs", "Folder of config files.", "DIR", Path("configs"), type=File),
+    "confirm": OptionSpec("--confirm", "After an edit: prove that no number moved, no more."),
+    "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
+    "data": OptionSpec("--data", "Your own table.", "FILE", type=File),
+    "delta": OptionSpec("--delta", "See --eps.  [default: 1e-5, or 0 in the local model]", "D"),
+    "deployment": OptionSpec("--deployment", "Release on private records, with secret noise."),
+    "dry_run": OptionSpec("--dry-run", "Say what would be computed, and why."),
+    "eps": OptionSpec("--eps", "Budget as epsilon; local: with delta = 0.", "E"),
+    "estimators": OptionSpec("--estimator", "Only this estimator; repeatable.", "NAME", many=True),
+    "estimator": OptionSpec("--estimator", "last or average.  [default: what is released]", "NAME"),
+    "every": OptionSpec("--all", "Every shipped one."),
+    "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
+    "force": OptionSpec("--force", "Compute everything anew."),
+    "form/claims": OptionSpec("--format", "How to print.", "table|md|json|artifact|differences"),
+    "form/receipt": OptionSpec("--format", "md and tex: for an appendix.", "text|md|tex", "text"),
+    "form/table": OptionSpec("--format", "How to print.", "text|md|tex|csv|json", "md"),
+    "formats": OptionSpec("--format", "File formats.", "png,pdf,svg,eps", "png,pdf"),
+    "formula": OptionSpec("--formula", "Or a formula: 'log(y) ~ x * C(g)'.", "'Y ~ X'"),
+    "hue": OptionSpec("--hue", "Distinguished by colours.", "NAME", ""),
+    "invalid": OptionSpec("--invalid", "Count analyses whose conditions are not met."),
+    "jobs": OptionSpec("-j --jobs", "Workers.  [default: all cores]", "N", 0, type=int),
+    "judge": OptionSpec("--judge", "Judge the selected claims, and write RESULTS/claims.json."),
+    "kind": OptionSpec("--kind", "Curves, or boxes of the final values.", "line|box", "line"),
+    "level": OptionSpec("--level", "Level of the intervals.", "P", 0.95, type=float),
+    "log": OptionSpec("--log", "Logarithmic axes.", "x|y|xy|none", ""),
+    "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
+    "metric": OptionSpec("--metric", "What is shown.  [default: the error]", "NAME"),
+    "metrics": OptionSpec("--metric", "What is shown or compared; repeatable.", "NAME", many=True),
+    "model": OptionSpec("--model", "The regression.", "huber-linear|mallows-logistic", "huber-linear"),
+    "mu": OptionSpec("--mu", "Budget of every record, in Gaussian DP.", "M"),
+    "mu_column": OptionSpec("--mu-column", "Budgets of the records' own.", "COLUMN"),
+    "n": OptionSpec("-n --n", "Records or persons, with --plan.", "N"),
+    "name": OptionSpec("--name", "Name of the files.", "NAME", ""),
+    "no_title": OptionSpec("--no-title", "Without the title on top."),
+    "of": OptionSpec("--from", "Copy a shipped config.", "NAME"),
+    "only": OptionSpec("--only", ONLY, "KEY=A,B"),
+    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", type=File),
+    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", type=File),
+    "out/fit": OptionSpec("--out", "Keep the result; a folder: tables and plot too.", "FILE|FOLDER", type=File),
+    "out/init": OptionSpec("--out", "Write a new file instead of printing.", "FILE", type=File),
+    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", type=File),
+    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .npz or .json.", "FILE", type=File),
+    "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=File),
+    "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
+    "paper": OptionSpec("--paper", "One paper, such as ldp-sgd.  [default: all]", "ID"),
+    "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N", ""),
+    "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
+    "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
+    "profile": OptionSpec("--profile", "Toy size or full size.", "smoke|paper", "paper"),
+    "public/fit": OptionSpec("--public", "Of columns (`dpexp init --data DATA --public`).", "FILE", type=File),
+    "public/init": OptionSpec("--public", "With --data: what `dpexp fit` asks of its columns."),
+    "quiet": OptionSpec("-q --quiet", "No progress."),
+    "raw": OptionSpec("--raw", RAW),
+    "released": OptionSpec("--released", "all-iterates or last-iterate.", "KIND", "all-iterates"),
+    "replicate": OptionSpec("--replicate", "Which replicate of a run, where all are released.", "N", 0, type=int),
+    "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", type=int),
+    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", type=File),
+    "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.", "N", 10_000, type=int),
+    "schema": OptionSpec("--schema", "Print the JSON schema of configs, for editors."),
+    "scheduler": OptionSpec("--scheduler", "Address of a dask scheduler.", "ADDRESS"),
+    "seconds": OptionSpec("--seconds", "Stop after so many seconds.", "S", 60.0, type=float),
+    "seed": OptionSpec("--seed", "Seed of what is drawn.", "N", 0, type=int),
+    "seed/fit": OptionSpec("--seed", "Seed of a rehearsal.", "N", type=int),
+    "sets": OptionSpec("--set", "Change a value; repeatable.", "A.B=V", many=True),
+    "shipped": OptionSpec("--shipped", "List the configs that come with dpexp."),
+    "show": OptionSpec("--show", "Print the config with every default."),
+    "statistic": OptionSpec("--statistic", "Of the replicates.", "mean|median|quantiles", "mean"),
+    "stored": OptionSpec("--stored", "Every shipped figure that shows stored results."),
+    "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME", ""),
+    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", type=File),
+    "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
+    "text": OptionSpec("--text", "Your text, which comes first.", "FILE", type=File),
+    "theory": OptionSpec("--theory", "Put bounds and predictions beside the measured values."),
+    "title": OptionSpec("--title", "A title of your own.", "WORDS", ""),
+    "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
+    "untested": OptionSpec("--untested", "Fit fewer records than were ever tested."),
+    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=File),
+    "verbose": OptionSpec("-v --verbose", "List the cells."),
+    "verdicts": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
+    "weights": OptionSpec("--weights", "How messages of --mu-column count.", "budget|equal", "budget"),
+    "width": OptionSpec("--width", "Width of the figure.", "INCHES", type=float),
+    "widths": OptionSpec("--width", "With --plan: records for NAME +- W.", "NAME=W", many=True),
+    "x": OptionSpec("--x", "Horizontal axis: step, dots or a setting.", "NAME", ""),
+}
+"""by the name of the parameter, which may have the command behind a slash; one meaning for each flag of a command"""
 
 
-def _folder(results: Path | None, profile: str = "paper") -> Path:
-    return results or (Path("results-smoke") if profile == "smoke" else RESULTS)
+class CommandSpec(NamedTuple):
+    """A command: what it calls is a function of a module of this room; arguments are name, metavar, number and type."""
+
+    panel: str
+    help: str
+    calls: str
+    arguments: tuple[tuple[str, str, int | str, Any], ...]
+    options: str
+    rare: str = ""
+    """options that are for `--help-all`"""
 
 
-def _split(names: list[str] | None) -> list[str]:
-    """Names that are given one by one, or with commas between them."""
-    return [one.strip() for name in names or () for one in name.split(",") if one.strip()]
+COMMANDS = {
+    "run": CommandSpec(
+        "Experiments", "Run the parts of experiments that are missing or out of date.", "run.command",
+        (("configs", "CONFIG", "+", File),),
+        "sets only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
+        "backend scheduler confirm"),
+    "plot": CommandSpec(
+        "Experiments", """Draw figures, each with its numbers as CSV and a caption.
+
+        NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow.
+        """, "plot.command",
+        (("names", "NAME", "*", str),),
+        "every out/figures theory metric x hue style facet kind width name estimators mechanism over results as_json",
+        "log stored only formats style_file no_title statistic"),
+    "table": CommandSpec(
+        "Experiments", """Print the same numbers as tables.
+
+        NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`.
+        """, "table.command", (("names", "NAME", "*", str),),
+        "every form/table out/table metrics estimators only statistic theory results as_json", "raw columns"),
+    "diff": CommandSpec(
+        "Experiments", """Compare two results, or the settings of one.
+
+        A and B are experiments, or their folders, such as results/linear_d5.
+        """, "diff.diff",
+        (("a", "A", 1, File), ("b", "B", "?", File)), "by only metrics results as_json"),
+    "report": CommandSpec(
+        "Experiments", """Write one HTML page of what is stored.
+
+        RESULTS is a results folder, or one experiment's.  [default: results]
+        """, "report.report",
+        (("target", "RESULTS", "?", File),), "out/page", "title text"),
+    "claims": CommandSpec(
+        "Experiments", """Judge the claims of the papers from stored results.
+
+        Each with its quotation, what was printed and measured, and a verdict. Exit code 1 if one is not as expected.
+        """, "claims.command", (("asked", "ID", "*", str),),
+        "paper verdicts judge results quiet as_json", "out/claims jobs form/claims"),
+    "reproduce": CommandSpec(
+        "Experiments", """Run, plot, tabulate and judge everything published, and compare.
+
+        In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
+        """, "reproduce.reproduce", (("papers", "PAPER", "*", str),), "check against results as_json"),
+    "init": CommandSpec(
+        "Configs", "Write a commented config to start from.", "init.init", (("problem", "PROBLEM", "?", str),),
+        "algorithm data target of out/init", "public/init card"),
+    "validate": CommandSpec(
+        "Configs", "Check configs without running them.", "validate.command", (("configs", "CONFIG", "*", File),),
+        "sets replicates profile show schema as_json"),
+    "list": CommandSpec(
+        "Configs", "List experiments with their state, and the names for configs.", "list.command", (),
+        "results configs shipped as_json"),
+    "check": CommandSpec(
+        "Configs", """Try the problems and algorithms of a plug-in.
+
+        The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails.
+        """, "check.check", (("file", "FILE", "?", File),), "as_json"),
+    "privacy": CommandSpec(
+        "Privacy", """State the privacy of a config, or of a mechanism by its parameters.
+
+        With --mechanism the words are its parameters, such as steps=1000.
+        """, "privacy.command",
+        (("arguments", "CONFIG|KEY=VALUE", "*", str),),
+        "mechanism sets deployment over tradeoff results as_json", "invalid users out/figures"),
+    "calibrate": CommandSpec(
+        "Privacy", """Find the least noise or the largest budget that meets a target.
+
+        A target is eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F; parameters stand beside it.
+        """, "calibrate.solve", (("arguments", "TARGET|KEY=VALUE", "*", str),), "mechanism as_json",
+        "released analysis invalid"),
+    "receipt": CommandSpec(
+        "Privacy", """State what holds for a training program that is not dpexp.
+
+        CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields.
+        """, "receipt.command",
+        (("arguments", "CARD|KEY=VALUE", "*", str),), "form/receipt as_json"),
+    "judge": CommandSpec(
+        "Privacy", """Compare a stated bound with exact laws.
+
+        FILE is Python with ASSUMES and eps(...) or rdp(...). Exit code 1 if a law refutes it, 3 if nothing could be
+        compared.
+        """, "judge.hold", (("file", "FILE", 1, File),), "as_json", "at seconds seed comparisons"),
+    "audit": CommandSpec(
+        "Privacy", """Compute a lower bound on the privacy loss of what is run.
+
+        The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
+        """, "audit.of_config", (("config", "CONFIG", 1, File),), "sets runs as_json", "confidence seed"),
+    "fit": CommandSpec(
+        "Regression", """Fit a private regression with confidence intervals.
+
+        DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
+        """, "fit.command", (("data", "DATA", "?", File),),
+        "target formula model mu eps delta central public/fit level person plan n deployment out/fit again as_json",
+        "mu_column weights untested seed/fit raw contrasts widths"),
+    "predict": CommandSpec(
+        "Regression", """Print predictions or released parameters of a fit or a run.
+
+        RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its released parameters are printed.
+        """, "predict.predict",
+        (("result", "RESULT", 1, str), ("table", "TABLE", "?", File)), "out/predict results as_json",
+        "cell estimator replicate raw"),
+}  # fmt: skip
 
 
-def _print_json(document: Any) -> None:
-    from dpexp.core.standard_json import standard_json
+class CommandLine(click.Group):
+    """The command line, whose help has a section for each panel and a line for each command that is not cut."""
 
-    say(standard_json(document))
-
-
-def _answer(as_json: bool, document: Any, text: Any, code: int = 0) -> NoReturn:
-    """Print the document or the text, and exit with the code; of two functions only the needed one is called."""
-    found = document if as_json else text
-    # Either may take long, or draw a figure: only what is printed is made.
-    found = found() if callable(found) else found
-    _print_json(found) if as_json else say(found)
-    raise typer.Exit(code)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
+            with formatter.section(panel):
+                own = [(name, one.help.partition("\n")[0]) for name, one in COMMANDS.items() if one.panel == panel]
+                formatter.write_dl(own)
 
 
-def _version(context: typer.Context, value: bool) -> None:
+def command_line(everything: bool = False) -> click.Group:
+    """All commands; `everything` has rare options in the help too."""
+    shared: list[click.Parameter] = [
+        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
+        click.Option(["--plugin"], type=File, multiple=True, metavar="FILE.py", callback=_use_plugins, is_eager=True,
+                     expose_value=False, help="A plug-in, which adds names; repeatable."),
+    ]  # fmt: skip
+    verbose = click.Option(["-v", "verbose"], is_flag=True, is_eager=True,
+                           help="With --version: libraries, machine, cache.")  # fmt: skip
+    version = click.Option(["--version"], is_flag=True, callback=_version, help="Print the version and the commit.")
+    names = {"help_option_names": ["-h", "--help"]}
+    says = "A laboratory for differentially private stochastic gradient descent."
+    group = CommandLine("dpexp", help=says, params=[version, verbose, *shared], no_args_is_help=True,
+                        callback=lambda version, verbose: None, context_settings=names)  # fmt: skip
+    for name, spec in COMMANDS.items():
+        arguments: list[click.Parameter] = [
+            click.Argument([key], nargs=-1 if count in ("*", "+") else 1, required=count in (1, "+"), type=type_,
+                           metavar=SHAPES[count].format(metavar))
+            for key, metavar, count, type_ in spec.arguments
+        ]  # fmt: skip
+        rare = spec.rare.split()
+        options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
+        more = f"More options: dpexp {name} --help-all" if rare and not everything else None
+        body = partial(_run, name, spec.calls)
+        # Most people write --plugin and --debug behind the command's name.
+        params = [*arguments, *options, *shared]
+        group.add_command(click.Command(name, params=params, callback=body, help=spec.help, epilog=more,
+                                        context_settings=names))  # fmt: skip
+    return group
+
+
+def _option(key: str, hidden: bool) -> click.Option:
+    spec, name = OPTIONS[key], key.partition("/")[0]
+    flags = [name, *spec.flags.split()]
+    if not spec.metavar:
+        return click.Option(flags, is_flag=True, default=False, help=spec.help, hidden=hidden)
+    shown = bool(spec.default) and "[default" not in spec.help
+    return click.Option(flags, type=spec.type, multiple=spec.many, default=spec.default, metavar=spec.metavar,
+                        help=spec.help, hidden=hidden, show_default=shown)  # fmt: skip
+
+
+def _version(context: click.Context, _: click.Parameter, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
         from dpexp.store.provenance import commit, environment
 
-        if context.params["verbose"]:
-            say(environment())
-            raise typer.Exit
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
-        say(f"dpexp {VERSION}{at}")
-        raise typer.Exit
+        say(environment() if context.params["verbose"] else f"dpexp {VERSION}{at}")
+        context.exit()
 
 
-def _use_plugins(files: list[Path] | None) -> None:
+def _use_plugins(_: click.Context, __: click.Parameter, files: tuple[Path, ...]) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
     from dpexp.plugins import loading
 
     loading.use_installed()
     # Installed packages come first: a file may use what they add.
-    given = [loading.use(file) for file in files or ()]
+    given = [loading.use(file) for file in files]
     if any(one.papers or one.figures or one.tables or one.claims for one in given):
         from dpexp import papers
 
         papers.figures(), papers.tables(), papers.claims()  # a name that is taken is said now
 
 
-@app.callback()
-def common(
-    version: Annotated[bool, Option("--version", callback=_version, help="Print the version and the commit.")] = False,
-    verbose: Annotated[bool, Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")] = False,
-    debug: Annotated[bool, Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
-    plugin: Annotated[
-        list[Path] | None,
-        Option(
-            metavar="FILE.py",
-            callback=_use_plugins,
-            is_eager=True,
-            expose_value=False,
-            show_default=False,
-            help="A plug-in, which adds names; repeatable.",
-        ),
-    ] = None,
-) -> None:
-    """A laboratory for differentially private stochastic gradient descent."""
+def _run(name: str, calls: str, as_json: bool = False, **options: Any) -> None:
+    """Call a command's function and print what it returns: a text, or a document, a text, perhaps an exit code and
+    remarks. A function in the place of document or text is called if it is the one that is printed."""
+    from dpexp.commands.progress import progress
 
+    options = {key: _at_home(value) for key, value in options.items()}
+    if as_json and "form" in options:
+        options["form"] = "json"
+    if "quiet" in options:
+        options["quiet"] = options["quiet"] or as_json or options.get("form") == "json"
+    if "metrics" in options:  # given one by one, or with commas between them
+        options["metrics"] = [one.strip() for some in options["metrics"] for one in some.split(",") if one.strip()]
+    if "results" in options:
+        smoke = options.get("profile") == "smoke"
+        options["results"] = options["results"] or Path("results-smoke" if smoke else "results")
+    module, _, function = calls.partition(".")
+    # Who asks for JSON is a program, to which progress says nothing.
+    silent = as_json or options.get("quiet") or options.get("form") == "json"
+    with nullcontext() if silent else progress(name):
+        gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
+        call = getattr(import_module(f"dpexp.commands.{module}"), function)
+        gc.enable()
+        answer = call(**options)
+        if isinstance(answer, str | Path):
+            answer = None, str(answer).rstrip("\n")
+        elif not isinstance(answer, tuple):
+            answer = answer.document, answer.text, answer.exit_code
+        document, text, *rest = answer
+        shown = document if as_json and document is not None else text
+        # Either may take long, or draw a figure: only what is printed is made.
+        shown = shown() if callable(shown) else shown
+        if as_json and document is not None:
+            from dpexp.core.standard_json import standard_json
 
-@app.command()
-def run(
-    configs: Configs,
-    sets: Sets = None,
-    only: Only = None,
-    jobs: Jobs = 0,
-    backend: Annotated[str, Option(metavar="threads|loky|dask", help="Workers.  [default: what suits]")] = "",
-    scheduler: Annotated[Text, Option(metavar="ADDRESS", help="Address of a dask scheduler.")] = None,
-    replicates: Replicates = None,
-    profile: Profile = "paper",
-    results: Results = None,
-    force: Annotated[bool, Option("--force", help="Compute everything anew.")] = False,
-    confirm: Annotated[bool, Option("--confirm", help="After an edit: prove that no number moved, no more.")] = False,
-    part: Annotated[str, Option(metavar="K/N", help="The K-th of N shares, for an array job and a later run.")] = "",
-    dry_run: Annotated[bool, Option("--dry-run", help="Say what would be computed, and why.")] = False,
-    deployment: Deployment = False,
-    again: Again = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Annotated[bool, Option("-v", "--verbose", help="List the cells.")] = False,
-) -> None:
-    """Run the parts of experiments that are missing or out of date."""
-    gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
-    from dpexp.commands import run as command
-
-    gc.enable()
-
-    # A cluster has workers of its own.
-    here = 0 if backend == "dask" else os.cpu_count() or 1
-    options = command.Request(
-        tuple(configs), tuple(sets or ()), only, jobs or here, backend, scheduler, replicates, profile,
-        _folder(results, profile), force, quiet or as_json, verbose,
-        "--debug" in sys.argv, deployment, again, confirm, part,
-    )  # fmt: skip
-    act = command.dry_run if dry_run else command.run
-    _answer(as_json, *act(options))
-
-
-@app.command()
-def plot(
-    names: Annotated[Words, Argument(metavar="NAME", help="Experiments, folders or shipped figures.")] = None,
-    every: Annotated[bool, Option("--all", help="Every shipped figure.")] = False,
-    formats: Annotated[str, Option("--format", metavar="png,pdf,svg,eps", help="File formats.")] = "png,pdf",
-    out: Annotated[Path | None, Option(metavar="DIR", help="Where to write.  [default: RESULTS/figures]")] = None,
-    stored: Annotated[bool, Option("--stored", help="Every shipped figure that shows stored results.")] = False,
-    theory: Annotated[bool, Option("--theory", help="Lay bounds and predictions over the curves.")] = False,
-    metric: Metric = None,
-    x: Annotated[str, Option("--x", metavar="NAME", help="Horizontal axis: step, dots or a setting.")] = "",
-    hue: Annotated[str, Option(metavar="NAME", help="Distinguished by colours.")] = "",
-    style: Annotated[str, Option(metavar="NAME", help="Distinguished by line styles or markers.")] = "",
-    facet: Annotated[list[str] | None, Option(metavar="NAME", help="Distinguished by panels; repeatable.")] = None,
-    kind: Annotated[str, Option(metavar="line|box", help="Curves, or boxes of the final values.")] = "line",
-    width: Annotated[float | None, Option(metavar="INCHES", help="Width of the figure.", show_default=False)] = None,
-    style_file: Annotated[Path | None, Option(metavar="FILE", help="Matplotlib settings, such as fonts.")] = None,
-    no_title: Annotated[bool, Option("--no-title", help="Without the title on top.")] = False,
-    name: Annotated[str, Option(metavar="NAME", help="Name of the files.", show_default=False)] = "",
-    estimator: Estimators = None,
-    log: Annotated[str, Option(metavar="x|y|xy|none", help="Logarithmic axes.")] = "",
-    only: Only = None,
-    statistic: Statistic = "mean",
-    mechanism: Named = None,
-    over: Over = None,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """Draw figures, each with its numbers as CSV and a caption."""
-    from dpexp.commands import plot as command
-    from dpexp.reporting.drawing import Look
-
-    if mechanism is not None:
-        from dpexp.commands import epsilon_curve as sweeping
-
-        place = out or _folder(results) / "figures"
-        written, numbers = sweeping.written(mechanism, names or [], over or [], hue, formats, place)
-        document = {**command.document([written]), "curve": numbers}
-        _answer(as_json, document, "\n".join(map(str, written.files)))
-    if over:
-        raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
-    how = log, only, theory, statistic, kind, style, width
-    request = command.asked(metric, x, hue, facet or (), estimator or (), *how)
-    look = Look(width, style_file, not no_title)
-    found = command.figures_of(names or [], every, formats, out, _folder(results), request, stored, look, name)
-    _answer(as_json, command.document(found), "\n".join(str(path) for one in found for path in one.files))
-
-
-@app.command()
-def table(
-    names: Annotated[Words, Argument(metavar="NAME", help="Experiments, folders, shipped tables, or fits.")] = None,
-    every: Annotated[bool, Option("--all", help="Every shipped table.")] = False,
-    form: Annotated[str, Option("--format", metavar="text|md|tex|csv|json", help="How to print.")] = "md",
-    out: Annotated[Path | None, Option(metavar="DIR", help="Write files instead of printing.")] = None,
-    metric: Metrics = None,
-    estimator: Estimators = None,
-    only: Only = None,
-    statistic: Statistic = "mean",
-    theory: Annotated[bool, Option("--theory", help="Put predictions beside the means.")] = False,
-    columns: Annotated[str, Option(metavar="A,B", help="Columns of md and tex.", show_default=False)] = "",
-    raw: Raw = False,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """Print the same numbers as tables."""
-    from dpexp.commands import table as command
-
-    form = "json" if as_json else form
-    text = command.table(
-        names or [],
-        every,
-        form,
-        out,
-        _folder(results),
-        _split(metric),
-        estimator or (),
-        only,
-        columns,
-        raw,
-        statistic,
-        theory,
-    )
-    say(text)
-
-
-@app.command()
-def predict(
-    result: Annotated[str, Argument(help="FIT.json of dpexp fit --out, or an experiment.", show_default=False)],
-    table: Annotated[File, Argument(metavar="TABLE", help="Records; without it the released parameters.")] = None,
-    cell: Annotated[Text, Option(metavar="ID", help="The cell of a run, by the first digits of its id.")] = None,
-    estimator: Annotated[Text, Option(metavar="NAME", help="last or average.  [default: what is released]")] = None,
-    replicate: Annotated[int, Option(metavar="N", help="Which replicate of a run, where all are released.")] = 0,
-    out: Annotated[File, Option(metavar="FILE", help="Predictions: .csv or .json; parameters: .npz or .json.")] = None,
-    results: Results = None,
-    raw: Raw = False,
-    as_json: Json = False,
-) -> None:
-    """Print predictions or released parameters of a fit or a run."""
-    from dpexp.commands import predict as command
-
-    _answer(as_json, *command.predict(result, table, _folder(results), cell, estimator, replicate, out, raw))
-
-
-@app.command()
-def privacy(
-    arguments: Annotated[Words, Argument(metavar="CONFIG|KEY=VALUE", help="A config, or parameters.")] = None,
-    mechanism: Named = None,
-    sets: Sets = None,
-    deployment: Annotated[bool, Option("--deployment", help="Of a run with --deployment.")] = False,
-    users: Annotated[File, Option(metavar="FILE", help="Budgets of users (columns mu, uses, group).")] = None,
-    invalid: Invalid = False,
-    over: Over = None,
-    tradeoff: Annotated[bool, Option("--tradeoff", help="Error rates of an attacker, table and figure.")] = False,
-    out: Annotated[File, Option(metavar="DIR", help="Of that figure.  [default: RESULTS/figures]")] = None,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """State the privacy of a config, or of a mechanism by its parameters."""
-    from dpexp.commands import epsilon_curve as sweeping
-    from dpexp.commands import privacy as command
-    from dpexp.reporting.epsilon_curve import EpsilonCurve
-
-    if users is not None and (tradeoff or out or mechanism):
-        raise UsageError("--mechanism, --tradeoff and --out make another statement", "not with --users")
-    if over and (mechanism is None or tradeoff or users is not None):
-        raise UsageError("--over goes with --mechanism alone", "dpexp plot --mechanism ... --over KEY draws it")
-    statement: command.Statement | EpsilonCurve
-    if mechanism is not None and sweeping.is_sweep(mechanism, arguments or [], over or []):
-        statement = sweeping.statement(mechanism, arguments or [], over or [])
-    elif mechanism is not None:
-        statement = command.of_mechanism(
-            mechanism, arguments or [], invalid, tradeoff, out or _folder(results) / "figures"
-        )
-    elif users is not None:
-        statement = command.of_users(users, arguments or [])
-    else:
-        statement = command.of_arguments(arguments or [], sets or [], deployment, tradeoff, out, _folder(results))
-    _answer(as_json, statement.document, statement.text)
-
-
-@app.command()
-def receipt(
-    arguments: Annotated[Words, Argument(metavar="CARD|KEY=VALUE", help="A run card, its fields, or both.")] = None,
-    form: Annotated[str, Option("--format", metavar="text|md|tex", help="md and tex: for an appendix.")] = "text",
-    as_json: Json = False,
-) -> None:
-    """State what holds for a training program that is not dpexp."""
-    from dpexp.commands import receipt as command
-
-    if form not in command.FORMATS:
-        raise UsageError(f"no format '{form}'", f"formats: {', '.join(command.FORMATS)}")
-    found = command.of_arguments(arguments or [])
-    written = found.text if form == "text" else partial(found.appendix, form)
-    _answer(as_json, found.document, written, found.exit_code)
-
-
-@app.command()
-def fit(
-    data: Annotated[File, Argument(metavar="DATA", help="Your records: csv, tsv, parquet or npz.")] = None,
-    target: Annotated[str, Option("--target", metavar="COLUMN", help="The column to explain, by all others.")] = "",
-    formula: Annotated[Text, Option(metavar="'Y ~ X'", help="Or a formula: 'log(y) ~ x * C(g)'.")] = None,
-    model: Annotated[str, Option(metavar="huber-linear|mallows-logistic", help="The regression.")] = "huber-linear",
-    mu: Annotated[Text, Option(metavar="M", help="Budget of every record, in Gaussian DP.")] = None,
-    mu_column: Annotated[Text, Option(metavar="COLUMN", help="Budgets of the records' own.")] = None,
-    eps: Annotated[Text, Option(metavar="E", help="Budget as epsilon; local: with delta = 0.")] = None,
-    delta: Annotated[Text, Option(metavar="D", help="See --eps.  [default: 1e-5, or 0 in the local model]")] = None,
-    central: Annotated[bool, Option("--central/--local", help="One release, or a message of every record.")] = False,
-    public: Annotated[File, Option(metavar="FILE", help="Of columns (`dpexp init --data DATA --public`).")] = None,
-    level: Annotated[float, Option(metavar="P", help="Level of the intervals.")] = 0.95,
-    person: Annotated[Text, Option(metavar="COLUMN", help="Persons; several records of one count once.")] = None,
-    plan: Annotated[bool, Option("--plan", help="Expected lengths, before any record is read.")] = False,
-    n: Annotated[Text, Option("-n", "--n", metavar="N", help="Records or persons, with --plan.")] = None,
-    widths: Annotated[Words, Option("--width", metavar="NAME=W", help="With --plan: records for NAME +- W.")] = None,
-    untested: Annotated[bool, Option("--untested", help="Fit fewer records than were ever tested.")] = False,
-    deployment: Deployment = False,
-    seed: Annotated[int | None, Option(metavar="N", help="Seed of a rehearsal.", show_default=False)] = None,
-    out: Annotated[File, Option(metavar="FILE|FOLDER", help="Keep the result; a folder: tables and plot too.")] = None,
-    again: Again = False,
-    weights: Annotated[str, Option(metavar="budget|equal", help="How messages of --mu-column count.")] = "budget",
-    contrasts: Annotated[Words, Option("--contrast", metavar="'A - B'", help="Test a combination; repeatable.")] = None,
-    raw: Raw = False,
-    as_json: Json = False,
-) -> None:
-    """Fit a private regression with confidence intervals.
-
-    The records are your own. Exit code 3 if no interval is finite.
-    """
-    from dpexp.commands import fit as command
-    from dpexp.commands.fit_request import Request
-    from dpexp.config.public_file import read_public
-
-    request = Request(
-        data, target, model, mu, mu_column, eps, delta, central, read_public(public), level, person, plan, n, untested,
-        deployment, seed, out, again, weights, tuple(contrasts or ()), formula, raw, tuple(widths or ()),
-    )  # fmt: skip
-    report = command.fit(request)
-    for remark in report.remarks:
+            shown = standard_json(shown)
+        if shown:
+            say(shown)
+    for remark in rest[1] if len(rest) > 1 else ():
         warn(remark)
-    _answer(as_json, report.document, report.text, report.exit_code)
+    click.get_current_context().exit(int(rest[0]) if rest else 0)
 
 
-@app.command()
-def calibrate(
-    arguments: Annotated[Words, Argument(metavar="TARGET|KEY=VALUE", help=TARGET)] = None,
-    mechanism: Named = None,
-    released: Annotated[str, Option(metavar="KIND", help="all-iterates or last-iterate.")] = "all-iterates",
-    analysis: Annotated[Text, Option(metavar="NAME", help="One analysis.  [default: the best]")] = None,
-    invalid: Invalid = False,
-    as_json: Json = False,
-) -> None:
-    """Find the least noise or the largest budget that meets a target."""
-    from dpexp.commands import calibrate as command
-
-    name = mechanism or "sampled-gaussian"
-    _answer(as_json, *command.solve(name, arguments or [], released, analysis, invalid))
+def _at_home(value: Any) -> Any:
+    """Paths with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_at_home, value))
+    try:
+        return value.expanduser() if isinstance(value, Path) else value
+    except RuntimeError:
+        raise UsageError(f"{value}: no such user", "write the folder out") from None
 
 
+<<<<<<< HEAD
 @app.command()
 def audit(
     config: Config,
@@ -585,6 +587,9 @@ def reproduce(
     from dpexp.commands import reproduce as command
 
     _answer(as_json, *command.reproduce(papers or [], _folder(results), against, check))
+=======
+app = command_line()
+>>>>>>> 9da0ef9a (Every option is said once: a table of options and a table of commands, on click; the statement of a config and that of parameters in one file)
 
 
 class Interrupted(BaseException):
@@ -593,41 +598,6 @@ class Interrupted(BaseException):
 
 def _interrupt(*_: object) -> None:
     raise Interrupted
-
-
-def _command() -> Any:
-    """The command line, in which `--plugin` and `--debug` may come before and after the name of a command.
-
-    Every command shows the step it is at when it takes long.
-    """
-    from dpexp.commands.progress import shown
-
-    command: Any = typer.main.get_command(app)
-    # Most people write options behind the command's name.
-    shared = [option for option in command.params if option.name in ("plugin", "debug")]
-    for name, one in command.commands.items():
-        one.params += shared
-        one.callback = shown(name, _at_home(one.callback))
-    hide_rare(command)
-    return command
-
-
-def _at_home(body: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of a command, with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
-
-    def expanded(value: Any) -> Any:
-        if isinstance(value, list | tuple):
-            return type(value)(map(expanded, value))
-        try:
-            return value.expanduser() if isinstance(value, Path) else value
-        except RuntimeError:
-            raise UsageError(f"{value}: no such user", "write the folder out") from None
-
-    @wraps(body)
-    def with_homes(**options: Any) -> Any:
-        return body(**{name: expanded(value) for name, value in options.items()})
-
-    return with_homes
 
 
 def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
@@ -674,7 +644,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupt)
     stdout = sys.stdout
     try:
-        _command()(standalone_mode=True)
+        everything = ALL in sys.argv
+        sys.argv = ["--help" if word == ALL else word for word in sys.argv]
+        command_line(everything)(standalone_mode=True)
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:

@@ -14,6 +14,7 @@ from dpexp.commands import fit_receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.core.errors import UsageError
+from dpexp.core.terminal import warn
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
     from dpexp.inference.users import DrawNormals
 
 DELTAS = (1e-5, 1e-6)
+
+
+def command(public: Path | None, target: str | None, **options: Any) -> tuple[Any, ...]:
+    """Document, text and exit code, as the command line has it; remarks for the owner go to stderr."""
+    from dpexp.config.public_file import read_public
+
+    result = fit(Request(public=read_public(public), target=target or "", **options))
+    for remark in result.remarks:
+        warn(remark)
+    return result.document, result.text, result.exit_code
 
 
 def fit(request: Request) -> FitResult:

@@ -11,7 +11,7 @@ from typing import Any
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.messages import listed
 from dpexp.config.settings import identity
-from dpexp.config.shipped import shipped
+from dpexp.config.shipped import shipped as shipped_files
 from dpexp.config.yamlfile import ConfigError, NotChecked
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import Damaged
@@ -27,13 +27,18 @@ from dpexp.store.generation import config_path
 from dpexp.store.planning import CellPlan, plan
 
 
+def command(results: Path, configs: Path, shipped: bool) -> tuple[dict[str, Any], str]:
+    """Document and text."""
+    return shipped_configs() if shipped else inventory(configs, results)
+
+
 def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
     from dpexp.reporting.page import about
 
     rows = [
         {"name": name, "config": f"@{name}", "about": about(path.read_text(encoding="utf-8"))}
-        for name, path in shipped().items()
+        for name, path in shipped_files().items()
     ]
     text = fitting_columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
     text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"

@@ -21,7 +21,6 @@ DELTAS = (1e-5, 1e-6)
 PHASED = ("noise_multiplier", "sampling_probability", "steps")
 """parameters of which a list of values is phases of one run"""
 EPOCHS = "epoch-gaussian"
-MOST_IN_GROUP = 1000
 LEAST, LARGEST = 1e-9, 1e12
 """what a number other than 0 and inf lies between, so that its squares are numbers too"""
 MOST_IN_TREES = 50_000_000
@@ -88,13 +87,17 @@ def phases_of(values: dict[str, Any]) -> str:
 
 
 def deltas_of(values: dict[str, Any]) -> tuple[float, ...]:
-    given = values.pop("delta", list(DELTAS))
-    return tuple(number("delta", delta, 0, 1) for delta in (given if isinstance(given, list) else [given]))
+    """The deltas among some values, from which they are taken."""
+    return _numbers("delta", values.pop("delta", list(DELTAS)), 0, 1)
 
 
 def orders_of(values: dict[str, Any]) -> tuple[float, ...]:
-    given = values.pop("alphas", [])
-    return tuple(number("alphas", order, 1, math.inf) for order in (given if isinstance(given, list) else [given]))
+    """The Renyi orders among some values, from which they are taken."""
+    return _numbers("alphas", values.pop("alphas", []), 1, math.inf)
+
+
+def _numbers(name: str, given: Any, low: float, high: float) -> tuple[float, ...]:
+    return tuple(number(name, one, low, high) for one in (given if isinstance(given, list) else [given]))
 
 
 def number(name: str, value: Any, low: float, high: float) -> float:
@@ -105,13 +108,6 @@ def number(name: str, value: Any, low: float, high: float) -> float:
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {value!r}")
     return float(value)
-
-
-def group_size(value: Any) -> int:
-    """How many records are protected together. Raises UsageError."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_IN_GROUP:
-        raise UsageError(f"group is a whole number from 1 to {MOST_IN_GROUP}, not {value!r}")
-    return value
 
 
 def _out_of_range(name: str, values: dict[str, Any]) -> dict[str, str]:

@@ -32,6 +32,25 @@ def asked(
                        theory, width=width or WIDTH)  # fmt: skip
 
 
+def command(
+    names: Sequence[str], every: bool, stored: bool, formats: str, out: Path | None, results: Path, name: str,
+    width: float | None, style_file: Path | None, no_title: bool, mechanism: str | None, over: Sequence[str],
+    hue: str, **options: Any,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """Document and text, as the command line has it: figures of results and papers, or of a mechanism."""
+    if mechanism is not None:
+        from dpexp.commands import epsilon_curve as sweeping
+
+        place = out or results / "figures"
+        written, numbers = sweeping.written(mechanism, names, over, hue, formats, place)
+        return {**document([written]), "curve": numbers}, "\n".join(map(str, written.files))
+    if over:
+        raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
+    request, look = asked(hue=hue, width=width, **options), Look(width, style_file, not no_title)
+    found = figures_of(names, every, formats, out, results, request, stored, look, name)
+    return document(found), "\n".join(str(path) for one in found for path in one.files)
+
+
 def document(found: Sequence[Written]) -> dict[str, Any]:
     """What was written, for programs."""
     return {"figures": [{"name": f.name, "files": list(map(str, f.files)), "caption": f.caption} for f in found]}

@@ -11,11 +11,8 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from functools import wraps
-from types import TracebackType
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from dpexp.core.terminal import compiling, listening, plain
 from dpexp.core.text import duration
@@ -27,101 +24,81 @@ LINES_S = 5.0
 CLEAR = "\r\x1b[2K"
 
 
-class ProgressLine:
-    """Shows the steps of a command while it is entered."""
+class _Line:
+    """The step that a command is at, as listeners hear of it, and as it is drawn."""
 
     def __init__(self, command: str) -> None:
-        self.command, self.step = command, "at work"
+        self.command, self.step, self.compiles = command, "at work", False
         self.done: float | None = None
-        self.compiles = self.shown = False
         self.begin = self.series_begin = self.silent_since = time.monotonic()
-        self.last_line = 0.0
-        self.lock, self.ended, self.listeners = threading.RLock(), threading.Event(), ExitStack()
-
-    def __enter__(self) -> ProgressLine:
-        self.listeners.enter_context(listening(self.update))
-        self.listeners.enter_context(compiling.listening(self._compiling))
-        # in a thread: the work may be inside compiled code for minutes
-        threading.Thread(target=self._watch, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.listeners.close()
-        with self.lock:
-            self.ended.set()
-            self._clear()
+        self.last_line, self.shown = 0.0, False
+        self.lock, self.ended = threading.RLock(), threading.Event()
 
     def update(self, step: str | None, done: float | None) -> None:
         """A step begins, of which a share is done; None: something else is printed now."""
         with self.lock:
-            now = time.monotonic()
             if not step:
-                self._clear()
-                self.silent_since = now
+                self.clear()
             if step is not None:
                 self.step, self.done = step, done
                 # a series begins: its pace is not known yet
-                self.series_begin = now if done == 0.0 else self.series_begin
-            if self.shown:
-                self._draw()
+                self.series_begin = time.monotonic() if done == 0.0 else self.series_begin
 
-    def _compiling(self, busy: bool) -> None:
-        with self.lock:
-            self.compiles = busy
-            if self.shown:
-                self._draw()
+    def compiling(self, busy: bool) -> None:
+        """A compilation begins or has ended."""
+        self.compiles = busy
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Draw until the command has ended."""
         while not self.ended.wait(max(PATIENCE_S / 8, 0.01)):
             with self.lock:
                 silent = time.monotonic() - self.silent_since
-                if not self.ended.is_set() and (
-                    self._on_terminal() if self.shown else self.step and silent >= PATIENCE_S
-                ):
-                    self.shown = True
-                    self._draw()
+                if not self.ended.is_set() and self.step and silent >= PATIENCE_S:
+                    self._draw(time.monotonic())
 
-    @staticmethod
-    def _on_terminal() -> bool:
-        """Whether a line can be drawn again; a dumb terminal has no way back to its beginning."""
-        with suppress(ValueError):
-            return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        return False
+    def clear(self) -> None:
+        """Take the line away, and be silent for a while."""
+        if self.shown:
+            _write(CLEAR)
+        self.shown, self.silent_since = False, time.monotonic()
 
-    def _draw(self) -> None:
+    def _draw(self, now: float) -> None:
         step = f"{self.command}: {self.step}{' (compiling)' if self.compiles else ''}"
         words = plain(step).encode(getattr(sys.stderr, "encoding", None) or "utf-8", "backslashreplace").decode("utf-8")
-        now = time.monotonic()
-        if self._on_terminal():
+        words += f", {duration(now - self.begin)} so far"
+        if _on_terminal():
             left = f", {duration((now - self.series_begin) * (1 / self.done - 1))} left" if self.done else ""
-            words = f"{words}, {duration(now - self.begin)} so far{left}"
-            self._write(CLEAR + words[: shutil.get_terminal_size().columns - 1])
+            _write(CLEAR + f"{words}{left}"[: shutil.get_terminal_size().columns - 1])
+            self.shown = True
         elif now - self.last_line >= LINES_S:
             self.last_line = now
-            self._write(f"{words}, {duration(now - self.begin)} so far\n")
-
-    def _clear(self) -> None:
-        if self.shown and self._on_terminal():
-            self._write(CLEAR)
-        self.shown = False
-
-    @staticmethod
-    def _write(text: str) -> None:
-        # nobody reads a closed stderr
-        with suppress(OSError, ValueError):
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            _write(f"{words}\n")
 
 
-def shown(command: str, body: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of a command, with progress; without, where its result is one JSON document, or `-q` is given."""
+@contextmanager
+def progress(command: str) -> Iterator[None]:
+    """Show the steps of a command inside the `with` block."""
+    line = _Line(command)
+    with listening(line.update), compiling.listening(line.compiling):
+        # in a thread: the work may be inside compiled code for minutes
+        threading.Thread(target=line.watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            with line.lock:
+                line.ended.set()
+                line.clear()
 
-    @wraps(body)
-    def patient(**options: Any) -> Any:
-        # Who asks for JSON is a program, to which progress says nothing.
-        if options.get("as_json") or options.get("quiet") or options.get("form") == "json":
-            return body(**options)
-        with ProgressLine(command):
-            return body(**options)
 
-    return patient
+def _on_terminal() -> bool:
+    """Whether a line can be drawn again; a dumb terminal has no way back to its beginning."""
+    with suppress(ValueError):
+        return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return False
+
+
+def _write(text: str) -> None:
+    # nobody reads a closed stderr
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()

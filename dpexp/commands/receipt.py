@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ tuning_runs: 0            # runs on the private data besides this one
 stated: [{eps: 1.83, delta: 1.0e-5}]
 delta: [1.0e-5]
 """
+
+
+def command(arguments: Sequence[str], form: str) -> tuple[Any, ...]:
+    """Document, text and exit code, as the command line has it."""
+    if form not in (*FORMATS, "json"):
+        raise UsageError(f"no format '{form}'", f"formats: {', '.join(FORMATS)}")
+    found = of_arguments(arguments)
+    return found.document, found.text if form in ("text", "json") else partial(found.appendix, form), found.exit_code
 
 
 def of_arguments(arguments: Sequence[str]) -> Receipt:

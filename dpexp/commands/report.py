@@ -25,7 +25,7 @@ MOST_STATED = 12
 """mechanisms on records up to which a page weighs all their analyses: each takes a second or more"""
 
 
-def report(target: Path, out: Path | None, title: str = "", text: Path | None = None) -> Path:
+def report(target: Path | None = None, out: Path | None = None, title: str = "", text: Path | None = None) -> Path:
     """Write the page of a results folder, or of one experiment's folder in it; the path of the page.
 
     Raises ResultsMissing where there is nothing to show, UsageError where the text cannot be read or the page cannot be
@@ -35,7 +35,7 @@ def report(target: Path, out: Path | None, title: str = "", text: Path | None = 
     from dpexp.reporting.page import Section, page, read_experiment
     from dpexp.store import write_text
 
-    results, names, alone = _experiments(target)
+    results, names, alone = _experiments(target or Path("results"))
     path = out or (results / names[0] if alone else results) / "report.html"
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
@@ -146,14 +146,14 @@ def _with_numbers(section: Section) -> Section:
 
 def _privacy(one: Stored) -> tuple[Sequence[str], list[Any]]:
     """Sentences and epsilons of the statement of the config. Private records are not opened for a page."""
-    from dpexp.commands.config_statement import of_experiment
     from dpexp.commands.joint_releases import who_knows_the_noise
+    from dpexp.commands.privacy import StatementOfConfig
     from dpexp.config.cells import stored_experiment
     from dpexp.reporting.page import epsilons
 
     if one.is_private:
         return [who_knows_the_noise(bool(one.manifest.get("deployment")))], []
-    statement = of_experiment(stored_experiment(one.manifest, Path(one.config[0] or one.name)))
+    statement = StatementOfConfig(stored_experiment(one.manifest, Path(one.config[0] or one.name)))
     if len(statement.central) > MOST_STATED:
         return [*statement.data, *statement.cautions], []
     document = statement.document()

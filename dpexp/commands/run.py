@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -38,7 +40,8 @@ Answer = tuple[dict[str, Any], str, int]
 class Request:
     """The command line of `dpexp run`."""
 
-    configs: tuple[Path, ...] = ()
+    configs: tuple[Path | Experiment, ...] = ()
+    """files, or experiments that are loaded"""
     sets: tuple[str, ...] = ()
     only: str | None = None
     jobs: int = 1
@@ -63,14 +66,22 @@ class Request:
     """K/N: compute the K-th of N shares of the chunks, and keep them for a run that publishes"""
 
 
+def command(jobs: int, backend: str, dry_run: bool, **options: Any) -> Answer:
+    """As the command line has it: all cores where no number of jobs is given; a cluster has workers of its own."""
+    here = 0 if backend == "dask" else os.cpu_count() or 1
+    request = Request(jobs=jobs or here, backend=backend, debug="--debug" in sys.argv, **options)
+    return _dry_run(request) if dry_run else run(request)
+
+
 def load_all(request: Request) -> list[Experiment]:
     """All experiments, or all that is wrong with any of them."""
     check_options(request)
     experiments, issues = [], []
-    for path in request.configs:
+    for one in request.configs:
         try:
             # All of them before anything runs: a mistake in the last is not found after hours.
-            experiment = load_experiment(path, request.sets, request.replicates, request.profile)
+            how = request.sets, request.replicates, request.profile
+            experiment = one if isinstance(one, Experiment) else load_experiment(one, *how)
             require_room(experiment, request.jobs, request.backend == "dask", request.backend == "loky")
             experiments.append(experiment)
         except ConfigError as error:
@@ -81,39 +92,40 @@ def load_all(request: Request) -> list[Experiment]:
     for name, count in Counter(experiment.name for experiment in experiments).items():
         if count > 1:
             raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
-    if request.deployment:
-        for experiment in experiments:
-            require_private_records(experiment)
+    for experiment in experiments if request.deployment else ():
+        require_private_records(experiment)
     return experiments
 
 
 def check_options(request: Request) -> None:
     """Raises UsageError where options do not fit together."""
-    if request.confirm and (request.deployment or request.force or request.backend not in ("", "threads")):
-        raise UsageError("--confirm goes with no --force, --deployment or --backend: it computes one chunk, here")
-    if request.part and (request.deployment or request.force or request.confirm):
-        raise UsageError("--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run")
-    if request.again and not request.deployment:
-        raise UsageError("--again is for --deployment", "--force computes anew what is no release")
-    if request.backend and request.backend not in BACKENDS:
-        raise UsageError(f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}")
-    if request.jobs < (0 if request.backend == "dask" else 1):
-        raise UsageError(f"--jobs must be at least 1, not {request.jobs}")
-    if request.backend != "dask":
-        if request.scheduler is not None:
-            raise UsageError(f"--scheduler is for --backend dask, not for {request.backend}", "add --backend dask")
-        return
-    if not request.scheduler:
+    dask, anew = request.backend == "dask", request.deployment or request.force
+    said = "--confirm goes with no --force, --deployment or --backend: it computes one chunk, here"
+    _require(not request.confirm or not (anew or request.backend not in ("", "threads")), said)
+    said = "--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run"
+    _require(not request.part or not (anew or request.confirm), said)
+    _require(request.deployment or not request.again, "--again is for --deployment", "--force computes anew the others")
+    said = f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}"
+    _require(request.backend in ("", *BACKENDS), said)
+    _require(request.jobs >= (not dask), f"--jobs must be at least 1, not {request.jobs}")
+    said = f"--scheduler is for --backend dask, not for {request.backend}"
+    _require(dask or request.scheduler is None, said, "add --backend dask")
+    if dask:
         hint = "dask scheduler starts one and prints its address: --scheduler tcp://127.0.0.1:8786"
-        raise UsageError("--backend dask needs --scheduler ADDRESS", hint)
-    if request.jobs:
-        raise UsageError("--jobs is for threads and loky", "a cluster does as many tasks as its workers have threads")
-    if request.deployment:
+        _require(bool(request.scheduler), "--backend dask needs --scheduler ADDRESS", hint)
+        hint = "a cluster does as many tasks as its workers have threads"
+        _require(not request.jobs, "--jobs is for threads and loky", hint)
         why = "a cluster may do a task twice, and a second noise of the same records is a second release"
-        raise UsageError(f"--deployment cannot run with --backend dask: {why}", "use --backend threads or loky")
-    from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
+        said = f"--deployment cannot run with --backend dask: {why}"
+        _require(not request.deployment, said, "use --backend threads or loky")
+        from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
 
-    require_dask()
+        require_dask()
+
+
+def _require(holds: bool, message: str, hint: str = "") -> None:
+    if not holds:
+        raise UsageError(message, hint)
 
 
 def backend_of(experiment: Experiment, request: Request) -> str:
@@ -127,21 +139,18 @@ def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozen
     """Ids of the cells that are meant, by experiment; None for all. Raises UsageError where none is."""
     if only is None:
         return {experiment.name: None for experiment in experiments}
-    columns = {
-        experiment.name: {cell.cell_id: cell.columns() for cell in experiment.cells} for experiment in experiments
-    }
+    columns = {one.name: {cell.cell_id: cell.columns() for cell in one.cells} for one in experiments}
     # A name that one experiment has is no mistake in another.
     known = dict.fromkeys(name for cells in columns.values() for own in cells.values() for name in own)
     ids = {
         experiment: frozenset(cell_id for cell_id, own in cells.items() if matches(only, own, known))
         for experiment, cells in columns.items()
     }
-    if not any(ids.values()):
-        raise UsageError(f"--only {only!r} matches no cell")
+    _require(any(ids.values()), f"--only {only!r} matches no cell")
     return {**ids}
 
 
-def dry_run(request: Request) -> Answer:
+def _dry_run(request: Request) -> Answer:
     """What a run would do: document, text, exit code. Writes nothing."""
     experiments = load_all(request)
     ids = _chosen(experiments, request.only)
@@ -189,15 +198,7 @@ def _run_share(experiments: list[Experiment], request: Request) -> Answer:
         raise UsageError(f"--part is K/N with K from 1 to N, not {request.part!r}", "for instance --part 3/64")
     part, parts = int(match[1]), int(match[2])
     shares = [run_part(share, options, part, parts) for share, options in _options(experiments, request)]
-    rows = [
-        [
-            share.experiment,
-            f"{share.own - share.failed} of {share.own}",
-            str(share.done),
-            str(share.chunks - share.done),
-        ]
-        for share in shares
-    ]
+    rows = [[s.experiment, f"{s.own - s.failed} of {s.own}", str(s.done), str(s.chunks - s.done)] for s in shares]
     text = fitting_columns(rows, ["experiment", f"part {part}/{parts}", "chunks done", "missing"])
     if all(share.done == share.chunks for share in shares):
         text += "\n\nAll chunks are there: the same command without --part writes the results."
@@ -249,22 +250,14 @@ def _deploy(experiment: Experiment, options: Options, request: Request) -> Repor
             if not any(path.name.startswith(name) for path in request.results.iterdir()):
                 break
             time.sleep(0.1)
-        begun = [
-            receipts.begin(
-                request.results / name,
-                {
-                    "result": name,
-                    "cells": [cell.cell_id for cell in cells],
-                    "eps": [
-                        [delta, None if one.analysis is None else one.analysis.eps(delta)]
-                        for delta in experiment.deltas
-                    ],
-                    "neighboring_relation": one.relation or "several",
-                    "records": receipts.records_in(one.places),
-                },
-            )
-            for one in joint(replace(experiment, cells=tuple(cells)))
-        ]
+        begun = []
+        for one in joint(replace(experiment, cells=tuple(cells))):
+            eps = [[delta, None if one.analysis is None else one.analysis.eps(delta)] for delta in experiment.deltas]
+            spent = {
+                "result": name, "cells": [cell.cell_id for cell in cells], "eps": eps,
+                "neighboring_relation": one.relation or "several", "records": receipts.records_in(one.places),
+            }  # fmt: skip
+            begun.append(receipts.begin(request.results / name, spent))
     report = deploy(experiment, options, at)
     for receipt in begun:
         receipt.done()
@@ -305,19 +298,11 @@ def run_all(experiments: list[Experiment], request: Request) -> Answer:
         for experiment, options in _options(experiments, request)
     ]
     counts = ("computed", "reused", "diverged", "failed")
-    done = [
-        {
-            "experiment": r.experiment,
-            "folder": str(r.folder),
-            **{name: getattr(r, name) for name in counts},
-            "wall_s": r.wall_s,
-        }
-        for r in reports
-    ]
-    rows = [
-        [r.experiment, *(str(counted_row[name]) for name in counts), duration(r.wall_s), str(r.folder)]
-        for r, counted_row in zip(reports, done, strict=True)
-    ]
+    done, rows = list[dict[str, Any]](), []
+    for r in reports:
+        numbers = {"computed": r.computed, "reused": r.reused, "diverged": r.diverged, "failed": r.failed}
+        done.append({"experiment": r.experiment, "folder": str(r.folder), **numbers, "wall_s": r.wall_s})
+        rows.append([r.experiment, *map(str, numbers.values()), duration(r.wall_s), str(r.folder)])
     text = fitting_columns(rows, ["experiment", *counts, "time", "folder"])
     cells = [cell for r in reports for cell in r.cells]
     unusual = [c for c in cells if request.verbose or c["status"] in ("failed", "diverged")]
@@ -325,11 +310,8 @@ def run_all(experiments: list[Experiment], request: Request) -> Answer:
         labels = {cell.cell_id: label(cell) for experiment in experiments for cell in experiment.cells}
         # A mistake that fails a hundred cells is written once.
         first = {c["reason"]: c for c in reversed(unusual) if c["status"] == "failed"}
-        reasons = ["the same" if first.get(c["reason"], c) is not c else c["reason"] for c in unusual]
-        text += "\n\n" + columns(
-            [
-                [c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], reason]
-                for c, reason in zip(unusual, reasons, strict=True)
-            ]
-        )
+        text += "\n\n" + columns([
+            [c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"],
+             "the same" if first.get(c["reason"], c) is not c else c["reason"]] for c in unusual
+        ])  # fmt: skip
     return {"cells": cells, "experiments": done}, text, int(any(r.failed for r in reports))

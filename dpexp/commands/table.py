@@ -29,10 +29,12 @@ class Request:
     theory: bool = False
 
 
+PLAIN = Request()
+
+
 def table(
-    names: Sequence[str], every: bool, form: str, out: Path | None, results: Path, metrics: Sequence[str] = (),
-    estimators: Sequence[str] = (), only: str | None = None, columns: str = "", raw: bool = False,
-    statistic: str = "mean", theory: bool = False,
+    names: Sequence[str], every: bool, form: str, out: Path | None, results: Path, request: Request = PLAIN,
+    columns: str = "", raw: bool = False,
 ) -> str:  # fmt: skip
     """Tables as text, or the paths written. All results among the names make one table; JSON of several is a list.
 
@@ -49,7 +51,6 @@ def table(
         raise UsageError("--columns is for named tables in text, md or tex", "csv and json have all numbers")
     # A file is as wide as its rows, whoever's terminal wrote it.
     width = 0 if out is not None else terminal_width()
-    request = Request(tuple(metrics), tuple(estimators), only, statistic, theory)
     how = form, width, chosen, raw
     if fits := fit_files(names):
         texts = {"fits": render(table_of_fits(fits, request), results, *how)}
@@ -64,6 +65,15 @@ def table(
     if form == "json" and (len(texts) != 1 or not names):
         return standard_json({"tables": [json.loads(text) for text in texts.values()]})
     return "\n\n".join(texts.values())
+
+
+def command(
+    names: Sequence[str], every: bool, form: str, out: Path | None, results: Path, columns: str, raw: bool,
+    metrics: Sequence[str], estimators: Sequence[str], **options: Any,
+) -> str:  # fmt: skip
+    """As the command line has it."""
+    request = Request(tuple(metrics), tuple(estimators), **options)
+    return table(names, every, form, out, results, request, columns, raw)
 
 
 def fit_files(names: Sequence[str]) -> list[Path]:
@@ -103,7 +113,7 @@ def table_of_fits(paths: Sequence[Path], request: Request) -> Table:
     """Fits side by side. Raises UsageError for options that are for results."""
     from dpexp.commands.fit_table import fit_table
 
-    if request != Request():
+    if request != PLAIN:
         raise UsageError("--metric, --estimator, --only, --statistic and --theory are for results", "leave them out")
     return Table("fits", "Private regressions", "", (), lambda _: fit_table(paths), True)
 

@@ -10,11 +10,14 @@ from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
 from dpexp.config.settings import setting
 from dpexp.config.yamlfile import ConfigError, Issue
+from dpexp.core.errors import USAGE, UsageError
+from dpexp.core.standard_json import standard_json
+from dpexp.core.terminal import warn
 from dpexp.core.text import counted
 
 
 class Checked(NamedTuple):
-    """What was found in one config: its cells and what is said of its data, or everything that is wrong."""
+    """One config: its cells and the notices on its data, or everything that is wrong."""
 
     path: Path
     cells: int
@@ -23,7 +26,7 @@ class Checked(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """For people: that it is valid, and what is to be known about it."""
+        """For people: that it is valid, and the notices."""
         if self.issues:
             return []
         return [f"ok {self.path} ({counted(self.cells, 'cell')})", *(f"    {notice}" for notice in self.notices)]
@@ -36,6 +39,28 @@ class Checked(NamedTuple):
             for i in self.issues
         ]
         return {"config": str(self.path), "valid": not issues, "cells": self.cells, "issues": issues}
+
+
+def command(
+    configs: Sequence[Path], sets: Sequence[str], replicates: int | None, profile: str, show: bool, schema: bool
+) -> tuple[Any, ...]:
+    """Document, text and exit code, as the command line has it; what is wrong goes to stderr with the text."""
+    if schema:
+        from dpexp.config.schema import json_schema
+
+        return json_schema(), standard_json(json_schema())
+    if not configs:
+        raise UsageError("no config is named", "dpexp validate CONFIG, or --schema for the schema of configs")
+    if show:
+        return _show(configs, sets, replicates, profile)
+    checked = validate(configs, sets, profile)
+
+    def text() -> str:
+        for issue in [issue for one in checked for issue in one.issues]:
+            warn(issue)
+        return "\n".join(line for one in checked for line in one.lines)
+
+    return [one.document for one in checked], text, USAGE if any(one.issues for one in checked) else 0
 
 
 def validate(paths: Sequence[Path], sets: Sequence[str], profile: str) -> list[Checked]:
@@ -55,13 +80,13 @@ def _check(path: Path, sets: Sequence[str], profile: str) -> Checked:
     return Checked(path, len(experiment.cells), notices, ())
 
 
-def show(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> str:
-    """The resolved config."""
-    return resolved_yaml(load_experiment(path, sets, replicates, profile))
-
-
-def shown(path: Path, sets: Sequence[str], replicates: int | None, profile: str) -> dict[str, Any]:
-    """The same for programs: every cell with its id and all its parameters, by section."""
-    experiment = load_experiment(path, sets, replicates, profile)
-    cells = [{"cell_id": cell.cell_id, "setting": setting(cell), **cell.parameters} for cell in experiment.cells]
-    return {"experiment": experiment.name, "replicates": experiment.replicates, "cells": cells}
+def _show(paths: Sequence[Path], sets: Sequence[str], replicates: int | None, profile: str) -> tuple[Any, str]:
+    """Configs with every default: a document with every cell of each, in a list if they are several, and YAML."""
+    experiments = [load_experiment(path, sets, replicates, profile) for path in paths]
+    documents = [
+        {"experiment": one.name, "replicates": one.replicates,
+         "cells": [{"cell_id": c.cell_id, "setting": setting(c), **c.parameters} for c in one.cells]}
+        for one in experiments
+    ]  # fmt: skip
+    text = "".join(map(resolved_yaml, experiments)).rstrip("\n")
+    return documents if len(documents) > 1 else documents[0], text

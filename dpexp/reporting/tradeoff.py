@@ -1,4 +1,4 @@
-"""What a test can tell: error rates of an attacker, of every analysis and of what is attained, as table and figure."""
+"""Tests of one record: error rates of an attacker, of every analysis and of what is attained, as table and figure."""
 
 from __future__ import annotations
 
@@ -34,91 +34,53 @@ class Row:
     name: str
     released: str
     profile: Curve
-    group: int
-    mark: str = ""
 
     @property
     def role(self) -> str:
         return ATTAINED if self.profile.side == "below" else GUARANTEE
 
     @cached_property
-    def answers(self) -> Curve:
-        """Of the group where one is asked for; what is attained stays that of one record."""
-        return self.profile if self.role == ATTAINED or self.group == 1 else self.profile.of_group(self.group)
-
-    @cached_property
     def curve(self) -> list[tuple[float, float]]:
         """False positive and false negative rates."""
-        return [(rate, self.answers.beta(rate, True)) for rate in CURVE]
+        return [(rate, self.profile.beta(rate, True)) for rate in CURVE]
 
-    def document(self, deltas: Sequence[float], curve: bool) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        own = self.answers
-        found: dict[str, Any] = {
+        own = self.profile
+        return {
             "analysis": self.name,
             "released": self.released,
             "role": self.role,
-            "group": 1 if self.role == ATTAINED else self.group,
-            "eps": [[delta, own.eps(delta)] for delta in deltas],
             "tpr": [[rate, own.tpr(rate)] for rate in RATES],
             "bayes_error": [[PRIOR, own.bayes_error(PRIOR)]],
             "advantage": own.advantage,
+            "curve": [[rate, beta] for rate, beta in self.curve],
         }
-        return {**found, "curve": [[rate, beta] for rate, beta in self.curve]} if curve else found
 
-    def cells(self, deltas: Sequence[float]) -> list[str]:
+    def cells(self) -> list[str]:
         """A line of the table: of a guarantee what helps the attacker is rounded up, of what is attained down."""
-        own = self.answers
+        own = self.profile
         more, less = (down, up) if self.role == ATTAINED else (up, down)
-        return [
-            self.name,
-            self.released,
-            *(more(own.eps(delta)) for delta in deltas),
-            *(more(own.tpr(rate)) for rate in RATES),
-            more(own.advantage),
-            less(own.bayes_error(PRIOR)),
-            self.mark,
-        ]
+        rates = (more(own.tpr(rate)) for rate in RATES)
+        mark = ATTAINED if self.role == ATTAINED else ""
+        return [self.name, self.released, *rates, more(own.advantage), less(own.bayes_error(PRIOR)), mark]
 
 
 class Attacker:
-    """What a test can tell of one record, or of a `group` of them, by each analysis and by what is attained.
+    """Tests of one record, by each analysis and by what is attained."""
 
-    Epsilons of a group are shown at `deltas`; those of one record stand in the statement. `drawn`: with the curve.
-    """
-
-    def __init__(
-        self,
-        analyses: Sequence[Analysis],
-        lower: Sequence[Analysis],
-        deltas: Sequence[float],
-        group: int = 1,
-        drawn: bool = True,
-    ) -> None:
-        self.deltas, self.group, self.drawn = tuple(deltas) if group > 1 else (), group, drawn
-        one = " (of one record)" if group > 1 else ""
-        self.rows = [Row(a.name, a.released, a, group) for a in analyses if a.valid]
-        self.rows += [Row(b.name, b.released, b, 1, f"attained{one}") for b in lower]
+    def __init__(self, analyses: Sequence[Analysis], lower: Sequence[Analysis]) -> None:
+        self.rows = [Row(a.name, a.released, a) for a in (*(a for a in analyses if a.valid), *lower)]
 
     def document(self) -> dict[str, Any]:
         """The key `tradeoff` of `dpexp privacy --json`."""
-        rows = each(self.rows, "attack", lambda row: row.name)
-        return {"group": self.group, "statements": [row.document(self.deltas, self.drawn) for row in rows]}
+        return {"statements": [row.document() for row in each(self.rows, "attack", lambda row: row.name)]}
 
     def text(self) -> str:
         """A table to read."""
-        head = [
-            "analysis",
-            "released",
-            *(f"eps @ delta {delta:g}" for delta in self.deltas),
-            *(f"TPR @ FPR {rate:g}" for rate in RATES),
-            "advantage",
-            "Bayes error",
-            "",
-        ]
-        rows = [row.cells(self.deltas) for row in each(self.rows, "attack", lambda row: row.name)]
-        told = "one record" if self.group == 1 else f"a group of {self.group} records"
-        lines = [f"What a test can tell of {told}", "", *columns(rows, head).splitlines(), "", *SAYS]
+        head = ["analysis", "released", *(f"TPR @ FPR {rate:g}" for rate in RATES), "advantage", "Bayes error", ""]
+        rows = [row.cells() for row in each(self.rows, "attack", lambda row: row.name)]
+        lines = ["Tests of one record", "", *columns(rows, head).splitlines(), "", *SAYS]
         return "\n".join("  " + line if line else "" for line in lines)
 
     def best(self, released: str) -> tuple[Row | None, Row | None]:
@@ -130,8 +92,8 @@ class Attacker:
         promised = [r for r in self.rows if r.role == GUARANTEE and (last or r.released == released)]
         shown = [r for r in self.rows if r.role == ATTAINED and (not last or r.released == released)]
         return (
-            min(promised, key=lambda r: r.answers.advantage, default=None),
-            max(shown, key=lambda r: r.answers.advantage, default=None),
+            min(promised, key=lambda r: r.profile.advantage, default=None),
+            max(shown, key=lambda r: r.profile.advantage, default=None),
         )
 
     def written(self, name: str, setting: str, out: Path) -> Written:
@@ -178,9 +140,8 @@ def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:
         axes.legend(loc="lower right", frameon=False, fontsize=7.5)
     panels[0][0].set_ylabel("true positive rate")
     canvas.tight_layout()
-    group = f", of a group of {attacker.group} records" if attacker.group > 1 else ""
     caption = (
-        f"Largest true positive rate of a test for a record{group} against its false positive rate, {name}: "
+        f"Largest true positive rate of a test for a record against its false positive rate, {name}: "
         "no test lies above the guarantee, for either order of the neighbours, and no guarantee can lie below what is "
         f"attained. The truth lies in the band. Parameters: {setting}."
     )

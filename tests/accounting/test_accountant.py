@@ -197,7 +197,7 @@ def test_the_import_needs_numpy_and_pydantic_alone():
     program = (
         "import sys\nfrom dpexp.accounting import Accountant\n"
         "a = Accountant()\na.step(noise_multiplier=1.0, sample_rate=0.01)\na.get_epsilon(1e-5)\n"
-        "print(*{name.partition('.')[0] for name in sys.modules} & {'scipy', 'pandas', 'numba', 'yaml', 'typer', 'matplotlib'})"
+        "print(*{name.partition('.')[0] for name in sys.modules} & {'scipy', 'pandas', 'numba', 'yaml', 'click', 'matplotlib'})"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []

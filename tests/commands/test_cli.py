@@ -7,8 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
@@ -28,7 +27,7 @@ def said(*arguments):
 
 def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
     page = call("--help").stdout
-    for command in typer.main.get_command(app).commands:
+    for command in app.commands:
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
         said(command, "--help")
 

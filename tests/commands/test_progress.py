@@ -28,10 +28,11 @@ def impatient(monkeypatch):
 def test_steps_are_plain_lines_where_there_is_no_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with progress.ProgressLine("plot"):
+    with progress.progress("plot"):
         time.sleep(0.2)
         assert list(finished(each(["one", "two\x1b[2J"], "figure", str), 2, "figures")) == ["one", "two\x1b[2J"]
         compiling.tell(True)
+        time.sleep(0.2)
     assert "plot: figure 2 of 2: two\\x1b[2J" in stream.getvalue()
     assert "(compiling)" in stream.getvalue()
     assert not {"\r", "\x1b"} & set(stream.getvalue())
@@ -42,7 +43,7 @@ def test_on_a_terminal_one_line_goes_before_anything_is_printed(monkeypatch, cap
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.ProgressLine("fit"):
+    with progress.progress("fit"):
         tell("trial 1 of 3", 0.0)
         for _ in range(100):  # rich is imported by then
             if "trial 1 of 3" in stream.getvalue():
@@ -59,7 +60,7 @@ def test_who_is_quick_shows_nothing(monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE_S", 30)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    with progress.ProgressLine("table"):
+    with progress.progress("table"):
         tell("table 1 of 9: rates")
     assert not stream.getvalue()
 

@@ -27,10 +27,9 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from typer.main import get_command
-from typer.testing import CliRunner
 
 import dpexp.commands.fit as fit_command
 import dpexp.data.encode as encode_module
@@ -159,10 +158,6 @@ class Seen(NamedTuple):
     public: dict[str, Any]
 
 
-COMMAND = get_command(app)
-"""built once: building it takes longer than what is tried"""
-
-
 def bytes_of(*values: Any) -> bytes:
     return b"|".join(np.asarray(value).tobytes() for value in values)
 
@@ -199,7 +194,6 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
             texts = []
             text = FitResult.text
             patched.enter_context(patch.object(FitResult, "document", _with_text(FitResult.document, text, texts)))
-            patched.enter_context(patch("typer.testing._get_command", lambda _: COMMAND))
             done = CliRunner().invoke(app, arguments)
         if isinstance(done.exception, TypeError | AttributeError):
             raise done.exception  # of the test, and alike for all files

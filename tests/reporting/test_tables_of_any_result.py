@@ -154,10 +154,10 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     ]
     assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
     assert "problem=huber-linear, d=3" in markdown
-    only = command.table(["toy"], False, "csv", None, toy.results, ["loss_gap"], ["asgd"], "mu=1")
+    only = command.table(["toy"], False, "csv", None, toy.results, command.Request(("loss_gap",), ("asgd",), "mu=1"))
     assert only.count("\n") == 2
     with pytest.raises(UsageError, match="--metric is for results"):
-        command.table(["table1"], False, "md", None, toy.results, ["loss_gap"])
+        command.table(["table1"], False, "md", None, toy.results, command.Request(("loss_gap",)))
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table(["tabel1"], False, "md", None, toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
@@ -186,7 +186,7 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
         TOY.replace("n: 300", "n: [200, 300]").replace("[1/3, 1/2]", "1/2").replace("[1, {uniform: [1, 2]}, inf]", "1")
     )
     results = stored(tmp_path, text).results
-    shown = command.table(["toy"], False, "md", None, results, estimators=["asgd"])
+    shown = command.table(["toy"], False, "md", None, results, command.Request(estimators=("asgd",)))
     assert [line.split("|")[1].strip() for line in shown.splitlines()[4:6]] == ["200", "300"]
     rows = json.loads(command.table(["toy"], False, "json", None, results))["rows"]
     assert {(row["run.n"], row["n"], row["step"]) for row in rows} == {(200, 4, 200), (300, 4, 300)}
