@@ -337,7 +337,7 @@ def _use_plugins(_: click.Context, __: click.Parameter, files: tuple[Path, ...])
         papers.figures(), papers.tables(), papers.claims()  # a name that is taken is said now
 
 
-def _run(name: str, calls: str, as_json: bool = False, **options: Any) -> None:
+def _run(name: str, calls: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: a text, or a document, a text, perhaps an exit code and
     remarks. A function in the place of document or text is called if it is the one that is printed."""
     from dpexp.commands.progress import progress

@@ -73,6 +73,11 @@ class Fit(Printed):
         unbounded = self.fitted and not any(one["bounded"] for one in coefficients)
         return 3 if unbounded or (self.stored["refused"] and not self.release) else 0
 
+    @property
+    def deployed(self) -> bool:
+        """Whether the noise came from the operating system."""
+        return str(self.stored["public"]["noise"]).startswith("operating system")
+
     def document(self) -> dict[str, Any]:
         """The JSON document of `dpexp fit --json`."""
         return dict(self.stored)
@@ -271,10 +276,21 @@ def _remarks(fit: Fit) -> str:
     if fit.fitted:
         if not _is_central(fit):
             said.append(SIMULATED)
-        if noise.startswith("operating system"):
+        if fit.deployed:
             missing = not_covered(_pure(fit))
             said.append(f"Noise came from the operating system and is not stored. Not covered: {missing}.")
             said.append(fit.spent)
         elif not math.isinf(_largest(fit)):
             said.append(REHEARSAL.format(noise.removeprefix("seed ").partition(":")[0]))
     return "\n".join(filter(None, said))
+
+
+def guarantee(fit: Fit) -> str:
+    """In a line, what the budget is and for whom; of a rehearsal, that it guarantees nothing."""
+    budget = fit.stored["budget"]
+    eps = ", ".join(f"eps = {up(float(e), 4)} at delta = {delta:g}" for delta, e in budget["eps"] if e is not None)
+    held = f"{up(_largest(fit), 5)}-GDP for every {fit.stored['unit']}: {eps}"
+    held = "no privacy" if math.isinf(_largest(fit)) else held
+    if fit.deployed:
+        return f"{held}. A deployment; noise: {fit.stored['public']['noise']}."
+    return f"A rehearsal: whoever knows the seed can remove the noise. A deployment would have {held}."

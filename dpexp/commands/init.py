@@ -12,56 +12,19 @@ from dpexp.core.errors import DataError, UsageError
 from dpexp.core.scalars import yaml_in_line
 from dpexp.data.records import Header, read_header
 from dpexp.data.remarks import RANGE
-
-LEVELS = "[ONE, OTHER]"
-HEAD = """\
-# Public inputs of `dpexp fit {file} --target COLUMN --public THIS`: what is known of the columns without the records.
-# Drafted from the header alone. Fill the blanks in from a code book, an earlier public sample or common knowledge.
-# A mean, a range or a list of levels that is read off these records would be a release of its own.
-"""
-RANGES = """
-# LOW and HIGH: about 19 of 20 values lie between them. Values beyond are used as they are, nothing is cut off. Have
-# columns magnitudes of their own, such as years and dollars? Then this matters most: without a range a column of
-# numbers is taken to lie between -2 and 2. A range of two days, [2001-01-01, 2020-12-31], makes a column one of days.
-"""
-UNKNOWN = """\
-# A header does not say which columns hold words: move those to categories.
-"""
-CATEGORIES = """
-# Every level, the reference first. A level called other stands for all that are not listed.
-"""
-REST = """
-# A record with a value that is missing or cannot be read adds nothing. In these columns a missing value counts as the
-# centre, with an entry that says so:
-# missing: [COLUMN]
-# Columns that are not used, such as names and numbers of persons:
-# leave_out: [COLUMN]
-# Marks in numbers such as 1.234,5; without these keys 1234.5 is one:
-# decimal: ","
-# thousands: "."
-# The standard deviation of what the columns do not explain of the target, within a factor 3. Without it, it is taken
-# to be a quarter of the width of the target's range:
-# error_scale: 1
-"""
+from dpexp.reporting.templates import filled
 
 
 def init(
-    problem: str | None,
-    algorithm: str | None,
-    data: Path | None,
-    target: str | None,
-    of: str | None,
-    out: Path | None,
-    public: bool = False,
-    card: bool = False,
-) -> str:
+    problem: str | None, algorithm: str | None, data: Path | None, target: str | None, of: str | None,
+    out: Path | None, public: bool = False, card: bool = False,
+) -> str:  # fmt: skip
     """The text of a starter config, of public inputs or of a run card, or where it was written."""
     if card:
         if public or problem or algorithm or data or of:
             raise UsageError("--card drafts a run card for `dpexp receipt`", "give it alone, or with --out FILE")
-        from dpexp.commands.receipt import BLANK
-
-        return BLANK if out is None else _write(out, BLANK, f"fill it in, then dpexp receipt {out}")
+        text = filled("dpexp.commands", "drafts/card.yaml")
+        return text if out is None else _write(out, text, f"fill it in, then dpexp receipt {out}")
     if public:
         if data is None or problem or algorithm or of:
             hint = "dpexp init --data FILE --public"
@@ -130,16 +93,11 @@ def draft_public(path: Path, target: str | None) -> str:
     """The text of a first file for `dpexp fit --public`. Raises DataError as `draft` does."""
     header = read_header(path)
     header.require([] if target is None else [target], str(path))
-    numbers, words = _split(header)
-    parts = [HEAD.format(file=path)]
-    for intro, key, blank, names in ((RANGES, "ranges", RANGE, numbers), (CATEGORIES, "categories", LEVELS, words)):
-        if names:
-            unknown = UNKNOWN if key == "ranges" and header.separator else ""
-            lines = [f"  {yaml_in_line(name)}: {blank}{'  # the target' if name == target else ''}\n" for name in names]
-            parts.append(f"{intro}{unknown}{key}:\n{''.join(lines)}")
-    if not words:
-        parts.append(f"{CATEGORIES}# categories:\n#   COLUMN: {LEVELS}\n")
-    return "".join([*parts, REST])
+    of_numbers, of_words = ([(yaml_in_line(name), name == target) for name in names] for names in _split(header))
+    untyped = bool(of_numbers and header.separator)
+    return filled(
+        "dpexp.commands", "drafts/public.yaml", file=path, numbers=of_numbers, words=of_words, untyped=untyped
+    )
 
 
 def _split(header: Header, target: str | None = None) -> tuple[list[str], list[str]]:

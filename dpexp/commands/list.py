@@ -36,29 +36,65 @@ def shipped_configs() -> tuple[dict[str, Any], str]:
     """The configs that come with dpexp: document and text."""
     from dpexp.reporting.page import about
 
-    rows = [
-        {"name": name, "config": f"@{name}", "about": about(path.read_text(encoding="utf-8"))}
-        for name, path in shipped_files().items()
-    ]
-    text = fitting_columns([[row["config"], row["about"]] for row in rows], ["config", "what it is"])
+    found = {name: about(path.read_text(encoding="utf-8")) for name, path in shipped_files().items()}
+    text = fitting_columns([[f"@{name}", words] for name, words in found.items()], ["config", "what it is"])
     text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
-    return {"shipped": rows}, text
+    return {"shipped": [{"name": k, "config": f"@{k}", "about": words} for k, words in found.items()]}, text
 
 
-def names_in_use() -> dict[str, Iterable[str]]:
-    """Everything that a config or command can name."""
+def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
+    """Document and text. No code and no data that a config names are loaded: it may be anybody's."""
     from dpexp.papers import figures, papers, tables
 
-    return {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
+    rows, cells, experiments = [], [], []
+    for path in sorted(configs.glob("*.yaml")):
+        if path.is_symlink() or not path.name.isprintable():
+            continue
+        try:
+            experiment = load_experiment(path, trusted=False)
+        # One config that is wrong must not hide the others.
+        except ConfigError as error:
+            state = f"invalid: {counted(len(error.issues), 'problem')}, see dpexp validate {path}"
+            state = error.issues[0].message if isinstance(error, NotChecked) else state
+            rows.append([path.stem, str(path), "", state])
+            continue
+        # Without solving for noise: a list is to answer at once.
+        plans = plan(experiment, results)
+        states = Counter(p.status for p in plans)
+        state = ", ".join(f"{n} {status}" for status, n in states.items())
+        if states["current"] == len(plans):
+            state = ", ".join(filter(None, [state, _remark(results, experiment.name)]))
+        # Readers still show what no config gives any more, or say why they do not.
+        elif states["current"] == 0 and Folder(results, experiment.name).summary.exists():
+            stored = ", ".join(filter(None, ["but summaries are stored", _remark(results, experiment.name)]))
+            state += f" ({stored})"
+        rows.append([experiment.name, str(path), str(len(plans)), state])
+        experiments.append({"experiment": experiment.name, "config": str(path), "cells": len(plans),
+                            "status": dict(states), "changed": _changed_files(plans)})  # fmt: skip
+        cells += [
+            {"experiment": experiment.name, **identity(p.cell), "status": p.status, "reason": p.reason} for p in plans
+        ]
+    here = {row[0] for row in rows}
+    rows += [_stored(results, name) for name in experiments_in(results) if name not in here]
+    rows.sort(key=lambda row: row[0])
+    names = {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
+    document = {
+        "cells": cells, "experiments": experiments,
+        "registries": {kind: list(entries) for kind, entries in names.items()},
+        "plugins": {plugin.name: str(plugin.shown) for plugin in LOADED.values()},
+    }  # fmt: skip
+    text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
+    if not configs.is_dir():
+        text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
+    return document, f"{text}\n\n{in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])}"
 
 
-def _trouble(results: Path, experiment: str) -> str:
-    """What readers say against stored summaries, or how they were confirmed; empty where they are shown as computed."""
+def _remark(results: Path, experiment: str) -> str:
+    """Why readers refuse stored summaries, or how they were confirmed; empty where they are shown as computed."""
     try:
-        state = load_generation(results, experiment).confirmed
+        return load_generation(results, experiment).confirmed
     except ResultsMissing as error:
-        state = error.message.removeprefix(f"{Folder(results, experiment).root}: ")
-    return f", {state}" if state else ""
+        return error.message.removeprefix(f"{Folder(results, experiment).root}: ")
 
 
 def _stored(results: Path, name: str) -> list[str]:
@@ -67,68 +103,13 @@ def _stored(results: Path, name: str) -> list[str]:
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
         path, cells = config_path(manifest, folder), str(len(manifest["cells"]))
-        state = _trouble(results, name).removeprefix(", ") or f"{cells} current"
+        state = _remark(results, name) or f"{cells} current"
         needs = [f"not checked: needs --plugin {file}" for file in plugins_missing(manifest["code"].values())]
         return [name, str(path or ""), cells, "; ".join([state, *needs])]
     return [name, "", "", "results whose config is not here"]
 
 
-def changed_files(plans: Iterable[CellPlan]) -> list[str]:
+def _changed_files(plans: Iterable[CellPlan]) -> list[str]:
     """All files that changed since stale cells were computed, of which a message names the first few."""
     stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
     return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})
-
-
-def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
-    """Document and text. No code and no data that a config names are loaded: it may be anybody's."""
-    rows, cells, experiments = [], [], []
-    for path in sorted(configs.glob("*.yaml")):
-        if path.is_symlink() or not path.name.isprintable():
-            continue
-        try:
-            experiment = load_experiment(path, trusted=False)
-        except NotChecked as error:
-            rows.append([path.stem, str(path), "", error.issues[0].message])
-            continue
-        # One config that is wrong must not hide the others.
-        except ConfigError as error:
-            problems = counted(len(error.issues), "problem")
-            rows.append([path.stem, str(path), "", f"invalid: {problems}, see dpexp validate {path}"])
-            continue
-        # Without solving for noise: a list is to answer at once.
-        plans = plan(experiment, results)
-        states = Counter(p.status for p in plans)
-        state = ", ".join(f"{n} {status}" for status, n in states.items())
-        stored = Folder(results, experiment.name)
-        if states["current"] == len(plans):
-            state += _trouble(results, experiment.name)
-        # Readers still show what no config gives any more, or say why they do not.
-        elif states["current"] == 0 and stored.summary.exists():
-            state += f" (but summaries are stored{_trouble(results, experiment.name)})"
-        rows.append([experiment.name, str(path), str(len(plans)), state])
-        experiments.append(
-            {
-                "experiment": experiment.name,
-                "config": str(path),
-                "cells": len(plans),
-                "status": dict(states),
-                "changed": changed_files(plans),
-            }
-        )
-        for p in plans:
-            named = {"experiment": experiment.name, **identity(p.cell)}
-            cells.append({**named, "status": p.status, "reason": p.reason})
-    listed_here = {row[0] for row in rows}
-    rows += [_stored(results, name) for name in experiments_in(results) if name not in listed_here]
-    rows.sort(key=lambda row: row[0])
-    names = names_in_use()
-    document = {
-        "cells": cells,
-        "experiments": experiments,
-        "registries": {kind: list(entries) for kind, entries in names.items()},
-        "plugins": {plugin.name: str(plugin.shown) for plugin in LOADED.values()},
-    }
-    text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
-    if not configs.is_dir():
-        text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
-    return document, f"{text}\n\n{in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.terminal import each
-from dpexp.core.text import guess, up
+from dpexp.core.text import guess
 from dpexp.plugins.loaded import said, shell
 
 if TYPE_CHECKING:
@@ -116,26 +116,33 @@ def _with_numbers(section: Section) -> Section:
     from dpexp.reporting.results.table import content_of
 
     one, tables, remarks = section.stored, list[Numbers](), list[str]()
-    privacy: Sequence[str] = ()
-    assert one.gathered is not None
-    runs = one.gathered.runs
-    try:
-        if len(runs) > MOST_ROWS:
-            remarks.append(f"{len(runs):,} settings are not tabled here: {shell(['table', one.name], one.results)}")
-        else:
-            content = content_of(one.gathered, theories=theories())
-            tables.append(Numbers("Last step", content.head, content.rows, content.note))
-    except Exception as error:  # one table that cannot be made is a line of the page
-        remarks.append(f"No table: {said(error)[0]}.")
-    for name in varying(run.settings for run in runs) if len(runs) <= MOST_ROWS else ():
+    gathered = one.gathered
+    assert gathered is not None
+
+    def last_step() -> None:
+        content = content_of(gathered, theories=theories())
+        tables.append(Numbers("Last step", content.head, content.rows, content.note))
+
+    def levels(name: str) -> None:
+        if len(pairs := between_levels(gathered, name)) > MOST_COMPARED:
+            remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
+            return
+        rows = compared(pairs)
+        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
+
+    work = [("No table", last_step)]
+    work += [(f"Not compared by {name}", partial(levels, name)) for name in varying(r.settings for r in gathered.runs)]
+    if len(gathered.runs) > MOST_ROWS:
+        remarks.append(
+            f"{len(gathered.runs):,} settings are not tabled here: {shell(['table', one.name], one.results)}"
+        )
+        work = []
+    for what, make in work:
         try:
-            if len(pairs := between_levels(one.gathered, name)) > MOST_COMPARED:
-                remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
-                continue
-            rows = compared(pairs)
-            tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
-        except Exception as error:  # as above
-            remarks.append(f"Not compared by {name}: {said(error)[0]}.")
+            make()
+        except Exception as error:  # one table that cannot be made is a line of the page
+            remarks.append(f"{what}: {said(error)[0]}.")
+    privacy: Sequence[str] = ()
     try:
         privacy, numbers = _privacy(one)
         tables += numbers
@@ -186,35 +193,24 @@ def _fit_files(results: Path) -> list[Path]:
 
 def _fit(path: Path, results: Path) -> Fit:
     """A fit with its guarantee, its table and its forest plot."""
+    from dpexp.commands.fit_result import read_fit
+    from dpexp.commands.fit_text import guarantee
     from dpexp.reporting.digits import estimate_row
     from dpexp.reporting.drawing import image
     from dpexp.reporting.page import Fit, Numbers
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
-        found = json.loads(read_ordinary(path, MOST_BYTES))
-        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in found["estimates"]]
-        deployed = str(found["public"]["noise"]).startswith("operating system")
-        words = [f"{found['model']} of {found['public']['target']['name']}, n = {found['diagnostics']['n']:,}; "
-                 f"{found['method']}, {100 * found['level']:.4g}% intervals.", _guarantee(found, deployed),
-                 *(f"{one['rule']}: {one['reason']}" for one in found["refused"])]  # fmt: skip
+        fit = read_fit(path)
+        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in fit.estimates()]
+        glance = fit.stored["glance"]
+        words = [f"{glance['model']} of {fit.units.target}, n = {glance['nobs']:,}; {glance['method']}, "
+                 f"{100 * glance['level']:.4g}% intervals.", guarantee(fit),
+                 *(f"{one['rule']}: {one['reason']}" for one in fit.stored["refused"])]  # fmt: skip
         source = ""
         if plot.exists() and not plot.is_symlink():
             source = image("png", read_ordinary(plot, MOST_BYTES))
         table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
-        return Fit(name, words, table, source, not deployed)
+        return Fit(name, words, table, source, not fit.deployed)
     except Exception as error:  # one file that is no fit is a line of the page
         return Fit(name, [f"{path} cannot be read as a fit: {said(error)[0]}"])
-
-
-def _guarantee(found: dict[str, Any], deployed: bool) -> str:
-    """What the budget is and for whom; of a rehearsal, that it guarantees nothing."""
-    budget, unit = found["budget"], found.get("unit", "record")
-    if budget["mu"] is None:  # JSON has no infinity
-        held = "no privacy"
-    else:
-        eps = ", ".join(f"eps = {up(float(e), 4)} at delta = {delta:g}" for delta, e in budget["eps"] if e is not None)
-        held = f"{up(float(budget['mu']), 5)}-GDP for every {unit}: {eps}"
-    if deployed:
-        return f"{held}. A deployment; noise: {found['public']['noise']}."
-    return f"A rehearsal: whoever knows the seed can remove the noise. A deployment would have {held}."

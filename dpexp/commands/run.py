@@ -104,7 +104,11 @@ def check_options(request: Request) -> None:
     _require(not request.confirm or not (anew or request.backend not in ("", "threads")), said)
     said = "--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run"
     _require(not request.part or not (anew or request.confirm), said)
-    _require(request.deployment or not request.again, "--again is for --deployment", "--force computes anew the others")
+    _require(
+        request.deployment or not request.again,
+        "--again is for --deployment",
+        "--force computes anew what is no release",
+    )
     said = f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}"
     _require(request.backend in ("", *BACKENDS), said)
     _require(request.jobs >= (not dask), f"--jobs must be at least 1, not {request.jobs}")

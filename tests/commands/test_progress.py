@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dpexp.commands import progress
-from dpexp.core.terminal import compiling, each, finished, say, tell
+from dpexp.core.terminal import compiling, each, say, tell
 from tests.conftest import call
 
 
@@ -29,8 +29,8 @@ def test_steps_are_plain_lines_where_there_is_no_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with progress.progress("plot"):
-        time.sleep(0.2)
-        assert list(finished(each(["one", "two\x1b[2J"], "figure", str), 2, "figures")) == ["one", "two\x1b[2J"]
+        for _ in each(["one", "two\x1b[2J"], "figure", str):
+            time.sleep(0.2)
         compiling.tell(True)
         time.sleep(0.2)
     assert "plot: figure 2 of 2: two\\x1b[2J" in stream.getvalue()
