@@ -40,6 +40,7 @@ File = click.Path(path_type=Path)
 ALL = "--help-all"
 SHAPES = {1: "{}", "?": "[{}]", "*": "[{}...]", "+": "{}..."}
 """how usage shows an argument of so many values"""
+LAWS = "How many exact laws, or predictions of a rate.  [default: 1200, or 400]"
 ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
 RAW = "CSV without the quote before texts such as =1+1, which spreadsheets run."
 OPTIONS = {
@@ -56,7 +57,7 @@ OPTIONS = {
     "central": OptionSpec("--central/--local", "One release, or a message of every record."),
     "check": OptionSpec("--check", "Compare alone: compute nothing."),
     "columns": OptionSpec("--columns", "Columns of text, md and tex.", "A,B", ""),
-    "comparisons": OptionSpec("--comparisons", "How many exact laws.", "N", 1200, type=int),
+    "comparisons": OptionSpec("--comparisons", LAWS, "N", type=int),
     "confidence": OptionSpec("--confidence", "Of all lower bounds together.", "P", 0.999, type=float),
     "configs": OptionSpec("--configs", "Folder of config files.", "DIR", Path("configs"), type=File),
     "confirm": OptionSpec("--confirm", "After an edit: prove that no number moved, no more."),
@@ -234,11 +235,11 @@ COMMANDS = {
         """, "receipt.command",
         (("arguments", "CARD|KEY=VALUE", "*", str),), "form/receipt as_json"),
     "judge": CommandSpec(
-        "Privacy", """Compare a stated bound with exact laws.
+        "Privacy", """Compare a stated bound on privacy with exact laws, or a convergence rate with runs.
 
-        FILE is Python with ASSUMES and eps(...) or rdp(...). Exit code 1 if a law refutes it, 3 if nothing could be
-        compared.
-        """, "judge.hold", (("file", "FILE", 1, File),), "as_json", "at seconds seed comparisons"),
+        FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing
+        could be compared.
+        """, "judge.judge", (("bound", "FILE", 1, File),), "as_json", "at seconds seed comparisons"),
     "audit": CommandSpec(
         "Privacy", """Compute a lower bound on the privacy loss of what is run.
 
@@ -271,8 +272,8 @@ class CommandLine(click.Group):
                 formatter.write_dl(own)
 
 
-def command_line(everything: bool = False) -> click.Group:
-    """All commands; `everything` has rare options in the help too."""
+def command_line(everything: bool = False, progress: bool = False) -> click.Group:
+    """All commands; `everything` has rare options in the help too, `progress` shows the steps of what takes long."""
     shared: list[click.Parameter] = [
         click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
         click.Option(["--plugin"], type=File, multiple=True, metavar="FILE.py", callback=_use_plugins, is_eager=True,
@@ -294,7 +295,7 @@ def command_line(everything: bool = False) -> click.Group:
         rare = spec.rare.split()
         options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
         more = f"More options: dpexp {name} --help-all" if rare and not everything else None
-        body = partial(_run, name, spec.calls)
+        body = partial(_run, name if progress else "", spec.calls)
         # Most people write --plugin and --debug behind the command's name.
         params = [*arguments, *options, *shared]
         group.add_command(click.Command(name, params=params, callback=body, help=spec.help, epilog=more,
@@ -339,7 +340,8 @@ def _use_plugins(_: click.Context, __: click.Parameter, files: tuple[Path, ...])
 
 def _run(name: str, calls: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: a text, or a document, a text, perhaps an exit code and
-    remarks. A function in the place of document or text is called if it is the one that is printed."""
+    remarks. A function in the place of document or text is called if it is the one that is printed. Progress has the
+    name, and none without it."""
     from dpexp.commands.progress import progress
 
     options = {key: _at_home(value) for key, value in options.items()}
@@ -354,7 +356,7 @@ def _run(name: str, calls: str, /, as_json: bool = False, **options: Any) -> Non
         options["results"] = options["results"] or Path("results-smoke" if smoke else "results")
     module, _, function = calls.partition(".")
     # Who asks for JSON is a program, to which progress says nothing.
-    silent = as_json or options.get("quiet") or options.get("form") == "json"
+    silent = not name or as_json or options.get("quiet") or options.get("form") == "json"
     with nullcontext() if silent else progress(name):
         gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
         call = getattr(import_module(f"dpexp.commands.{module}"), function)
@@ -389,207 +391,7 @@ def _at_home(value: Any) -> Any:
         raise UsageError(f"{value}: no such user", "write the folder out") from None
 
 
-<<<<<<< HEAD
-@app.command()
-def audit(
-    config: Config,
-    sets: Sets = None,
-    runs: Annotated[int, Option(metavar="N", help="Runs of each mechanism, in two worlds by a coin.")] = 10_000,
-    confidence: Annotated[float, Option(metavar="P", help="Of all lower bounds together.")] = 0.999,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Compute a lower bound on the privacy loss of what is run.
-
-    The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
-    """
-    from dpexp.commands import audit as command
-
-    audited = command.of_config(config, sets or [], runs, confidence, seed)
-    _answer(as_json, audited.document, audited.text, audited.exit_code)
-
-
-@app.command()
-def judge(
-    file: Annotated[Path, Argument(help="A Python file with eps(...), rdp(...) or param_distance_sq(...).")],
-    at: Annotated[str | None, Option(metavar="POINT", help="One comparison again, as a verdict names it.")] = None,
-    seconds: Annotated[float, Option(metavar="S", help="Stop after so many seconds.")] = 60.0,
-    seed: Seed = 0,
-    comparisons: Annotated[
-        int | None, Option(metavar="N", help="How many exact laws, or predictions of a rate.  [default: 1200, or 400]")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Compare a stated bound on privacy with exact laws, or a convergence rate with predictions and simulations.
-
-    Exit code 1 if it is refuted, 3 if nothing could be compared.
-    """
-    from dpexp.commands import judge as command
-
-    verdict = command.judge(file, at=at, seconds=seconds, seed=seed, comparisons=comparisons)
-    _answer(as_json, verdict.document, verdict.text, verdict.exit_code)
-
-
-@app.command()
-def check(
-    file: Annotated[Path | None, Argument(help="A plug-in.  [default: what is built in]")] = None,
-    as_json: Json = False,
-) -> None:
-    """Try the problems and algorithms of a plug-in.
-
-    The conformance suite, with a canary audit. Exit code 1 if a check fails.
-    """
-    from dpexp.commands import check as checking
-
-    verdict = checking.check(file)
-    _answer(as_json, verdict.document, verdict.text, int(verdict.failed))
-
-
-@app.command()
-def claims(
-    ids: Annotated[Words, Argument(metavar="ID", help="Claims, beginnings of ids, or patterns.")] = None,
-    paper: Annotated[Text, Option(metavar="ID", help="One paper, such as ldp-sgd.  [default: all]")] = None,
-    verdict: Annotated[Words, Option(metavar="V", help="Only claims with this verdict; repeatable.")] = None,
-    judge: Annotated[bool, Option("--judge", help="Judge the selected claims, and write RESULTS/claims.json.")] = False,
-    jobs: Jobs = 0,
-    form: Annotated[
-        Text, Option("--format", metavar="table|md|json|artifact|differences", help="How to print.")
-    ] = None,
-    out: Annotated[File, Option(metavar="DIR", help="Write pages: DIR/CLAIMS.md and DIR/claims/.")] = None,
-    results: Results = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Judge the claims of the papers from stored results.
-
-    Each with its quotation, what was printed and measured, and a verdict. Exit code 1 if one is not as expected.
-    """
-    from dpexp.commands import claims as command
-
-    form = "json" if as_json else form
-    jobs, quiet = jobs or os.cpu_count() or 1, quiet or form == "json"
-    asked, verdicts = tuple(ids or ()), tuple(verdict or ())
-    found = command.claims(command.Request(asked, paper, verdicts, form, out, _folder(results), judge, jobs, quiet))
-    say(found.text)
-    for line in found.remarks:
-        warn(line)
-    raise typer.Exit(found.code)
-
-
-@app.command()
-def report(
-    results: Annotated[Path, Argument(metavar="RESULTS", help="Results, or one experiment's folder.")] = RESULTS,
-    out: Annotated[File, Option(metavar="FILE.html", help="Where to write.  [default: report.html there]")] = None,
-    title: Annotated[str, Option(metavar="WORDS", help="A title of your own.", show_default=False)] = "",
-    text: Annotated[File, Option(metavar="FILE", help="Your text, which comes first.")] = None,
-) -> None:
-    """Write one HTML page of what is stored."""
-    from dpexp.commands import report as command
-
-    say(command.report(results, out, title, text))
-
-
-@app.command()
-def diff(
-    a: Annotated[Path, Argument(help="An experiment, or its folder, such as results/linear_d5.", show_default=False)],
-    b: Annotated[Path | None, Argument(help="Another.", show_default=False)] = None,
-    by: Annotated[str, Option(metavar="NAME", help="Compare the levels of this setting within A.")] = "",
-    only: Only = None,
-    metric: Metrics = None,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """Compare two results, or the settings of one."""
-    from dpexp.commands import diff as command
-
-    _answer(as_json, *command.diff(a, b, _split(metric), by, only, _folder(results)))
-
-
-@app.command(name="list")
-def list_(
-    results: Results = None,
-    configs: Annotated[Path, Option(metavar="DIR", help="Folder of config files.")] = Path("configs"),
-    shipped: Annotated[bool, Option("--shipped", help="List the configs that come with dpexp.")] = False,
-    as_json: Json = False,
-) -> None:
-    """List experiments with their state, and the names for configs."""
-    from dpexp.commands import list as command
-
-    _answer(as_json, *(command.shipped_configs() if shipped else command.inventory(configs, _folder(results))))
-
-
-@app.command()
-def init(
-    problem: Annotated[Text, Argument(metavar="PROBLEM", help="A problem.", show_default=False)] = None,
-    algorithm: Annotated[Text, Option(metavar="NAME", help="An algorithm.")] = None,
-    data: Annotated[File, Option(metavar="FILE", help="Your own table.")] = None,
-    target: Annotated[Text, Option(metavar="COLUMN", help="The column of --data to predict.")] = None,
-    of: Annotated[Text, Option("--from", metavar="NAME", help="Copy a shipped config.")] = None,
-    public: Annotated[bool, Option("--public", help="With --data: what `dpexp fit` asks of its columns.")] = False,
-    card: Annotated[bool, Option("--card", help="A run card for `dpexp receipt`.")] = False,
-    out: Annotated[File, Option(metavar="FILE", help="Write a new file instead of printing.")] = None,
-) -> None:
-    """Write a commented config to start from."""
-    from dpexp.commands import init as command
-
-    say(command.init(problem, algorithm, data, target, of, out, public, card).rstrip("\n"))
-
-
-@app.command()
-def validate(
-    configs: Annotated[list[Path] | None, Argument(metavar="CONFIG", help="Config files.", show_default=False)] = None,
-    sets: Sets = None,
-    replicates: Replicates = None,
-    profile: Profile = "paper",
-    show: Annotated[bool, Option("--show", help="Print the config with every default.")] = False,
-    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of configs, for editors.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Check configs without running them."""
-    from dpexp.commands import validate as command
-
-    if schema:
-        from dpexp.config.schema import json_schema
-
-        _print_json(json_schema())
-        return
-    if not configs:
-        raise UsageError("no config is named", "dpexp validate CONFIG, or --schema for the schema of configs")
-    if show:
-        for config in configs:
-            resolved = command.shown if as_json else command.show
-            found = resolved(config, sets or [], replicates, profile)
-            _print_json(found) if as_json else say(found, end="")
-        return
-    checked = command.validate(configs, sets or [], profile)
-    if as_json:
-        _print_json([one.document for one in checked])
-    else:
-        for line in [line for one in checked for line in one.lines]:
-            say(line)
-        for issue in [issue for one in checked for issue in one.issues]:
-            warn(issue)
-    raise typer.Exit(USAGE if any(one.issues for one in checked) else 0)
-
-
-@app.command()
-def reproduce(
-    papers: Annotated[Words, Argument(metavar="PAPER", help="Papers.  [default: everything]")] = None,
-    check: Annotated[bool, Option("--check", help="Compare alone: compute nothing.")] = False,
-    against: Annotated[File, Option(metavar="DIR", help="Published results.  [default: the last commit]")] = None,
-    results: Results = None,
-    as_json: Json = False,
-) -> None:
-    """Run, plot, tabulate and judge everything published, and compare.
-
-    In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
-    """
-    from dpexp.commands import reproduce as command
-
-    _answer(as_json, *command.reproduce(papers or [], _folder(results), against, check))
-=======
 app = command_line()
->>>>>>> 9da0ef9a (Every option is said once: a table of options and a table of commands, on click; the statement of a config and that of parameters in one file)
 
 
 class Interrupted(BaseException):
@@ -646,7 +448,7 @@ def main() -> None:
     try:
         everything = ALL in sys.argv
         sys.argv = ["--help" if word == ALL else word for word in sys.argv]
-        command_line(everything)(standalone_mode=True)
+        command_line(everything, progress=True)(standalone_mode=True)
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:
