@@ -147,8 +147,10 @@ def _on_grid(
     rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
     deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
     width = max(18 * deviation, largest - float(values.min())) / (1 << (16 + (users > 100_000) + (users > 500_000)))
-    lower = np.floor(values / width)
-    share = np.clip(values / width - lower, 0.0, 1.0)  # of the mass of a value that goes to the cell above
+    places = values / width
+    lower = np.floor(places)
+    # of the mass of a value that goes to the cell above, rounding raising its mean
+    share = np.clip(places - lower + 4 * UNIT * np.abs(places), 0.0, 1.0)
     start = min(int(lower.min()), 0)
     cells = np.concatenate([lower, lower + 1, [0]]).astype(np.int64) - start
 

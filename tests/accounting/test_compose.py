@@ -11,7 +11,7 @@ from scipy import fft
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.compose import Tilted, _transform_size
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT, from_above, from_below
+from dpexp.accounting.grid import UNIT, Discrete, from_above, from_below
 from dpexp.accounting.steps import StepLoss
 from tests.oracles.composition import epsilon
 
@@ -200,3 +200,25 @@ def test_what_lies_beyond_the_grid_is_unbounded():
     found = from_above(curve, curve, 20, 0.1, 1e-3)
     assert found.unbounded == pytest.approx(1.001 * float(curve(2.0)), rel=1e-12)
     assert found.unbounded < 0.9 * float(curve(1.9))
+
+
+def test_other_kernels_beside_a_plain_convolution():
+    """The mean of S_+ and the tails of nine sums of a law with a heavy cell at 0, and one of another law."""
+    rng = np.random.default_rng(2)
+    masses, last = (rng.dirichlet(np.where(np.arange(41) == 20, heavy, 0.3)) for heavy in (30.0, 0.3))
+    sums = last
+    for _ in range(9):
+        sums = np.convolve(sums, masses)
+    places = 0.25 * (np.arange(len(sums)) - 200)
+    mean, tails = float((sums * np.maximum(places, 0)).sum()), np.cumsum(sums[::-1])[::-1]
+    for rate in (0.1, 0.5, 2.0):
+        parts = [(Discrete(-20, masses, 0.0), 9), (Discrete(-20, last, 0.0), 1)]
+        up, low = (Tilted(parts, 0.25, rate, side) for side in ("above", "below"))
+        assert low.positive_part <= mean * (1 + 1e-12)
+        assert mean * (1 - 1e-12) <= up.positive_part
+        for found, sign in ((up, 1), (low, -1)):
+            exact = np.log(tails[200 + found.first : 200 + found.first + found.cells])
+            assert np.all(sign * (found.log_tails - exact) >= -1e-12)
+        if rate < 1:  # others are loose
+            assert up.positive_part < low.positive_part * (1 + 1e-6)
+            assert up.log_tails[0] - low.log_tails[0] < 1e-6
