@@ -28,11 +28,8 @@ _CLOSE = 2e-5
 
 def improved_eps(order: float, rdp: float, delta: float) -> float:
     """Epsilon, at least 0, at delta > 0 of a Renyi divergence of that order."""
-    return max(0.0, _eps(order - 1, rdp, delta))
-
-
-def _eps(x: float, rdp: float, delta: float) -> float:
-    return rdp - math.log1p(1 / x) - (math.log(delta) + math.log1p(x)) / x
+    x = order - 1
+    return max(0.0, rdp - math.log1p(1 / x) - (math.log(delta) + math.log1p(x)) / x)
 
 
 def _log_delta(x: float, rdp: float, eps: float) -> float:
