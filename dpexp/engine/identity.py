@@ -44,8 +44,8 @@ class Unknown(TypeError):
 def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     """The name, for arguments of these types. Raises Unknown."""
     seen = _Seen()
-    content = repr([seen.name(dispatcher), [seen.type(one) for one in sig], settings()])
-    texts = [_text(_unchanged(place)) for place in sorted(seen.places)]
+    content = repr([seen.name(dispatcher), [seen.name(one) for one in sig], settings()])
+    texts = [_text(place) for place in sorted(seen.places)]
     return hashlib.sha256("\n".join([content, *texts]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -60,8 +60,8 @@ class _Seen:
 
     def name(self, value: Any) -> object:
         """(a)"""
+        kind, inside = type(value).__qualname__, value
         if isinstance(value, Dispatcher):
-            inside: Any = value
             return self.name(inside.py_func), sorted(inside.targetoptions.items())
         if isinstance(value, FunctionType):
             self.places.add(place := _place(value.__code__.co_filename))
@@ -72,10 +72,16 @@ class _Seen:
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
             return value.dtype.descr, value.shape, value.strides, hashlib.sha256(value.tobytes()).hexdigest()
         if isinstance(value, tuple | list):
-            return type(value).__qualname__, [self.name(one) for one in value]
-        if isinstance(value, types.Type):
-            return self.type(value)
-        return _named(type(value).__qualname__, repr(value))
+            return kind, [self.name(one) for one in value]
+        if isinstance(value, types.Dispatcher):
+            return self.name(inside.dispatcher)
+        if isinstance(value, types.BaseTuple):
+            return kind, str(getattr(value, "instance_class", "")), [self.name(one) for one in inside.types]
+        text = str(value) if isinstance(value, types.Type) else repr(value)
+        # (c): a text with an address names nothing in another process
+        if " at 0x" in text or "..." in text or "dtype=object" in text:
+            raise Unknown(f"nothing names a {kind}")
+        return kind, text
 
     def _found(self, function: FunctionType) -> list[object]:
         """The numbers, arrays and functions that a function of a plug-in finds by name, also in modules."""
@@ -87,30 +93,13 @@ class _Seen:
         found: list[object] = []
         for scope in (known, *map(vars, modules)):
             for name in (name for name in names if name in scope):
-                value = scope[name]
-                own = getattr(value, "py_func", value)
+                own = getattr(scope[name], "py_func", scope[name])
                 if isinstance(own, FunctionType):
                     if "site-packages" not in own.__code__.co_filename:
-                        found.append((name, self.name(value)))
-                elif isinstance(value, bool | int | float | complex | str | bytes | tuple | np.ndarray | np.generic):
-                    found.append((name, self.name(value)))
+                        found.append((name, self.name(scope[name])))
+                elif isinstance(own, bool | int | float | complex | str | bytes | tuple | np.ndarray | np.generic):
+                    found.append((name, self.name(own)))
         return found
-
-    def type(self, value: types.Type) -> object:
-        inside: Any = value
-        if isinstance(value, types.Dispatcher):
-            return self.name(inside.dispatcher)
-        if isinstance(value, types.BaseTuple):
-            own = str(getattr(value, "instance_class", ""))
-            return type(value).__qualname__, own, [self.type(one) for one in inside.types]
-        return _named(type(value).__qualname__, str(value))
-
-
-def _named(kind: str, text: str) -> tuple[str, str]:
-    # (c): a text with an address names nothing in another process
-    if " at 0x" in text or "..." in text or "dtype=object" in text:
-        raise Unknown(f"nothing names a {kind}")
-    return kind, text
 
 
 def _names(code: CodeType) -> list[str]:
@@ -125,14 +114,22 @@ def _place(file: str) -> Path:
     if path.is_relative_to(PACKAGE):
         return PACKAGE / path.relative_to(PACKAGE).parts[0]
     if "site-packages" in path.parts:
-        place = path.parents[len(path.parts) - 2 - path.parts.index("site-packages")]
-        return place / path.relative_to(place).parts[0]
+        return Path(*path.parts[: path.parts.index("site-packages") + 2])
     return path.parent
+
+
+def _text(place: Path) -> str:
+    """(b) A hash of the files of a place. Raises Unknown where one was edited since this process began: what runs may
+    be what it was before."""
+    files = _files(place)
+    if any(file.stat().st_mtime_ns > IMPORTED_AT for file in files):
+        raise Unknown(f"{place} was edited after this process had begun to read it")
+    return _hash(files)
 
 
 @lru_cache(maxsize=64)
 def _files(place: Path) -> tuple[Path, ...]:
-    """(b) The files of a room with those of the rooms below, of a plug-in's folder, or of a library."""
+    """The files of a room with those of the rooms below, of a plug-in's folder, or of a library."""
     if place.name in LIBRARIES:
         return ()
     rooms = [PACKAGE / room for room in ROOMS] if place.is_relative_to(PACKAGE) else []
@@ -147,16 +144,8 @@ def _files(place: Path) -> tuple[Path, ...]:
     return tuple(sorted(set(files)))
 
 
-def _unchanged(place: Path) -> tuple[Path, ...]:
-    """Its files. Raises Unknown where one was edited since this process began: what runs may be what it was before."""
-    files = _files(place)
-    if any(file.stat().st_mtime_ns > IMPORTED_AT for file in files):
-        raise Unknown(f"{place} was edited after this process had begun to read it")
-    return files
-
-
 @lru_cache(maxsize=64)
-def _text(files: tuple[Path, ...]) -> str:
+def _hash(files: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -164,9 +153,8 @@ def settings() -> str:
     """Versions, numba's settings, and the processor as LLVM sees it."""
     set_by = {name: repr(value) for name, value in vars(config).items() if name.isupper()}
     own = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
-    return repr(
-        (_tools(), sorted((k, v) for k, v in (set_by | own).items() if not any(word in k for word in EXCLUDED)))
-    )
+    kept = sorted((k, v) for k, v in (set_by | own).items() if not any(word in k for word in EXCLUDED))
+    return repr((_tools(), kept))
 
 
 @lru_cache(maxsize=1)

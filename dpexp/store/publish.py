@@ -54,14 +54,6 @@ class Computed(NamedTuple):
 Fresh = dict[str, Computed]
 
 
-class Written(NamedTuple):
-    """What is left of a cell once its trajectories are on the disk."""
-
-    file: Stored
-    ended: Ended
-    summary: pa.Table
-
-
 def publish(
     experiment: Experiment,
     folder: Folder,
@@ -78,16 +70,20 @@ def publish(
     import pyarrow as pa
 
     # (a)
-    new = {c.cell_id: _write(folder, c, fresh[c.cell_id], deployment) for c in experiment.cells if c.cell_id in fresh}
     files = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
-    files |= {cell_id: written.file for cell_id, written in new.items()}
+    known: dict[str, tuple[Ended, pa.Table]] = {}
+    for cell in experiment.cells:
+        if (computed := fresh.get(cell.cell_id)) is not None:
+            data = computed.data()
+            files[cell.cell_id] = _write(folder, cell, computed, data, deployment)
+            known[cell.cell_id] = _summarised(cell, data)
     # (b)
     old: Generation | None = None
     with suppress(FileNotFoundError, Damaged):
         old = read_generation(folder)
     description = describe(experiment, folder, files, None if old is None else old.manifest, deployment)
     right = old is not None and not failures and old.describes(description)
-    if new or not right:
+    if known or not right:
         _write_provenance(folder, files, started)
     if not right:
         rows, summaries = [], []
@@ -97,16 +93,16 @@ def publish(
                 rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
             elif (file := files.get(cell.cell_id)) is not None:
                 # a summary is never copied from the old file: it would be of the code that wrote that
-                written = new.get(cell.cell_id) or _summarised(cell, file, file.data())
-                rows.append(row_of(cell, experiment.deltas, written.ended, bool(deployment)))
-                summaries.append(written.summary)
+                outcome, summary = known.get(cell.cell_id) or _summarised(cell, file.data())
+                rows.append(row_of(cell, experiment.deltas, outcome, bool(deployment)))
+                summaries.append(summary)
         seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
         if summaries:
             table = pa.concat_tables(summaries).combine_chunks()
             seals["summary.parquet"] = write_table(folder.summary, table, {})
         # (c)
         write_document(folder.manifest, {**description, "seals": seals})
-    return {cell_id: written.ended for cell_id, written in new.items()}
+    return {cell_id: outcome for cell_id, (outcome, _) in known.items()}
 
 
 def _write_provenance(folder: Folder, files: Mapping[str, Stored], started: datetime) -> None:
@@ -130,9 +126,9 @@ def _write_provenance(folder: Folder, files: Mapping[str, Stored], started: date
     write_document(folder.provenance, document)
 
 
-def _write(folder: Folder, cell: Cell, computed: Computed, deployment: str) -> Written:
+def _write(folder: Folder, cell: Cell, computed: Computed, data: CellData, deployment: str) -> Stored:
     """Write a cell's released parameters, where it has any, and then its trajectory."""
-    data, code, places = computed.data(), code_of(cell), cell.problem.places()
+    code, places = code_of(cell), cell.problem.places()
     # (d)
     if deployment:
         code = {name: content for name, content in code.items() if name not in data_of(cell)}
@@ -148,10 +144,10 @@ def _write(folder: Folder, cell: Cell, computed: Computed, deployment: str) -> W
         folder.model(cell.cell_id).unlink(missing_ok=True)
     made = {"code": code, "witness": witness_of(cell, data), "released": released, "versions": versions(),
             "arithmetic": arithmetic(), "cpu_s": computed.cpu_s}  # fmt: skip
-    return _summarised(cell, write_cell(folder, cell, data, made), data)
+    return write_cell(folder, cell, data, made)
 
 
-def _summarised(cell: Cell, file: Stored, data: CellData) -> Written:
+def _summarised(cell: Cell, data: CellData) -> tuple[Ended, pa.Table]:
     import pyarrow as pa
 
-    return Written(file, ended(cell, data), pa.table(summary_columns(cell, data)))
+    return ended(cell, data), pa.table(summary_columns(cell, data))
