@@ -21,9 +21,6 @@ from dpexp.engine.lanes.elementwise import sqrt
 from dpexp.engine.lanes.language import inlined, told
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
-Rule = tuple[float, np.ndarray, np.ndarray]
-"""a quadrature rule: the largest spread that it reaches, its nodes and its weights"""
-
 
 @kept_once(64)
 def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,13 +47,13 @@ def expectations(
     location: np.ndarray,
     spread: np.ndarray,
     scale: np.ndarray,
-    rules: Sequence[Rule],
+    rules: Sequence[tuple[float, np.ndarray, np.ndarray]],
     k: np.ndarray,
 ) -> np.ndarray:
     """sum_j weights_j integrand(location + spread nodes_j, scale, k), for arrays location, spread, scale [N]; [N].
 
-    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. The last rule takes whatever is
-    left, NaN too.
+    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. A rule is the largest spread that
+    it reaches, its nodes and its weights; the last one takes whatever is left, NaN too.
     """
     parameters, out, left = np.stack([location, spread, scale]), np.empty(len(location)), np.ones(len(location), bool)
     kernel = _kernel(integrand)
