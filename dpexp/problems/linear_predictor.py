@@ -181,12 +181,15 @@ class LinearPredictorProblem(Problem):
         kind.response(0.5, 0.5, k)
         if kind.conditional_risk is not None:
             kind.conditional_risk(0.5, 1.0, k)
-        elif not self._integrated and (unknown := means.unknown_means(self)) is not None:
-            raise unknown
         found = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(found, tuple) or len(found) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
             raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
+        if not self._integrated:
+            if (unknown := means.unknown_means(self)) is not None:
+                raise unknown
+            grows = self.law.errors is not None and self.law.errors.heteroscedastic is not None
+            self.mean_loss(np.zeros((1, 2)), np.array([1.0, 1.0 + grows]), np.ones((1, 1)))
 
     # --- privacy constants -------------------------------------------------------------------------------------
 

@@ -52,8 +52,8 @@ def expectations(
 ) -> np.ndarray:
     """sum_j weights_j integrand(location + spread nodes_j, scale, k), for arrays location, spread, scale [N]; [N].
 
-    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. A rule is the largest spread that
-    it reaches, its nodes and its weights; the last one takes whatever is left, NaN too.
+    `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. A rule is the largest spread
+    that it reaches, its nodes and its weights; the last one takes whatever is left, NaN too.
     """
     parameters, out, left = np.stack([location, spread, scale]), np.empty(len(location)), np.ones(len(location), bool)
     kernel = _kernel(integrand)
