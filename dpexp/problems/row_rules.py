@@ -111,11 +111,6 @@ class _Parts(NamedTuple):
     df: float
     correlated: bool
 
-    @property
-    def cells(self) -> int:
-        """Number of values that the discrete columns take together."""
-        return math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in self.discrete)
-
 
 def _parts(population: Population) -> _Parts:
     discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
@@ -177,7 +172,8 @@ def rows_along(
         root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
         return slices_of(root, slopes, cap)
     mixed = parts.correlated and (parts.discrete or parts.family == "box")
-    if parts.family and m <= 3 and not mixed and parts.cells <= MOST_CELLS:
+    cells = math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in parts.discrete)
+    if parts.family and m <= 3 and not mixed and cells <= MOST_CELLS:
         return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + whole), cuts)), population, 1e-10)
     return _sobol(population)
 
