@@ -17,14 +17,12 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
-from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.analysis import (
     LAST,
     Analysis,
-    attained,
     gaussian_analysis,
     guarantee,
     hockey_stick_analysis,
@@ -49,6 +47,7 @@ from dpexp.privacy.analyses.last_iterate import (
     last_iterate,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
+from dpexp.privacy.lower_bounds import exact_walk
 from dpexp.privacy.mechanisms.mechanism import (
     Curvature,
     Length,
@@ -84,9 +83,6 @@ BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 OURS = "ours: composition of the last steps, contraction before (docs page privacy)"
 OVER_SIZES = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs page privacy)"
 UNBOUNDED = "needs a bounded set: give diameter"
-WIDEST, MOST_WORK, MOST_SIZES = 120.0, 1.2e5, 400
-"""width of the set, squared width times the number of maps, and numbers of records in a batch, up to which the exact
-law is computed within a second"""
 
 
 class BatchedMechanism(Mechanism):
@@ -215,38 +211,9 @@ class BatchedMechanism(Mechanism):
         ]
 
     def walked(self, reach: float, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
-        """The last iterate of a run on an interval, by the program that judges every bound, rounded down.
-
-        `bend` is eta m of convex losses, which are quadratics with a linear part, and None for any losses. A step is
-        y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) + r(y) / b + Z, -h, h) with it (of
-        Poisson batches k / b times f, k ~ Bin(n - 1, q)). The others pull nowhere but by their curvature, and the
-        record as hard as it may; the other data set has a record of the opposite slope, or none; both orders. Where a
-        step can turn the set around, a slope may be told better from a flat record than from the opposite one, and the
-        larger holds, which `turning` adds to `pair`. Empty where the set is too wide or the maps are too many to be
-        done within a second.
-        """
-        from dpexp.privacy.exact import runs
-        from dpexp.privacy.exact.update import Drift, Update, affine, constant
-
-        sampling, n, batch_size, steps = self.sampling, self.n, self.batch_size, self.steps
-        h, curved = self.width / 2, bend or 0.0
-        room = reach - curved * h  # the linear part that the clip leaves at the wall, where it and the curvature add up
-        # flat losses move a batch of any size alike
-        sizes = poisson_sizes(n - 1, batch_size / n).counts + 1 if sampling == "poisson" and curved else (batch_size,)
-        fits = 0 < 2 * h <= WIDEST and len(sizes) <= MOST_SIZES and 4 * h * h * 2 * len(sizes) <= MOST_WORK
-        if not (fits and room > 0):
-            return []
-        # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
-        turns, signs = bool(curved * sizes[-1] > batch_size), (1, -1, 0)
-        if bend is None:
-            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * reach) for sign in signs]
-        else:
-            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
-        one = Update(sampling, n, batch_size, steps, h, others, records[0])
-        other = [None] if self.neighboring_relation == "add-remove" else records[1:] if turns else records[1:2]
-        pairs = [(one, replace(one, record=record)) for record in other]
-        eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in pairs))
-        return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
+        """What one pair attains on the interval, exactly (`dpexp.privacy.lower_bounds.exact_walk`)."""
+        drawn = self.sampling, self.n, self.batch_size, self.steps
+        return exact_walk(drawn, self.neighboring_relation, self.width, reach, pair, turning, bend)
 
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The description, with what the noise is on."""
