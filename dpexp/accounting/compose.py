@@ -300,13 +300,8 @@ class Tilted:
         # every loss is negative, delta(0) is what may lie outside the window
         self._masses = np.roll(law, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
         self.cells, self.first = len(self._masses), first + origin
-        # s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) at two decays d: rows of the window are added up once
-        self._decays = interval * rate, interval * (1 + rate)
-        self._row = math.isqrt(self.cells - 1) + 1
+        self._decays, self._row = (interval * rate, interval * (1 + rate)), math.isqrt(self.cells - 1) + 1
         self._starts = np.arange(0, self.cells, self._row)
-        padding = np.zeros(len(self._starts) * self._row - self.cells)
-        padded = np.append(self._masses, padding).reshape(-1, self._row)
-        self._rows = [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in self._decays]
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * interval)  # integral of k^2, in cells
         self._norm = error
@@ -316,6 +311,13 @@ class Tilted:
         self._sign = 1.0 if self._above else -1.0
         self._tilting = math.exp(self._sign * min(sum(count * t.rounding for t, count in tilts), 700.0))
         self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (j)
+
+    @cached_property
+    def _rows(self) -> list[np.ndarray]:
+        """s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) of both decays d: rows of the window, added up once."""
+        padding = np.zeros(len(self._starts) * self._row - self.cells)
+        padded = np.append(self._masses, padding).reshape(-1, self._row)
+        return [(padded * np.exp(-d * np.arange(self._row))).sum(axis=1) for d in self._decays]
 
     def eps(self, delta: float) -> Answer:
         """Above: an eps with delta(eps) <= delta, the least but for rounding; inf where the window has none.

@@ -136,7 +136,6 @@ class StepLoss:
         at = np.zeros(1)
         return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
 
-    @lru_cache(maxsize=64)  # noqa: B019  # of few numbers
     def top(self, reach: float) -> float:
         """The loss at `reach` noise units beyond the far mean of any kind, above which a step has the mass `beyond`.
 
