@@ -86,6 +86,7 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.random_numbers
 	$(BIN)/python -m tests.campaigns.machines
 	$(BIN)/python -m tests.campaigns.asymptotic_slopes
+	$(BIN)/python -m tests.campaigns.populations
 	$(BIN)/python -m tests.campaigns.other_seeds
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers

