@@ -40,7 +40,10 @@ if TYPE_CHECKING:
     from dpexp.reporting.receipt import Receipt
     from dpexp.reporting.statement import Statement
 
+    Config = Experiment | Mapping[str, Any] | str | os.PathLike[str]
+
 Pathname = str | os.PathLike[str]
+Statistic = Literal["mean", "median", "quantiles"]
 RESULTS = Path("results")
 DEEPEST = 20
 """levels of lists and dicts in a config"""
@@ -75,12 +78,9 @@ class Result:
 
 
 def load(
-    config: Experiment | Mapping[str, Any] | Pathname,
-    *,
-    set: Sequence[str] = (),
-    replicates: int | None = None,
+    config: Config, *, set: Sequence[str] = (), replicates: int | None = None,
     profile: Literal["paper", "smoke"] = "paper",
-) -> Experiment:
+) -> Experiment:  # fmt: skip
     """The experiment of a config: a file, `@NAME` of a shipped one, or its sections as a dict.
 
     `set` changes values as `--set` does: ["run.n=1000"]. Raises ConfigError with everything that is wrong.
@@ -102,18 +102,10 @@ def load(
 
 
 def run(
-    config: Experiment | Mapping[str, Any] | Pathname,
-    *,
-    results: Pathname = RESULTS,
-    jobs: int | None = None,
-    only: str | None = None,
-    force: bool = False,
-    quiet: bool = True,
-    deployment: bool = False,
-    again: bool = False,
-    scheduler: str | None = None,
-    replicates: int | None = None,
-) -> Result:
+    config: Config, *, results: Pathname = RESULTS, jobs: int | None = None, only: str | None = None,
+    force: bool = False, quiet: bool = True, deployment: bool = False, again: bool = False,
+    scheduler: str | None = None, replicates: int | None = None,
+) -> Result:  # fmt: skip
     """Compute what is missing or stale of an experiment. Raises DpexpError where a cell fails.
 
     `replicates` is another number of them than the config has, of a config that is not loaded yet.
@@ -153,23 +145,12 @@ def read(name: Pathname, *, results: Pathname = RESULTS) -> Result:
 
 
 def plot(
-    *names: Pathname,
-    results: Pathname = RESULTS,
-    theory: bool = False,
-    metric: str | None = None,
-    x: str = "",
-    hue: str = "",
-    facet: Sequence[str] = (),
-    estimator: Sequence[str] = (),
-    log: Literal["x", "y", "xy", "none", ""] = "",
-    only: str | None = None,
-    statistic: Literal["mean", "median", "quantiles"] = "mean",
-    kind: Literal["line", "box"] = "line",
-    style: str = "",
-    width: float | None = None,
-    style_file: Pathname | None = None,
-    title: bool = True,
-) -> Drawing:
+    *names: Pathname, results: Pathname = RESULTS, theory: bool = False, metric: str | None = None, x: str = "",
+    hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
+    log: Literal["x", "y", "xy", "none", ""] = "", only: str | None = None,
+    statistic: Statistic = "mean", kind: Literal["line", "box"] = "line", style: str = "", width: float | None = None,
+    style_file: Pathname | None = None, title: bool = True,
+) -> Drawing:  # fmt: skip
     """The figure of one or several results, or a shipped figure by its name; nothing is written.
 
     `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
@@ -178,19 +159,15 @@ def plot(
     from dpexp.reporting.drawing import Look
 
     request = command.asked(metric, x, hue, facet, estimator, log, only, theory, statistic, kind, style, width)
-    look = Look(width, None if style_file is None else Path(style_file), title)
-    return command.drawing([os.fspath(name) for name in names], Path(results), request, look)
+    return command.drawing(
+        [os.fspath(name) for name in names], Path(results), request, Look(width, _path(style_file), title)
+    )
 
 
 def table(
-    *names: Pathname,
-    results: Pathname = RESULTS,
-    metric: str | Sequence[str] = (),
-    estimator: Sequence[str] = (),
-    only: str | None = None,
-    statistic: Literal["mean", "median", "quantiles"] = "mean",
-    theory: bool = False,
-) -> pd.DataFrame:
+    *names: Pathname, results: Pathname = RESULTS, metric: str | Sequence[str] = (), estimator: Sequence[str] = (),
+    only: str | None = None, statistic: Statistic = "mean", theory: bool = False,
+) -> pd.DataFrame:  # fmt: skip
     """The numbers of the table of one or several results or files of fits, or of a shipped table, with all digits."""
     import pandas as pd
 
@@ -201,14 +178,9 @@ def table(
 
 
 def predict(
-    result: Pathname,
-    table: object = None,
-    *,
-    cell: str | None = None,
-    estimator: str | None = None,
-    replicate: int = 0,
-    results: Pathname = RESULTS,
-) -> ReleasedModel | FitResult | pd.DataFrame:
+    result: Pathname, table: object = None, *, cell: str | None = None, estimator: str | None = None,
+    replicate: int = 0, results: Pathname = RESULTS,
+) -> ReleasedModel | FitResult | pd.DataFrame:  # fmt: skip
     """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
 
     Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
@@ -222,12 +194,7 @@ def predict(
 
 
 def privacy(
-    what: Experiment | Mapping[str, Any] | Pathname,
-    *,
-    invalid: bool = False,
-    tradeoff: bool = False,
-    results: Pathname = RESULTS,
-    **parameters: Any,
+    what: Config, *, invalid: bool = False, tradeoff: bool = False, results: Pathname = RESULTS, **parameters: Any
 ) -> Statement:
     """The privacy statement of a config, or of a mechanism by its name and parameters.
 
@@ -245,14 +212,10 @@ def privacy(
 
 
 def calibrate(
-    mechanism: str = "sampled-gaussian",
-    *,
-    target: Mapping[str, Any] | None = None,
-    released: Literal["all-iterates", "last-iterate"] = "all-iterates",
-    analysis: str | None = None,
-    invalid: bool = False,
-    **parameters: Any,
-) -> dict[str, Any]:
+    mechanism: str = "sampled-gaussian", *, target: Mapping[str, Any] | None = None,
+    released: Literal["all-iterates", "last-iterate"] = "all-iterates", analysis: str | None = None,
+    invalid: bool = False, **parameters: Any,
+) -> dict[str, Any]:  # fmt: skip
     """The least noise of a mechanism that meets a target, such as eps=1, delta=1e-5.
 
     It is among the parameters, or apart: target={"tpr": 0.25, "fpr": 0.1}.
@@ -274,29 +237,14 @@ def receipt(card: Pathname | object | None = None, **fields: Any) -> Receipt:
 
 
 def fit(
-    data: object,
-    *,
-    target: str = "",
-    formula: str | None = None,
-    model: Literal["huber-linear", "mallows-logistic"] = "huber-linear",
-    mu: float | None = None,
-    mu_column: str | None = None,
-    eps: float | None = None,
-    delta: float | None = None,
-    central: bool = False,
-    public: Pathname | Mapping[str, object] | None = None,
-    level: float = 0.95,
-    person: str | None = None,
-    untested: bool = False,
-    deployment: bool = False,
-    seed: int | None = None,
-    out: Pathname | None = None,
-    again: bool = False,
-    weights: Literal["budget", "equal"] = "budget",
-    contrasts: Sequence[str] = (),
-    plan: int | None = None,
-    widths: Mapping[str, float] | None = None,
-) -> FitResult:
+    data: object, *, target: str = "", formula: str | None = None,
+    model: Literal["huber-linear", "mallows-logistic"] = "huber-linear", mu: float | None = None,
+    mu_column: str | None = None, eps: float | None = None, delta: float | None = None, central: bool = False,
+    public: Pathname | Mapping[str, object] | None = None, level: float = 0.95, person: str | None = None,
+    untested: bool = False, deployment: bool = False, seed: int | None = None, out: Pathname | None = None,
+    again: bool = False, weights: Literal["budget", "equal"] = "budget", contrasts: Sequence[str] = (),
+    plan: int | None = None, widths: Mapping[str, float] | None = None,
+) -> FitResult:  # fmt: skip
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
@@ -318,11 +266,11 @@ def fit(
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
     stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
+    lengths = tuple(f"{name}={width!r}" for name, width in (widths or {}).items())
     request = Request(
         source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, plan is not None,
-        None if plan is None else str(plan), untested,
-        deployment, seed, None if out is None else Path(out), again, weights, tuple(contrasts), formula,
-        widths=tuple(f"{name}={width!r}" for name, width in (widths or {}).items()),
+        None if plan is None else str(plan), untested, deployment, seed, _path(out), again, weights, tuple(contrasts),
+        formula, widths=lengths,
     )  # fmt: skip
     report = command.fit(request)
     for remark in report.remarks:
@@ -340,20 +288,15 @@ def audit(
 
 
 def diff(
-    a: Pathname,
-    b: Pathname | None = None,
-    *,
-    by: str = "",
-    only: str | None = None,
-    metric: str | Sequence[str] = (),
-    results: Pathname = RESULTS,
-) -> pd.DataFrame:
+    a: Pathname, b: Pathname | None = None, *, by: str = "", only: str | None = None,
+    metric: str | Sequence[str] = (), results: Pathname = RESULTS,
+) -> pd.DataFrame:  # fmt: skip
     """Final errors of two results, or of the levels of the setting `by` of one: a row for each comparison."""
     import pandas as pd
 
     from dpexp.commands import diff as command
 
-    compared = command.diff(Path(a), None if b is None else Path(b), _several(metric), by, only, Path(results))
+    compared = command.diff(Path(a), _path(b), _several(metric), by, only, Path(results))
     return pd.DataFrame(compared.document["rows"])
 
 
@@ -361,7 +304,7 @@ def check(file: Pathname | None = None) -> Verdict:
     """The conformance suite on a plug-in, or on all that is built in: `.failed`, `.text`, `.document`."""
     from dpexp.commands import check as command
 
-    return command.check(None if file is None else Path(file))
+    return command.check(_path(file))
 
 
 def report(
@@ -370,7 +313,7 @@ def report(
     """Write one HTML page of a results folder, or of one experiment's; its path. `text` is the path of a file."""
     from dpexp.commands import report as command
 
-    return command.report(Path(target), None if out is None else Path(out), title, None if text is None else Path(text))
+    return command.report(Path(target), _path(out), title, _path(text))
 
 
 def validate(*configs: Pathname, set: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -394,6 +337,10 @@ def claims(
 
     request = command.Request(tuple(ids), paper, (), "json", None, Path(results), judge, quiet=True)
     return pd.DataFrame(json.loads(command.claims(request).text))
+
+
+def _path(name: Pathname | None) -> Path | None:
+    return None if name is None else Path(name)
 
 
 def _several(names: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def claims(request: Request) -> Shown:
         *(("verdict", v, VERDICTS) for v in request.verdicts),
     ):
         if word is not None and word not in known_words:
-            said = f"--{option} is one of {', '.join(known_words)}, not {word!r}"
+            said = f"--{option} {word!r}: it is one of {', '.join(known_words)}"
             raise UsageError(said, guess(word, known_words).strip())
     if request.out is not None and (request.asked or request.verdicts):
         hint = "leave out ids and --verdict, or choose with --paper"

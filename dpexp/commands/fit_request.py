@@ -71,44 +71,48 @@ class Request:
         """Everything that can be wrong with the words of the command line alone."""
         from dpexp.inference.models import MODELS
 
-        if self.model not in MODELS:
-            raise UsageError(f"no model {self.model!r}", f"{guess(self.model, MODELS)}models: {', '.join(MODELS)}")
-        if bool(self.target) == bool(self.formula):
-            hint = "--target COLUMN or --formula 'y ~ x + C(g)'"
-            raise UsageError("what is explained? give --target, or --formula", hint)
         budgets = {"--mu": self.mu, "--mu-column": self.mu_column, "--eps": self.eps}
         given = [name for name, value in budgets.items() if value is not None]
-        if len(given) != 1:
-            said = " and ".join(given) if given else "no budget"
-            raise UsageError(f"{said}: a budget is one of --mu, --mu-column, --eps with --delta", "for instance --mu 1")
-        if self.delta is not None and self.eps is None:
-            raise UsageError("--delta belongs to --eps", "for instance --eps 1 --delta 1e-5")
+        self._refuse([
+            (self.model not in MODELS, f"no model {self.model!r}",
+             f"{guess(self.model, MODELS)}models: {', '.join(MODELS)}"),
+            (bool(self.target) == bool(self.formula), "what is explained? give --target, or --formula",
+             "--target COLUMN or --formula 'y ~ x + C(g)'"),
+            (len(given) != 1, f"{' and '.join(given) or 'no budget'}: a budget is one of --mu, --mu-column, --eps with "
+             "--delta", "for instance --mu 1"),
+            (self.delta is not None and self.eps is None, "--delta belongs to --eps",
+             "for instance --eps 1 --delta 1e-5"),
+        ])  # fmt: skip
         if self.mu_column is None:
             self.budget()
-        # A central fit adds one noise, which protects all records alike.
-        if self.central and self.mu_column is not None:
-            raise UsageError("--central spends one budget on every record", "give --mu, or leave out --central")
-        if self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None):
-            said = "--weights is budget or equal, and says what messages of --mu-column count"
-            raise UsageError(said, "leave it out")
-        if not 0.5 <= self.level < 1:
-            raise UsageError(f"--level is a share from 0.5 to below 1, not {self.level:g}", "for instance --level 0.95")
-        if self.deployment and self.out is None:
-            said = "--deployment keeps its result, and a receipt of what it spent"
-            raise UsageError(said, "name a file: --out fit.json")
-        if (self.plan and self.out is not None) or (self.again and not self.deployment):
-            raise UsageError("--out keeps a fit, and --again a deployment's", "leave them out")
-        # A seed that somebody typed is known to somebody.
-        if self.deployment and self.seed is not None:
-            raise UsageError("--deployment takes its noise from the operating system", "leave out --seed")
-        if self.seed is not None and self.seed < 0:
-            raise UsageError(f"--seed is a whole number from 0, not {self.seed}")
-        if self.n is not None and not self.plan:
-            raise UsageError("--n belongs to --plan", "a fit counts the records of its file")
-        if self.widths and not self.plan:
-            raise UsageError("--width belongs to --plan", "for instance --plan --n 10000 --width age=0.1")
-        if self.data is None and not self.plan:
-            raise UsageError("which file holds the records?", "dpexp fit DATA --target COLUMN --mu 1")
+        self._refuse([
+            # A central fit adds one noise, which protects all records alike.
+            (self.central and self.mu_column is not None, "--central spends one budget on every record",
+             "give --mu, or leave out --central"),
+            (self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None),
+             "--weights is budget or equal, and says what messages of --mu-column count", "leave it out"),
+            (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",
+             "for instance --level 0.95"),
+            (self.deployment and self.out is None, "--deployment keeps its result, and a receipt of what it spent",
+             "name a file: --out fit.json"),
+            ((self.plan and self.out is not None) or (self.again and not self.deployment),
+             "--out keeps a fit, and --again a deployment's", "leave them out"),
+            # A seed that somebody typed is known to somebody.
+            (self.deployment and self.seed is not None, "--deployment takes its noise from the operating system",
+             "leave out --seed"),
+            ((self.seed or 0) < 0, f"--seed is a whole number from 0, not {self.seed}", ""),
+            (self.n is not None and not self.plan, "--n belongs to --plan", "a fit counts the records of its file"),
+            (bool(self.widths) and not self.plan, "--width belongs to --plan",
+             "for instance --plan --n 10000 --width age=0.1"),
+            (self.data is None and not self.plan, "which file holds the records?",
+             "dpexp fit DATA --target COLUMN --mu 1"),
+        ])  # fmt: skip
+
+    @staticmethod
+    def _refuse(rules: list[tuple[bool, str, str]]) -> None:
+        for broken, message, hint in rules:
+            if broken:
+                raise UsageError(message, hint)
 
     @property
     def half_lengths(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What the runs of one experiment on the same records give away together, and what no statement covers.
+"""What the runs of one experiment on the same records spend together, and what no statement covers.
 
 A statement of privacy is about one run: one setting, one replicate. An experiment is more than that.
 
@@ -14,6 +14,7 @@ Simulated users (`ldp-sgd`) and made-up records are nobody's, so nothing is said
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +42,15 @@ CHOSEN = (
     "These {count} settings are {count} releases at least: choosing the best of them by accuracy or loss on private "
     "records is not covered. The price of the best of a random number of runs: dpexp privacy --mechanism "
     "private-selection."
+)
+SHARED = (
+    "Settings of one seed share their noise, which composition does not cover: with noise s in one and 2 s in another, "
+    "2 w1 - w2 has none (exactly so for linear steps). On your own records they do not share it."
+)
+SEED = (
+    "follows from run.seed, which the config and manifest.json show: whoever knows it can subtract the noise. The "
+    "guarantee is that of a run whose seed is secret and is used once, and the generator is not a cryptographic one. "
+    f"{NOT_PRIVATE}"
 )
 CHOSEN_REPLICATE = "Choosing a replicate by its measured accuracy is not covered either."
 
@@ -76,7 +86,7 @@ class Joint(NamedTuple):
 def joint(experiment: Experiment) -> list[Joint]:
     """What is released of each of the user's own records, by all settings together."""
     found = []
-    private = [cell for cell in experiment.cells if cell.problem.files() and _names(cell)]
+    private = [cell for cell in experiment.cells if cell.problem.files() and _estimators(cell)]
     for records in dict.fromkeys(_records(cell, own=True) for cell in private):
         cells = [cell for cell in private if _records(cell, own=True) == records]
         counts = [experiment.replicates if cell.run.release == "all" else 1 for cell in cells]
@@ -86,7 +96,7 @@ def joint(experiment: Experiment) -> list[Joint]:
         if len(relations) == 1:
             # A setting that releases every replicate is as many runs of it.
             runs = [
-                (composable(mechanism.upper_bounds(), experiment.deltas[0], _names(cell) == ("last",)), count)
+                (composable(mechanism.upper_bounds(), experiment.deltas[0], _estimators(cell) == ("last",)), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
             ]
             analysis = composition_of_runs(runs)
@@ -105,14 +115,10 @@ def require_private_records(experiment: Experiment) -> None:
     if any(not cell.problem.files() for cell in experiment.cells):
         hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
         raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
-    open_ones = [
-        cell
-        for cell in experiment.cells
-        if not cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-    ]
-    if open_ones:
-        first = " ".join(filter(None, [open_ones[0].cell_id, label(open_ones[0])]))
-        which = first if len(open_ones) == 1 else f"{len(open_ones)} settings, the first is {first}"
+    uncovered = [cell for cell in experiment.cells if not _estimators(cell)]
+    if uncovered:
+        first = " ".join(filter(None, [uncovered[0].cell_id, label(uncovered[0])]))
+        which = first if len(uncovered) == 1 else f"{len(uncovered)} settings, the first is {first}"
         hint = "a deployment releases only what an analysis covers: see dpexp privacy"
         raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
 
@@ -127,22 +133,15 @@ def cautions(experiment: Experiment, own: bool = False, deployed: bool = False) 
     noisy = [cell for cell in experiment.cells if is_noisy(cell) or cell.problem.files()]
     for records in dict.fromkeys(name for cell in noisy if (name := _records(cell, own))):
         cells = [cell for cell in noisy if _records(cell, own) == records]
-        if any(cell.problem.files() for cell in cells):
-            found += _of_own_records(records, cells, experiment, released.get(records), deployed)
-        else:
+        if not any(cell.problem.files() for cell in cells):
             found += _of_shipped_records(records, cells, experiment.replicates)
+        elif records in released:
+            what = _what_is_released(records, cells, experiment, released[records])
+            found += [what, who_knows_the_noise(deployed)]
+        else:
+            what = f"Released: nothing of {records}. No guarantee covers these runs, so no parameters are stored."
+            found += [what, who_knows_the_noise(deployed)]
     return found
-
-
-def _of_own_records(
-    records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint | None, deployed: bool
-) -> list[str]:
-    """What is released of a user's records, how that adds up, and who could subtract the noise."""
-    if released is None:
-        what = f"Released: nothing of {records}. No guarantee covers these runs, so their parameters are not stored."
-    else:
-        what = _what_is_released(records, cells, experiment, released)
-    return [what, who_knows_the_noise(deployed)]
 
 
 def who_knows_the_noise(deployed: bool) -> str:
@@ -151,67 +150,49 @@ def who_knows_the_noise(deployed: bool) -> str:
 
 
 def _what_is_released(records: str, cells: Sequence[Cell], experiment: Experiment, released: Joint) -> str:
-    own = [cell for cell in cells if _names(cell)]
-    estimators = list(dict.fromkeys(name for cell in own for name in _names(cell)))
-    every = all(cell.run.release == "all" for cell in own)
-    which = "every replicate" if every else "replicate 0"
-    if not every and any(cell.run.release == "all" for cell in own):
-        which = "the replicates that run.release names"
-    words = [f"Released of {records}: the parameters ({' and '.join(estimators)}) of {which}"]
-    words[0] += f" of each of {len(own)} settings." if len(own) > 1 else "."
+    """What is released of a user's records, and what that spends together."""
+    own = [cell for cell in cells if _estimators(cell)]
+    estimators = " and ".join(dict.fromkeys(name for cell in own for name in _estimators(cell)))
+    kinds = {cell.run.release for cell in own}
+    which = "replicate 0" if "all" not in kinds else "every replicate"
+    which = which if len(kinds) == 1 else "the replicates that run.release names"
+    each = f" of each of {len(own)} settings" if len(own) > 1 else ""
+    words = [f"Released of {records}: the parameters ({estimators}) of {which}{each}."]
     # Other replicates are computed and measured, and their parameters are dropped.
-    rest = sum(experiment.replicates - 1 for cell in own if cell.run.release == "first")
-    if rest:
+    if rest := sum(experiment.replicates - 1 for cell in own if cell.run.release == "first"):
         words.append(f"Not released: {counted(rest, 'other replicate')}; their parameters are not stored.")
     if released.analysis is None:
         words.append("Together: the settings have different neighbours, so no statement holds of all of them.")
     elif released.releases > 1:
-        deltas = experiment.deltas
-        eps = ", ".join(f"epsilon = {up(released.analysis.eps(delta))} at delta = {delta:g}" for delta in deltas)
-        words.append(
-            f"Together: these {released.releases} releases give away {eps} (neighbours: {released.relation}; "
-            f"{released.analysis.source}). A statement of one of them holds where that one alone leaves."
-        )
+        eps = ", ".join(f"epsilon = {up(released.analysis.eps(d))} at delta = {d:g}" for d in experiment.deltas)
+        words.append(f"Together: these {released.releases} releases spend {eps} (neighbours: {released.relation}; "
+                     f"{released.analysis.source}). The statement of one of them holds if that one alone is "
+                     "published.")  # fmt: skip
     if len(cells) > 1:
         words.append("Every setting has batches and noise of its own, so no difference of two removes the noise.")
         words.append(CHOSEN.format(count=len(cells)))
-    words.append(NOT_MEASURED)
-    return " ".join(words)
+    return " ".join([*words, NOT_MEASURED])
 
 
 def _of_shipped_records(records: str, cells: Sequence[Cell], replicates: int) -> list[str]:
     """Real records that everybody has: what would be wrong with these runs if they were private."""
-    found = []
-    if len(cells) * replicates > 1:
-        found.append(_together(records, cells, replicates))
-    found.append(
-        f"Seed: the noise of {'these runs' if len(cells) > 1 else 'this run'} on {records} follows from run.seed, "
-        "which the config and manifest.json show: whoever knows it can subtract the noise. The guarantee is that "
-        "of a run whose seed stays secret and is used once, and the generator is not a cryptographic one. "
-        f"{NOT_PRIVATE}"
-    )
-    return found
-
-
-def _together(records: str, cells: Sequence[Cell], replicates: int) -> str:
+    found, words = [], []
     # Only runs of one seed share noise.
-    sharing = max(sum(cell.run.seed == seed for cell in cells) for seed in {cell.run.seed for cell in cells})
-    runs = f"{len(cells)} settings" if len(cells) > 1 else "one setting"
-    if replicates > 1:
-        runs += f", {replicates} replicates{' each' if len(cells) > 1 else ''},"
-    words = [f"Together: {runs} learn from the same records ({records}); a statement is of one of these runs alone."]
-    if sharing > 1:
-        words.append(
-            "Settings of one seed share their noise, which composition does not cover: with noise s in one and 2 s in "
-            "another, 2 w1 - w2 has none (exactly so for linear steps). On your own records they do not share it."
-        )
-    if sharing < len(cells) or replicates > 1:
-        words.append("Replicates and other seeds have their own noise: their losses add up by composition.")
-    words.append(CHOSEN.format(count=len(cells)) if len(cells) > 1 else CHOSEN_REPLICATE)
-    return " ".join(words)
+    sharing = max(Counter(cell.run.seed for cell in cells).values())
+    if len(cells) * replicates > 1:
+        runs = f"{len(cells)} settings" if len(cells) > 1 else "one setting"
+        runs += f", {replicates} replicates{' each' if len(cells) > 1 else ''}," if replicates > 1 else ""
+        words = [f"Together: {runs} learn from the same records ({records}); a statement is of one of these runs."]
+        words += [SHARED] if sharing > 1 else []
+        if sharing < len(cells) or replicates > 1:
+            words.append("Replicates and other seeds have their own noise: their losses add up by composition.")
+        words.append(CHOSEN.format(count=len(cells)) if len(cells) > 1 else CHOSEN_REPLICATE)
+        found.append(" ".join(words))
+    which = "these runs" if len(cells) > 1 else "this run"
+    return [*found, f"Seed: the noise of {which} on {records} {SEED}"]
 
 
-def _names(cell: Cell) -> tuple[str, ...]:
+def _estimators(cell: Cell) -> tuple[str, ...]:
     """The estimators that a cell releases."""
     return cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
 

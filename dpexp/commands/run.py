@@ -100,36 +100,31 @@ def load_all(request: Request) -> list[Experiment]:
 def check_options(request: Request) -> None:
     """Raises UsageError where options do not fit together."""
     dask, anew = request.backend == "dask", request.deployment or request.force
-    said = "--confirm goes with no --force, --deployment or --backend: it computes one chunk, here"
-    _require(not request.confirm or not (anew or request.backend not in ("", "threads")), said)
-    said = "--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run"
-    _require(not request.part or not (anew or request.confirm), said)
-    _require(
-        request.deployment or not request.again,
-        "--again is for --deployment",
-        "--force computes anew what is no release",
-    )
-    said = f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}"
-    _require(request.backend in ("", *BACKENDS), said)
-    _require(request.jobs >= (not dask), f"--jobs must be at least 1, not {request.jobs}")
-    said = f"--scheduler is for --backend dask, not for {request.backend}"
-    _require(dask or request.scheduler is None, said, "add --backend dask")
+    for broken, message, hint in (
+        (request.confirm and (anew or request.backend not in ("", "threads")),
+         "--confirm goes with no --force, --deployment or --backend: it computes one chunk, here", ""),
+        (request.part and (anew or request.confirm),
+         "--part goes with no --deployment, --force or --confirm: it keeps chunks for a later run", ""),
+        (request.again and not request.deployment, "--again is for --deployment",
+         "--force computes anew what is no release"),
+        (request.backend not in ("", *BACKENDS), f"--backend is one of {', '.join(BACKENDS)}, not {request.backend!r}",
+         ""),
+        (request.jobs < (not dask), f"--jobs must be at least 1, not {request.jobs}", ""),
+        (request.scheduler is not None and not dask,
+         f"--scheduler is for --backend dask, not for {request.backend or 'threads'}", "add --backend dask"),
+        (dask and not request.scheduler, "--backend dask needs --scheduler ADDRESS",
+         "dask scheduler starts one and prints its address: --scheduler tcp://127.0.0.1:8786"),
+        (dask and request.jobs, "--jobs is for threads and loky",
+         "a cluster does as many tasks as its workers have threads"),
+        (dask and request.deployment, "--deployment cannot run with --backend dask: a cluster may do a task twice, and "
+         "a second noise of the same records is a second release", "use --backend threads or loky"),
+    ):  # fmt: skip
+        if broken:
+            raise UsageError(message, hint)
     if dask:
-        hint = "dask scheduler starts one and prints its address: --scheduler tcp://127.0.0.1:8786"
-        _require(bool(request.scheduler), "--backend dask needs --scheduler ADDRESS", hint)
-        hint = "a cluster does as many tasks as its workers have threads"
-        _require(not request.jobs, "--jobs is for threads and loky", hint)
-        why = "a cluster may do a task twice, and a second noise of the same records is a second release"
-        said = f"--deployment cannot run with --backend dask: {why}"
-        _require(not request.deployment, said, "use --backend threads or loky")
         from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
 
         require_dask()
-
-
-def _require(holds: bool, message: str, hint: str = "") -> None:
-    if not holds:
-        raise UsageError(message, hint)
 
 
 def backend_of(experiment: Experiment, request: Request) -> str:
@@ -150,7 +145,8 @@ def _chosen(experiments: list[Experiment], only: str | None) -> dict[str, frozen
         experiment: frozenset(cell_id for cell_id, own in cells.items() if matches(only, own, known))
         for experiment, cells in columns.items()
     }
-    _require(any(ids.values()), f"--only {only!r} matches no cell")
+    if not any(ids.values()):
+        raise UsageError(f"--only {only!r} matches no cell")
     return {**ids}
 
 

@@ -26,7 +26,6 @@ from dpexp.reporting.results import compared
 from dpexp.reporting.results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
-from dpexp.store.generation import Generation
 from dpexp.store.run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import call, of_other_code, share
@@ -236,16 +235,6 @@ def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
     assert row["paired"]
     assert row["difference"] == pytest.approx(by_hand.mean(), rel=1e-12)
     assert "schedule.eta A" in text
-
-
-@pytest.mark.parametrize("words", [("table",), ("diff", "--by", "eta"), ("report",)])
-def test_the_file_of_a_cell_is_read_once_for_all_that_is_shown_of_it(folder, words, monkeypatch):
-    read, true = [], Generation.trajectory
-    monkeypatch.setattr(Generation, "trajectory", lambda self, cell_id: read.append(cell_id) or true(self, cell_id))
-    call(words[0], folder, *words[1:])
-    assert len(set(read)) == len(load_generation(folder.parent, folder.name).manifest["cells"])
-    # the page shows a table, a comparison for each of the two settings that vary, and the slopes of its figure
-    assert max(map(read.count, read)) <= (4 if words == ("report",) else 1)
 
 
 @pytest.mark.slow

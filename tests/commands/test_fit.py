@@ -671,34 +671,6 @@ def test_a_known_scale_is_not_estimated(tmp_path, lab):
 # --- words of the command line, plan and draft ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "no budget"),
-        (["--mu", "1", "--eps", "1"], "--mu and --eps"),
-        (["--mu", "0"], "--mu is a number above 0"),
-        (["--mu", "x"], "--mu is a number above 0, not x"),
-        (["--mu", "1", "--delta", "1e-5"], "--delta belongs to --eps"),
-        (["--eps", "1", "--delta", "2"], "--delta is a number between 0 and 1"),
-        (["--mu", "1", "--level", "1"], "--level"),
-        (["--mu", "1", "--model", "mallows"], "no model 'mallows'"),
-        (["--mu", "1", "--n", "5"], "--n belongs to --plan"),
-        (["--mu", "1", "--deployment", "--seed", "3"], "--deployment keeps its result"),
-        (["--mu", "1", "--deployment", "--out", "f.json", "--seed", "3"], "--deployment takes its noise"),
-        (["--mu", "1", "--again"], "--again a deployment's"),
-        (["--mu", "1", "--public", "nowhere.yaml"], "no such file"),
-        (["--mu-column", "nope"], "no column 'nope'"),
-        (["--mu", "1", "--weights", "equal"], "--weights is budget or equal"),
-    ],
-)
-def test_wrong_words_are_said_in_a_line(lab, arguments, message):
-    done = command(lab / "people.csv", "--target", "y", *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) <= 3
-    assert done.stdout == ""
-
-
 def test_a_plan_reads_no_record(lab, tmp_path):
     """The records of this file cannot even be read: only its first line is."""
     broken = write(tmp_path / "broken.csv", 'age,job,y\n"never closed\n')
@@ -1016,21 +988,11 @@ def test_a_mean_alone_is_a_formula_without_covariates(central, n, mu):
     assert report.predict({"y": [0.0]})["mean"][0] == pytest.approx(report.params["(intercept)"])
 
 
-@pytest.mark.parametrize("form", ["text", "md", "tex", "csv", "json"])
-def test_fits_side_by_side(lab, tmp_path, form):
+def test_fits_side_by_side(lab, tmp_path):
     for name, left in (("one", []), ("two", ["job"])):
         public = {"ranges": {"age": [20, 70], "y": [0, 60]}, "leave_out": left}
         public |= {} if left else {"categories": {"job": ["clerk", "cook", "nurse"]}}
         dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=public, out=tmp_path / f"{name}.json")
     paths = (tmp_path / "one.json", tmp_path / "two.json")
-    printed = call("table", *paths, *(["--json"] if form == "json" else ["--format", form])).stdout
-    if form == "json":
-        assert {row["fit"] for row in json.loads(printed)["rows"]} == {"one", "two"}
-    else:
-        ages = [
-            line
-            for line in printed.splitlines()
-            if line.startswith(("age", "| age", "one,", "two,")) and ("age" in line)
-        ]
-        assert len(ages) == (2 if form == "csv" else 1)
+    assert {row["fit"] for row in json.loads(call("table", *paths, "--json").stdout)["rows"]} == {"one", "two"}
     assert dpexp.table(*paths).query("term == 'age'").estimate.notna().tolist() == [True, True]

@@ -287,7 +287,7 @@ def test_settings_on_the_same_records_are_composed(here):
     (told,) = document["together"]
     assert told["eps"] == [[1e-5, two.analysis.eps(1e-5)]]
     assert told["releases"] == 2
-    assert "these 2 releases give away epsilon = " in text
+    assert "these 2 releases spend epsilon = " in text
     assert "no difference of two removes the noise" in text
 
 
