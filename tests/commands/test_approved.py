@@ -17,6 +17,8 @@ from tests.conftest import call
 APPROVED = sorted((Path(__file__).parent / "approved").glob("*.txt"))
 MASKED = re.compile(r"\b\d+(\.\d+)? m?s\b|\d+ min \d\d s\b|\b[0-9a-f]{12}\b")
 """times, and ids of cells, which a new parameter of any problem changes"""
+WIDTHS = re.compile(r"([ -])\1+")
+"""of columns, in which a time may stand"""
 SMALL = """experiment: small
 problem: {name: huber-linear, d: 2}
 schedule: {name: power, alpha: [1/3, 1]}
@@ -62,7 +64,7 @@ def test_what_is_printed_is_what_was_approved(path, desk):
         # progress is a matter of the machine
         said = [line for line in done.stderr.splitlines() if " so far" not in line]
         printed = [f"$ dpexp {command}", f"[exit {done.returncode}]", *done.stdout.splitlines(), *said]
-        found.append("\n".join(MASKED.sub("...", line.rstrip()) for line in printed))
+        found.append("\n".join(WIDTHS.sub(r"\1\1", MASKED.sub("...", line.rstrip())) for line in printed))
     text = "\n\n".join(found) + "\n"
     if os.environ.get("DPEXP_APPROVE"):
         path.write_text(text)
