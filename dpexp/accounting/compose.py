@@ -149,14 +149,11 @@ class Composed:
 
     def _transform(self, rate: float) -> Tilted:
         """The transform at this rate, kept for a while. Raises TooWide."""
-        tilted = self._transforms.pop(rate, None) or self._tilted(rate)
+        tilted = self._transforms.pop(rate, None) or Tilted(self.parts, self.interval, rate, self.side)
         self._transforms[rate] = tilted
         while sum(t.cells for t in self._transforms.values()) > _KEPT_CELLS and len(self._transforms) > 1:
             self._transforms.pop(next(iter(self._transforms)))
         return tilted
-
-    def _tilted(self, rate: float) -> Tilted:
-        return Tilted(self.parts, self.interval, rate, self.side)
 
     def _ask(self, power: int, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
@@ -175,7 +172,7 @@ class Composed:
 
         def value(log_rate: float) -> float:
             try:
-                return sign * answer(self._tilted(math.exp(log_rate)))[0]
+                return sign * answer(Tilted(self.parts, self.interval, math.exp(log_rate), self.side))[0]
             except TooWide:
                 return math.inf
 
