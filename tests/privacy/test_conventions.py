@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.accounting.conversions import improved_eps
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.renyi import mixture_from_base
 from dpexp.accounting.steps import step_loss
 from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
@@ -38,18 +36,6 @@ def test_noise_on_the_gradient_the_parameter_and_of_langevin(eta):
 def only(mechanism):
     (analysis,) = mechanism.upper_bounds()
     return analysis
-
-
-def test_phases_of_sampled_batches_add_their_renyi_divergences():
-    both = SampledGaussian(noise_multiplier=[1.1, 0.9], sampling_probability=0.01, steps=[500, 300]).upper_bounds()
-    assert [a.name for a in both] == ["renyi-composition", "pld-composition"]
-    phased = both[0]
-    for order in (1.5, 6.0):
-        parts = 500 * mixture_from_base(order, 0.01, 1.1) + 300 * mixture_from_base(order, 0.01, 0.9)
-        assert phased.rdp(order) == pytest.approx(parts, rel=1e-10)
-    assert phased.valid
-    best = min(improved_eps(a, phased.rdp(a), 1e-5) for a in np.linspace(2, 30, 100))
-    assert best * 0.99 <= phased.eps(1e-5) <= best * (1 + 1e-9)  # the search is finer than this grid
 
 
 def test_phases_of_full_batches_are_one_gaussian():

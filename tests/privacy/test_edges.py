@@ -97,11 +97,6 @@ def test_formulas_at_a_factor_of_zero_are_their_limits():
     )
 
 
-def test_a_full_batch_has_all_records():
-    with pytest.raises(ValueError, match="a full batch has batch_size = n = 20, not 4"):
-        MECHANISMS["noisy-sgd"](**NOISY, sampling="full-batch")
-
-
 def test_what_no_proof_covers_is_refused():
     refused = {
         ("poisson", "replace-one"): {"iteration-symmetrised": "fixed size"},

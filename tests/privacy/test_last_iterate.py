@@ -174,3 +174,15 @@ def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
             assert found == 0 or at(found) > delta * (1 - 1e-12)
             wanted = eps_of_delta(at, delta)
             assert min(wanted, 600.0) * (1 - 1e-7) - 1e-8 <= found <= wanted
+
+
+def test_the_delta_of_the_hybrid_bound_is_above_what_is_attained_and_no_looser_than_its_epsilon():
+    mechanism = MECHANISMS["clipped-noisy-sgd"](
+        n=10, batch_size=2, step_size=1.0, noise_std=1.0, diameter=0.5, steps=40, sampling="poisson", clip=2.0
+    )
+    named, (attained,) = {a.name: a for a in mechanism.upper_bounds()}, mechanism.lower_bounds()
+    for eps in (0.1, 0.5, 1.5):
+        delta = named["hybrid"].delta(eps)
+        assert attained.eps(delta) <= eps
+        assert delta < 0.85 * named["pld-composition"].delta(eps)
+        assert named["hybrid"].eps(delta) >= eps * (1 - 1e-9)

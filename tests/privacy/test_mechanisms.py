@@ -83,31 +83,6 @@ def test_golden_epsilons_of_noisy_sgd():
     assert analysis(mechanism, "iteration-symmetrised").valid
 
 
-def test_full_batches_are_gaussian():
-    mechanism = of("noisy-sgd", n=100, batch_size=100, sampling="full-batch", noise_std=0.5, step_size=0.1, steps=2000)
-    whole = analysis(mechanism, "gaussian-composition")
-    assert whole.mu == pytest.approx(math.sqrt(2000) * 2 / (100 * 0.5))
-    interpolated = analysis(mechanism, "shifted-interpolation")
-    assert interpolated.mu < whole.mu
-    assert interpolated.eps(1e-5) < analysis(mechanism, "iteration-symmetrised").eps(1e-5)
-
-
-def test_langevin_is_noisy_sgd_in_other_units():
-    langevin = of("langevin")
-    step = math.sqrt(2 * langevin.step_size) * langevin.sigma
-    assert langevin.as_noisy_sgd.noise_std * langevin.step_size == pytest.approx(step)
-    assert analysis(langevin, "renyi-composition").eps(1e-5) == analysis(
-        langevin.as_noisy_sgd, "renyi-composition"
-    ).eps(1e-5)
-
-
-def test_the_two_conventions_of_clipped_and_noisy_sgd_agree():
-    clipped = of("clipped-noisy-sgd", step_size=0.2)
-    noisy = of("noisy-sgd", n=1000, batch_size=1, step_size=0.2, noise_std=5.0, lipschitz=1.0, diameter=1.0, steps=1000)
-    for name in ("renyi-composition", "contraction"):
-        assert analysis(clipped, name).eps(1e-4) == pytest.approx(analysis(noisy, name).eps(1e-4), rel=1e-9)
-
-
 CALIBRATED = {"clipped-noisy-sgd": {"n": 100, "batch_size": 10, "steps": 100}}
 """sizes of what is calibrated, where they differ from the examples: a search evaluates every analysis some forty times, and
 the hybrid bound, which is the best here as there, takes time in proportion to the steps"""
@@ -170,36 +145,18 @@ def test_the_command_states_a_mechanism():
     assert document["statements"][0]["eps"][0][0] == 1e-6
 
 
-@pytest.mark.slow
-def test_the_command_calibrates():
-    document = asked("calibrate", "local-gaussian", "eps=1", "delta=1e-5")
-    assert document["value"] == pytest.approx(mu_of(1.0, 1e-5), rel=1e-9)
-    tree = ("n=100", "steps=1000", "momentum=0.01", "lipschitz=1", "--analysis", "tree-composition")
-    assert asked("calibrate", "tree-momentum", "mu=0.5", *tree)["value"] == pytest.approx(2.0, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["privacy", "--mechanism", "noisy_sgd"], "did you mean 'noisy-sgd'"),
         (["privacy", "--mechanism", "noisy-sgd"], "needs n, batch_size"),
-        (["privacy", "--mechanism", "local-gaussian", "mu"], "is not key=value"),
-        (["privacy", "--mechanism", "local-gaussian", "mu=1", "mu=2"], "given twice"),
         (["privacy", "--mechanism", "local-gaussian", "mu=1", "sigma=2"], "no parameter 'sigma'"),
-        (["privacy", "--mechanism", "local-gaussian", "mu=-1"], "mu = -1"),
         (["privacy", "--mechanism", "local-gaussian", "mu=1", "delta=0"], "delta is a number between 0 and 1"),
-        (["privacy", "--mechanism", "local-gaussian", "mu=1", "alphas=1"], "alphas is a number above 1"),
-        (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=1.5", "steps=3"], "sampling_probability = 1.5"),
         (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1,2", "sampling_probability=0.1,1.2", "steps=3"], "sampling_probability = 1.2"),
-        (["privacy", "--mechanism", "noisy-sgd", *PAIRS, "delta=1"], "delta is a number between 0 and 1"),
-        (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:-1], "steps=-1"], "steps = -1"),
-        (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:2], "step_size=inf", *PAIRS[3:]], "step_size = inf"),
         (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.5", "steps=2.5"], "steps = 2.5"),
         (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:1], "batch_size=20000", *PAIRS[2:]], "larger than n"),
         (["privacy"], "one config file"),
         (["calibrate", "--mechanism", "local-gaussian"], "give exactly one"),
-        (["calibrate", "--mechanism", "local-gaussian", "eps=-1"], "eps is a number above 0"),
-        (["calibrate", "--mechanism", "local-gaussian", "eps=1", "delta=1"], "delta is a number between 0 and 1"),
         (["calibrate", "--mechanism", "sampled-gaussian", "eps=1", "noise_multiplier=1", "sampling_probability=0.1", "steps=3"], "what calibrate solves for"),
         (["calibrate", "--mechanism", "local-gaussian", "eps=1", "--released", "everything"], "all-iterates or last-iterate"),
     ],

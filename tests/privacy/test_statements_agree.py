@@ -12,7 +12,7 @@ from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import ConfigStatement
 from tests.campaigns import statements
-from tests.campaigns.statements import Draw, Drawn, false, faults, of_one_table
+from tests.campaigns.statements import Draw, Drawn, false, faults
 from tests.conftest import AT_LENGTH
 
 SAMPLED = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=100)
@@ -63,24 +63,6 @@ def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
     monkeypatch.setattr(statements, "with_last_iterate", lambda *_: bounds)
     found = list(false(SAMPLED, 1e-5))
     assert [fault.split(" attains")[0] for fault in found] == ["1.01", "below nothing"]
-
-
-def test_lines_that_contradict_each_other_are_seen(monkeypatch):
-    drawn = Drawn("sampled-gaussian", SAMPLED, 1e-5)
-    slack = {"analysis": "slack", "released": "all-iterates", "valid": True, "eps": [[1e-5, 3.0], [1e-6, 2.9]]}
-    answers = {"statements": [slack], "lower": [], "best": {}, "plain": []}
-    monkeypatch.setattr(statements, "asked", lambda *_, text_first=False: (answers, "")[:: -1 if text_first else 1])
-    assert list(of_one_table(drawn, (1e-5, 1e-6))) == ["slack states 3.0 at 1e-05, and 2.9 at 1e-06"]
-    answers["statements"] = []
-    kinds = {"all-iterates": 1.0, "last-iterate": 1.1}
-    answers["lower"] = [{"analysis": k, "released": k, "eps": [[1e-5, v], [1e-6, 2.0]]} for k, v in kinds.items()]
-    assert list(of_one_table(drawn, (1e-5, 1e-6))) == ["at 1e-05 all iterates attain 1.0, and the last one 1.1"]
-    pages = iter(["one", "another"])
-    monkeypatch.setattr(
-        statements, "asked", lambda *_, text_first=False: ({"statements": [], "lower": [], "best": {}, "plain": []}, next(pages))[:: -1 if text_first else 1]
-    )  # fmt: skip
-    (said,) = of_one_table(drawn, (1e-5, 1e-6))
-    assert "other order" in said
 
 
 @pytest.fixture

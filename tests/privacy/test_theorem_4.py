@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands import calibrate
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.text import up
@@ -64,18 +63,6 @@ def test_a_quarter_of_an_epoch_is_what_the_theorem_needs():
         theorem, exact = tree(n=n, steps=enough // 2, momentum=1 / n).upper_bounds()
         assert not theorem.valid
         assert exact.mu > theorem.mu
-
-
-@pytest.mark.parametrize(("steps", "times"), [(1, 15.8), (10, 4.86), (100, 1.38)])
-def test_less_than_an_epoch_costs_more_than_theorem_4_says(steps, times):
-    theorem, exact = tree(steps=steps).upper_bounds()
-    assert exact.mu == pytest.approx(times, abs=0.02)
-    assert "quarter of an epoch" in theorem.refused
-    document, _ = calibrate.solve(
-        "tree-momentum", ["mu=1", "n=1000", f"steps={steps}", "momentum=.01", "lipschitz=1"], "all-iterates", None
-    )
-    assert document["analysis"] == "exact-sensitivities"
-    assert document["value"] == pytest.approx(exact.mu, rel=1e-6)
 
 
 def test_what_else_the_theorem_needs():
