@@ -30,12 +30,12 @@ from dpexp.core.errors import PrivateWarning
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.commands.audit import Audited
     from dpexp.commands.check import Verdict
     from dpexp.commands.fit_result import FitResult
     from dpexp.commands.judge import judge as judge
     from dpexp.commands.released_model import ReleasedModel
     from dpexp.config.cells import Experiment
+    from dpexp.reporting.audit.audit import Audited
     from dpexp.reporting.figure import Drawing
     from dpexp.reporting.receipt import Receipt
     from dpexp.reporting.statement import Statement

@@ -75,13 +75,12 @@ def attack(subject: Subject[type[Any]], seed: int = 0) -> str:
     """No release of two neighbouring worlds is further apart than an analysis states. Raises Failed, NotTried."""
     found = []
     for worlds in worlds_of(subject.value):
-        if not worlds.looks:
+        if (stated := worlds.claim) is None:
             continue
         try:
-            (row,) = audit(worlds, RUNS, LEVEL, 1.0, seed, (), PILOT)
+            row = audit(worlds, RUNS, LEVEL, 1.0, seed, (), PILOT)
         except NothingShown as error:
             raise NotTried(f"not attacked: {error.message}") from None
-        stated = row.look.claim
         what = f"{worlds.steps[-1]} steps on {worlds.problems[0].name}: mu at least {row.lower_bound:.3g}, "
         found.append(f"{what}{stated.name} states {row.claimed:.3g}")
         if row.alarm:

@@ -33,9 +33,9 @@ from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit import audit as auditing
 from dpexp.reporting.audit.audit import Row, audit, plan_of
-from dpexp.reporting.audit.worlds import Worlds
+from dpexp.reporting.audit.cells import Worlds
 from tests.oracles.hessians import hessians
-from tests.oracles.regression_audit import audits_of_regression
+from tests.oracles.regression_audit import RegressionAudit, audits_of_regression
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)
@@ -323,13 +323,15 @@ def planned(config: str) -> list[Worlds]:
 def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:
     """The rows of `dpexp audit` of the copy in which a fault is looked for, while the fault is there."""
     with inject():  # type: ignore[attr-defined]
-        one = planned(config)[copy]
-        return audit(one, runs, LEVEL, 1 / len(one.looks), seed, DELTAS)
+        every = planned(config)
+        # of a regression every kind of message is looked at
+        ones = every if isinstance(every[0], RegressionAudit) else [every[copy]]
+        return [audit(one, runs, LEVEL, 1 / len(ones), seed, DELTAS) for one in ones]
 
 
 def found(rows: list[Row]) -> list[str]:
     """The statistics that raise an alarm."""
-    return [row.look.statistic for row in rows if row.alarm]
+    return [row.audited.statistic for row in rows if row.alarm]
 
 
 def main() -> int:

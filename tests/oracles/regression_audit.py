@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from dpexp.algorithms.staged_newton import StagedNewton
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
-from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.audit.cells import budgets_of
-from dpexp.reporting.audit.worlds import Look, Seen
+from dpexp.reporting.audit.worlds import Seen
 from tests.oracles.watched_messages import Sent, Watched
 
 ROUNDED = 1e-12
@@ -28,37 +27,22 @@ ROUNDED = 1e-12
 
 
 class RegressionAudit:
-    """Gradient and Hessian messages of `staged-newton`, for every class of budgets."""
+    """Messages of one kind of `staged-newton`, of users with one budget."""
 
-    def __init__(
-        self, problem: LinearPredictorProblem, algorithm: StagedNewton, budget: Budget, n: int,
-        stated: Sequence[Analysis],
-    ) -> None:  # fmt: skip
-        self.algorithm = algorithm.name
-        self.watched = Watched(problem, algorithm, budget, n)
-        self.label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
-        self.size = f"a copy with {self.watched.users} users, and the steps of {n:,}"
-        self.budgets, self.stated = budgets_of(budget), stated
+    released = ALL
 
-    @cached_property
-    def looks(self) -> Sequence[Look]:
-        return [
-            Look(ALL, f"a user with mu = {mu:g}", kind, stated)
-            for mu in self.budgets
-            for stated in [of_a_user(self.stated, mu)]
-            for kind in self.watched.kinds
-        ]
+    def __init__(self, watched: Watched, label: str, size: str, kind: str, mu: float, claim: Analysis) -> None:
+        self.algorithm, self.watched, self.label, self.size = "staged-newton", watched, label, size
+        self.statistic, self.mu, self.claim = kind, mu, claim
+        self.protects = f"a user with mu = {mu:g}"
 
-    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        found: list[list[Seen]] = [[] for _ in self.looks]
+    def observe(self, seed: int, replicates: range) -> Seen:
+        found = []
         for first in range(replicates.start, replicates.stop, LANES):
             lanes = range(first, min(first + LANES, replicates.stop))
-            sent = list(self.watched.run(seed, lanes))
-            for place, look in enumerate(self.looks):
-                found[place].append(
-                    self._chosen(sent, look.statistic, self.budgets[place // len(self.watched.kinds)], lanes)
-                )
-        return [Seen(*(np.concatenate(part) for part in zip(*one, strict=True))) for one in found]
+            found.append(self._chosen(runs_of(self.watched, seed, lanes), self.statistic, self.mu, lanes))
+        releases, canary = (np.concatenate(part) for part in zip(*found, strict=True))
+        return releases, canary
 
     def _chosen(self, sent: Sequence[Sent], kind: str, budget: float, lanes: range) -> Seen:
         """In every run one user of the class, by the number of the run: a choice that knows neither coins nor noise."""
@@ -74,7 +58,13 @@ class RegressionAudit:
             here = slice(lane, lane + 1)
             statistics.append(of_projection(user.message[here], zero, other - zero, user.noise[here]))
             canary.append(user.canary[here])
-        return Seen(np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary]))
+        return np.concatenate([np.empty(0), *statistics]), np.concatenate([np.empty(0, dtype=bool), *canary])
+
+
+@lru_cache(2000)
+def runs_of(watched: Watched, seed: int, lanes: range) -> list[Sent]:
+    """What watched users send in eight runs, which all kinds of messages are looked at in."""
+    return list(watched.run(seed, lanes))
 
 
 def of_a_user(stated: Sequence[Analysis], mu: float) -> Analysis:
@@ -90,11 +80,18 @@ def of_projection(released: np.ndarray, without: np.ndarray, effect: np.ndarray,
 
 
 def audits_of_regression(cell: Cell) -> Sequence[RegressionAudit] | str | None:
-    """One audit of a private regression whose users send Gaussian messages."""
+    """Audits of a private regression whose users send Gaussian messages: of every budget and kind of message."""
     problem, algorithm, budget, n = cell.problem, cell.algorithm, cell.privacy.mu, cell.run.n
     if isinstance(algorithm, StagedNewton) and budget.pure_eps is not None:
         return f"{algorithm.name} with delta = 0: their exact law is that of dpexp privacy --mechanism cap-sampling"
     if not (isinstance(algorithm, StagedNewton) and isinstance(problem, LinearPredictorProblem)):
         return None
     stated = algorithm.mechanism(problem, cell.schedule, budget, n).upper_bounds()
-    return [RegressionAudit(problem, algorithm, budget, n, stated)]
+    watched = Watched(problem, algorithm, budget, n)
+    label = f"{algorithm.name} on {problem.name}, mu = {budget.label}"
+    size = f"a copy with {watched.users} users, and the steps of {n:,}"
+    return [
+        RegressionAudit(watched, label, size, kind, mu, of_a_user(stated, mu))
+        for mu in budgets_of(budget)
+        for kind in watched.kinds
+    ]

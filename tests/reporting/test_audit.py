@@ -147,7 +147,7 @@ def audited(config, *sets, runs=4000, seed=0):
 
 @pytest.mark.slow
 def test_a_user_audits_near_its_own_budget(config):
-    found = {row.look.protects: row for row in audited(config, runs=6000).rows if row.look.statistic == "message"}
+    found = {row.audited.protects: row for row in audited(config, runs=6000).rows if row.audited.statistic == "message"}
     strict, loose = found["a user with mu = 0.5"], found["a user with mu = 3"]
     assert (strict.claimed, loose.claimed) == (0.5, 3)
     assert 0.25 < strict.lower_bound < 0.5
@@ -160,7 +160,7 @@ def test_exchanged_budgets_are_found(config):
     """Fault 8: user i adds the noise of user j. The strict user's bound exceeds its claim, the other's does not."""
     with users_exchanged():
         result = audited(config, runs=2000)
-    alarms = {row.look.protects for row in result.rows if row.alarm}
+    alarms = {row.audited.protects for row in result.rows if row.alarm}
     assert alarms == {"a user with mu = 0.5"}
     assert result.exit_code == 1
 
@@ -216,8 +216,7 @@ def test_a_budget_whose_inverse_rounds_is_audited():
         "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"
         "schedule: {name: prescribed}\nprivacy: {mu: 0.97}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
     )
-    (audited,) = planned(text)
-    assert all(len(seen.releases) == 8 for seen in audited.observe(1, range(8)))
+    assert all(len(one.observe(1, range(8))[0]) == 8 for one in planned(text))
 
 
 @pytest.mark.slow
@@ -231,5 +230,5 @@ def test_a_central_fit_keeps_its_mu_and_one_with_a_twentieth_of_the_noise_does_n
     (one,) = planned(text)
     for mu, broken in ((2.0, False), (40.0, True)):
         one.mu = mu
-        (row,) = auditing.audit(one, 250, 1e-3, 1.0, 1, (1e-5,))
+        row = auditing.audit(one, 250, 1e-3, 1.0, 1, (1e-5,))
         assert row.alarm == broken, row.lower_bound

@@ -1,9 +1,5 @@
 """Both tests of a claim from runs in two worlds, and an audit from scores of one's own.
 
-    from dpexp.privacy.audit.scores import audit_scores
-    found = audit_scores(without, with_canary, mu=1.0)
-    found.mu, found.eps(1e-5), found.contradicts
-
 (a) Runs are independent, and a score says nothing but what a release shows. The first runs choose thresholds and bets,
 and are not counted. (b) The e-process needs a fair coin before each run: coins of our own decide from which world the
 next score is taken, until one of them is used up.
@@ -37,10 +33,8 @@ from dpexp.privacy.audit.tests_of_claims import (
     trade_off_test,
 )
 
-PILOT = 0.2
-"""share of the runs that choose thresholds and bets"""
-FEWEST = 50
-"""runs in either world"""
+PILOT, FEWEST = 0.2, 50
+"""share of the runs that choose thresholds and bets; runs in either world"""
 RIDGE = 1e-9
 """added to the variances of releases of variance 1: rounding to float32 is far below its root"""
 

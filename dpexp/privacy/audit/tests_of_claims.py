@@ -1,21 +1,12 @@
 """Two tests of a claim by runs in two worlds: at a number of runs that is fixed before, and at any time.
 
-A claim is a curve from above: an observer who tells two neighbouring worlds apart with false alarms at a rate a has
-misses at a rate of at least beta(a). The trade-off test bounds both rates at a few thresholds of a statistic that is
-large where the canary is likely. As beta decreases, rates of at most A and B contradict the claim if B < beta(A), and
+The docs page `attacks` derives both. The trade-off test bounds the rates of false alarms and misses at a few thresholds
+of a statistic that is large where the canary is likely. The e-process bets against a claim, run by run.
 
-    mu >= Phi^-1(1 - A) - Phi^-1(B)    and    eps >= log max((1 - B - delta) / A, (1 - A - delta) / B).
-
-The e-process is a bet against a claim that may be watched after every run, and stopped at any time.
-
-(a) A fair coin Z decides the world of a run, and an event A of the release is guessed to mean the canary. Under
-(eps, delta)-DP, P1(A) <= e^eps P0(A) + delta, so that with a stake lambda the factor
-
-    1 + lambda (2 Z 1_A - 2 e^eps (1 - Z) 1_A - delta)
-
-has a conditional mean of at most 1; it is not negative for lambda <= 1 / (2 e^eps + delta).
-(b) Products of such factors are a nonnegative supermartingale that begins with 1, and so is an average of several. By
-Ville's inequality it ever reaches 1 / level with probability at most `level`.
+(a) A fair coin Z decides the world, and an event A of the release is guessed to mean the canary. Under (eps, delta)-DP
+1 + lambda (2 Z 1_A - 2 e^eps (1 - Z) 1_A - delta) has a conditional mean of at most 1 for every stake lambda, and is
+not negative for lambda <= 1 / (2 e^eps + delta).
+(b) Products of such factors are a nonnegative supermartingale that begins with 1, and so is an average of several.
 (c) The other order of the neighbours is the same with the worlds exchanged and the complement of the event.
 (d) The event follows from pilot runs, and the stake from the runs before: (a) leaves both free.
 """
@@ -131,21 +122,19 @@ def bets_of(claim: Curve, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[f
     Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
     """
     found = []
-    candidates = np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25)))
-    for eps, delta in ((claim.eps(delta), delta) for delta in DELTAS):
+    for delta in DELTAS:
         # stakes are below e^-eps: a bet on so large an epsilon would need a billion runs to win
-        if eps > 20:
+        if (eps := claim.eps(delta)) > 20:
             continue
-        scale, best = math.exp(eps), (-math.inf, 0.0, False)
-        for threshold in candidates:
+        options = []
+        for threshold in np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25))):
             for mirrored in (False, True):  # (c)
                 event = (pilot > threshold) ^ mirrored
-                hit, wrong = worlds != mirrored, worlds == mirrored
-                p1, p0 = float(np.mean(event[hit])), float(np.mean(event[wrong]))
-                excess = p1 - scale * p0 - delta
-                spread = math.sqrt(p1 + scale**2 * p0 + 1e-4)
-                best = max(best, (excess / spread, float(threshold), mirrored))
-        found.append((best[0], (eps, delta, best[1], best[2])))
+                p1, p0 = (float(np.mean(event[worlds == there])) for there in (not mirrored, mirrored))
+                spread = math.sqrt(p1 + math.exp(eps) ** 2 * p0 + 1e-4)
+                options.append(((p1 - math.exp(eps) * p0 - delta) / spread, float(threshold), mirrored))
+        best, threshold, mirrored = max(options)
+        found.append((best, (eps, delta, threshold, mirrored)))
     found.sort(key=lambda one: -one[0])
     return [bet for _, bet in found[:MOST_BETS]]
 
@@ -154,9 +143,7 @@ def e_process(
     statistics: np.ndarray, worlds: np.ndarray, bets: Sequence[tuple[float, float, float, bool]], level: float
 ) -> EProcess:
     """The process over runs in their order: `statistics` [R], `worlds` [R] true where the canary was there."""
-    if not bets:
-        return EProcess(np.ones(len(statistics)), level)
-    logs = np.stack([_log_wealth(statistics, worlds, *bet) for bet in bets])
+    logs = [_log_wealth(statistics, worlds, *bet) for bet in bets] or [np.zeros(len(statistics))]
     with np.errstate(over="ignore"):
         return EProcess(np.exp(logs).mean(axis=0), level)  # (b)
 
@@ -170,12 +157,11 @@ def _log_wealth(
     event, canary = (statistics > threshold) ^ mirrored, worlds ^ mirrored
     gains = np.where(event, np.where(canary, 2.0, -2.0 * scale), 0.0) - delta
     # sums over the runs before each: a stake must not see its own run
-    before = np.arange(len(gains))
     sums = np.concatenate([[0.0], np.cumsum(gains)[:-1]])
     squares = np.concatenate([[0.0], np.cumsum(gains**2)[:-1]])
     # with gains of mean m and second moment v the best stake is about m / v; one imagined run of each kind, in which
     # the event won and lost, keeps the first stakes small
     kelly = sums / (squares + 4.0 * (1 + scale**2))
     # at most half of what keeps factors positive
-    stakes = np.clip(np.where(before > 0, kelly, 0.0), 0.0, 0.5 / (2 * scale + delta))
+    stakes = np.clip(kelly, 0.0, 0.5 / (2 * scale + delta))
     return np.cumsum(np.log1p(stakes * gains))

@@ -8,8 +8,8 @@ iterates. Users keep their own budgets and step sizes, and a central fit is run 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -28,10 +28,8 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.worlds import (
     DELTA,
-    Look,
     Seen,
     TwoWorlds,
-    Worlds,
     coins,
     furthest_responses,
     linear_pair,
@@ -49,27 +47,32 @@ SMALL_STEP = 1e-3
 """of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
 FIT_RECORDS = 400
 USERS, MOST_BUDGETS = 8, 6
+REPLACED = "a record that is replaced"
 WAYS = ((2, 2), (12, 1))
 """steps of a copy of DP-SGD, and replicates that are seen together: in two steps noise that is missing somewhere, or is
 shared, is a large part of all; in twelve batches repeat"""
-Audits = Sequence[Worlds] | str | None
-"""of a cell; why there is none; or None, where the cell is of another shape"""
+Worlds: TypeAlias = "TwoWorlds | FitAudit"
 
 
 def audits_of(cell: Cell) -> Sequence[Worlds] | str:
     """The audits of one cell, or why there is none."""
     if math.isinf(cell.privacy.mu.smallest):
         return f"{cell.algorithm.name}, {cell.privacy.mu.label}: no privacy is claimed"
-    shapes: tuple[Callable[[Cell], Audits], ...] = (of_users, of_batches, of_sums, of_fits)
-    known = (audits(cell) for audits in shapes)
-    return next((found for found in known if found is not None), f"{cell.algorithm.name}: no canary is known for it")
+    match cell.algorithm, cell.problem:
+        case OnePassAlgorithm() as algorithm, LinearPredictorProblem() as problem:
+            return of_users(cell, algorithm, problem)
+        case (DpSgd() | DpSgld()) as algorithm, Softmax() as problem:
+            return of_batches(cell, algorithm, problem)
+        case FiniteSumAlgorithm() as algorithm, FiniteSum() as problem:
+            return of_sum(cell, algorithm, problem)
+        case CentralNewton() as algorithm, LinearPredictorProblem() as problem:
+            return [FitAudit(cell, algorithm, problem, cast(float, cell.privacy.mu.constant))]
+    return f"{cell.algorithm.name}: no canary is known for it"
 
 
-def of_users(cell: Cell) -> Audits:
+def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorProblem) -> list[TwoWorlds]:
     """An audit of the first of fresh users, with each of the budgets; the others have these in turn."""
-    problem, algorithm, budget = cell.problem, cell.algorithm, cell.privacy.mu
-    if not (isinstance(algorithm, OnePassAlgorithm) and isinstance(problem, LinearPredictorProblem)):
-        return None
+    budget = cell.privacy.mu
     pair, n = user_pair(problem, algorithm), min(cell.run.n, USERS)
     mus = [] if budget.pure_eps is not None else budgets_of(budget)
     turns: list[tuple[Budget, Budget, str]] = [
@@ -92,11 +95,9 @@ def budgets_of(budget: Budget) -> list[float]:
     return [values[k] for k in sorted({*np.linspace(0, len(values) - 1, MOST_BUDGETS).round().astype(int).tolist()})]
 
 
-def of_batches(cell: Cell) -> Audits:
+def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[TwoWorlds]:
     """A copy of DP-SGD or DP-SGLD for each of `WAYS`."""
-    problem, algorithm, schedule = cell.problem, cell.algorithm, cell.schedule
-    if not (isinstance(algorithm, DpSgd | DpSgld) and isinstance(problem, Softmax)):
-        return None
+    schedule = cell.schedule
     stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, cell.run.n)
     replaces = stated.neighboring_relation == "replace-one"
     # full batches stay full, and a config whose groups are used whole keeps that
@@ -113,7 +114,7 @@ def of_batches(cell: Cell) -> Audits:
         length=FAR * clip if clipped else PREPARED,
         slope_limit=long / (2 * SMALL_STEP) if clipped else problem.smoothness,
     )  # fmt: skip
-    who = "a record that is replaced" if replaces else "a record that is added or removed"
+    who = REPLACED if replaces else "a record that is added or removed"
     size = f"a copy: {records} records, batches of {BATCH}, {{}}, eps = {TARGET:g}"
     return [
         TwoWorlds(
@@ -125,11 +126,8 @@ def of_batches(cell: Cell) -> Audits:
     ]  # fmt: skip
 
 
-def of_sums(cell: Cell) -> Audits:
+def of_sum(cell: Cell, algorithm: FiniteSumAlgorithm, problem: FiniteSum) -> list[TwoWorlds] | str:
     """A copy of an algorithm on a finite sum."""
-    problem, algorithm = cell.problem, cell.algorithm
-    if not (isinstance(algorithm, FiniteSumAlgorithm) and isinstance(problem, FiniteSum)):
-        return None
     if cell.schedule.name == "prescribed":
         return f"{algorithm.name}: a prescribed schedule fixes the size; path-length or constant steps are audited"
     if not algorithm.noise:
@@ -139,20 +137,12 @@ def of_sums(cell: Cell) -> Audits:
     # the change of a gradient over one epoch, over its length, is the config's: noise for small changes rests on it
     eta, own = cell.schedule.step_size(SUM_STEPS), cell.schedule.step_size(cell.run.n)
     ratio = problem.smoothness * own * algorithm.passes(problem) / problem.lipschitz
-    first, _ = linear_pair(SUM_RECORDS, SUM_WIDTH)
-    pair = linear_pair(SUM_RECORDS, SUM_WIDTH, ratio / (eta * algorithm.passes(first)))
+    pair = linear_pair(SUM_RECORDS, SUM_WIDTH)
+    pair = linear_pair(SUM_RECORDS, SUM_WIDTH, ratio / (eta * algorithm.passes(pair[0])))
     rate = f", sampling_rate {RATE:g}" if sampled else ""
     size = f"a copy: {SUM_RECORDS} records of linear losses{rate}, {SUM_STEPS} steps, eps = {TARGET:g}"
     steps = np.arange(1, SUM_STEPS + 1)
-    who = "a record that is replaced"
-    return [TwoWorlds(copy, pair, cell.schedule, _target(cell), steps, who, _label(cell), size)]
-
-
-def of_fits(cell: Cell) -> Audits:
-    """The estimate of a central fit."""
-    if isinstance(cell.algorithm, CentralNewton) and isinstance(cell.problem, LinearPredictorProblem):
-        return [FitAudit(cell, cell.algorithm, cell.problem, cast(float, cell.privacy.mu.constant))]
-    return None
+    return [TwoWorlds(copy, pair, cell.schedule, _target(cell), steps, REPLACED, _label(cell), size)]
 
 
 class FitAudit:
@@ -168,17 +158,17 @@ class FitAudit:
         x[0, 1] = 1.0
         self.tables = [(x[:, 1:], np.concatenate([[one], y[1:]])) for one in furthest_responses(problem, np.asarray)]
         self.label, self.size = f"{algorithm.name} on {problem.name}, mu = {mu:g}", f"a copy: {n} records"
-        stated = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()
-        self.looks = [Look("estimate", "a record that is replaced", "joint ratio", stated[0])]
+        self.claim = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()[0]
+        self.released, self.protects, self.statistic = "estimate", REPLACED, "joint ratio"
 
-    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+    def observe(self, seed: int, replicates: range) -> Seen:
         from dpexp.inference.fitting import fit_central
 
         canary = coins(seed, replicates)
         draws = [generator(seed, r, "noise").standard_normal for r in replicates]
         found = [fit_central(self.planned, *self.tables[int(one)], self.mu, draw).theta
                  for one, draw in zip(canary, draws, strict=True)]  # fmt: skip
-        return [Seen(np.clip(np.nan_to_num(np.stack(found)), -1e6, 1e6), canary)]
+        return np.clip(np.nan_to_num(np.stack(found)), -1e6, 1e6), canary
 
 
 def _target(cell: Cell) -> Target:

@@ -13,10 +13,10 @@ the likelihood ratio of the first message is a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -40,43 +40,8 @@ COIN = 2**31
 """the part of a replicate's streams that decides its world, and nothing else"""
 
 
-@dataclass(frozen=True)
-class Look:
-    """One way to look at what runs release, and what is claimed of it."""
-
-    released: str
-    """all-iterates, or what is seen together"""
-    protects: str
-    """who is audited, for instance "a user with mu = 3" """
-    statistic: str
-    """what is computed from a release, in a few words"""
-    claim: Analysis
-    """what `dpexp privacy` states"""
-
-
-class Seen(NamedTuple):
-    """What one look has seen."""
-
-    releases: np.ndarray
-    """float64 [R], a statistic that is large where the canary is likely; or [R, k], k numbers that are seen together"""
-    canary: np.ndarray
-    """bool [R]: the world of the run, a fair coin that nothing but the data has seen"""
-
-
-class Worlds(Protocol):
-    """A mechanism that is run in two worlds: the algorithm's name, and what is audited and at which size, in a line."""
-
-    @property
-    def algorithm(self) -> str: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def size(self) -> str: ...
-    @property
-    def looks(self) -> Sequence[Look]: ...
-
-    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
-        """Run these replicates, and return what each look has seen. A replicate depends on its number and the seed."""
+Seen = tuple[np.ndarray, np.ndarray]
+"""what some runs release, float64 [R] or [R, k] if k numbers are seen together, and their worlds, bool [R]"""
 
 
 class NothingShown(UsageError):
@@ -107,22 +72,23 @@ class TwoWorlds:
     def algorithm(self) -> str:
         return str(self.setting.name)
 
+    @property
+    def released(self) -> str:
+        """The last iterate where there is no other estimator, at one checkpoint or with parameters; else all."""
+        last = len(self.setting.estimators) == 1 and (len(self.steps) == 1 or isinstance(self.problems[0], Canaries))
+        return LAST if last else ALL
+
     @cached_property
-    def looks(self) -> Sequence[Look]:
-        """One, by the tightest analysis of what is seen; none where no analysis covers it."""
+    def claim(self) -> Analysis | None:
+        """The tightest analysis that covers what is seen, if there is one."""
         budget = self.canary_budget or self.budget
         mechanism = self.setting.mechanism(self.problems[0], self.schedule, budget, int(self.steps[-1]))
-        # all that is handed out is the last iterate where there is one estimator, at one checkpoint or with parameters
-        last = len(self.setting.estimators) == 1 and (len(self.steps) == 1 or isinstance(self.problems[0], Canaries))
-        covers = (ALL, LAST) if last else (ALL,)
-        covering = [a for a in mechanism.upper_bounds() if a.valid and a.released in covers]
-        if not covering:
-            return []
-        best = min(covering, key=lambda a: a.eps(DELTA))
-        claim = composition_of_runs([(best, self.together)]) if self.together > 1 else best
-        return [Look(LAST if last else ALL, self.protects, self.statistic, claim)]
+        covering = [a for a in mechanism.upper_bounds() if a.valid and a.released in (ALL, self.released)]
+        best = min(covering, key=lambda a: a.eps(DELTA), default=None)
+        return composition_of_runs([(best, self.together)]) if best and self.together > 1 else best
 
-    def observe(self, seed: int, replicates: range) -> Sequence[Seen]:
+    def observe(self, seed: int, replicates: range) -> Seen:
+        """Run these replicates, each of which depends on its number and the seed."""
         canary = coins(seed, replicates)
         found = np.empty(0)
         for there, problem in enumerate(self.problems):
@@ -134,7 +100,7 @@ class TwoWorlds:
                 rows = _handed_out(problem, passed).reshape(len(own), -1)
                 found = found if found.size else np.empty((len(canary), rows.shape[1]))
                 found[own] = rows
-        return [Seen(found, canary)]
+        return found, canary
 
 
 def coins(seed: int, replicates: range) -> np.ndarray:
