@@ -356,7 +356,7 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     point = {"n": 2, "batch_size": 2, "steps": 1, "step_size": 1.0, "noise_std": 100.0, "lipschitz": 1.0}
     point |= {"strong_convexity": 0.0, "delta": 0.3, "family": "composition", "against": 0.5}
     zero = rerun(lambda delta: 1.0, json.dumps(point), WRONG["sensitivity"][1])
-    assert not zero.compared
+    assert zero.exit_code == 3
     assert "nothing is attained" in zero.text
 
 

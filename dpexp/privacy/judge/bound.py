@@ -17,7 +17,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
 from dpexp.privacy.judge.kinds import KINDS, Kind
-from dpexp.privacy.judge.setting import NEEDS, OTHERWISE, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed
+from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed
 
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
 """what ASSUMES must say"""
@@ -69,7 +69,7 @@ class Bound(Stated):
         kind, of_mu = self.kind, self.kind.function == "mu"
         nothing = "0" if (kind.quantity == "beta") != kind.lower else f"{kind.most:g}"
         limits = f"number from 0 to {kind.most:g}" if kind.most < math.inf else "number >= 0"
-        values = {name: getattr(setting, OTHERWISE.get(name, name)) for name in self.parameters}
+        values = {name: getattr(setting, name) for name in self.parameters}
         most = math.nextafter(math.inf, 0) if kind.lower and kind.most == math.inf else kind.most
         value = self.value(() if of_mu else (at,), values, most, f"{limits}, and {nothing} where it says nothing")
         if of_mu:

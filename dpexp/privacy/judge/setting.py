@@ -49,7 +49,7 @@ class Setting:
     strong_convexity: float = 0.0
 
     @property
-    def q(self) -> float:
+    def sampling_probability(self) -> float:
         return self.batch_size / self.n
 
     @property
@@ -62,7 +62,7 @@ class Setting:
         return math.ceil(self.steps / self.batches)
 
     @property
-    def multiplier(self) -> float:
+    def noise_multiplier(self) -> float:
         """Noise over one record's largest share of the averaged gradient."""
         return self.batch_size * self.noise_std / self.lipschitz
 
@@ -78,7 +78,7 @@ class Setting:
     @property
     def largest_drift(self) -> float:
         """What a batch of largest gradients moves the parameter by, in noise units."""
-        return self.batch_size / self.multiplier
+        return self.batch_size / self.noise_multiplier
 
     @property
     def curvatures(self) -> tuple[float, float]:
@@ -90,6 +90,8 @@ class Setting:
         """Lipschitz constant of a step with the average of a full batch: max(|1 - eta m|, |1 - eta M|)."""
         return max(abs(1 - curvature) for curvature in self.curvatures)
 
+    q, multiplier, clip = sampling_probability, noise_multiplier, property(lambda self: self.lipschitz)
+
 
 PLAIN = ("n", "batch_size", "sampling_probability", "steps", "step_size", "noise_std", "parameter_noise_std",
          "noise_multiplier", "lipschitz")  # fmt: skip
@@ -98,8 +100,6 @@ NEEDS = {
     "smoothness": "smooth", "strong_convexity": "strongly_convex", "contraction": "smooth",
 }  # fmt: skip
 """every parameter that a bound can take, with what it has to declare for that"""
-OTHERWISE = {"sampling_probability": "q", "noise_multiplier": "multiplier", "clip": "lipschitz"}
-"""what a `Setting` calls some of them"""
 
 
 def allowed(assumes: Assumes) -> list[str]:

@@ -43,14 +43,9 @@ class Verdict:
         return bool(self.document["verdict"] == REFUTED)
 
     @property
-    def compared(self) -> bool:
-        """Whether the bound was compared with anything."""
-        return bool(self.document["verdict"] != NOTHING)
-
-    @property
     def exit_code(self) -> int:
         """Of the command: 1 where the bound is refuted, 3 where the question as it was put compares nothing."""
-        return 1 if self.refuted else 0 if self.compared else 3
+        return {REFUTED: 1, NOTHING: 3}.get(self.document["verdict"], 0)
 
     def __str__(self) -> str:
         return self.text
@@ -108,16 +103,14 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
 
 
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Comparison | None) -> Verdict:
-    nothing = _nothing(bound, search, done)
+    nothing = "" if any(c.compared for c in done) else _nothing(bound, search, done)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
     ratios = [c.sides[1] / c.sides[0] for c in done if c.sides[0] > FLOOR and not c.violated]
     confirmed = sum(c.confirmed for c in done)
     # a point settles a bound from below for that point alone, so that a search never confirms
     verdict = NOTHING if nothing else CONFIRMED if search is None and confirmed else NOT_REFUTED
-    if worst is not None and worst.violated:
-        verdict = REFUTED
     document: dict[str, Any] = {
-        "verdict": verdict,
+        "verdict": REFUTED if worst is not None and worst.violated else verdict,
         "reason": nothing,
         "comparisons": len(done),
         "informative": sum(c.sides[0] > FLOOR for c in done),
@@ -132,54 +125,41 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
         "competitor": None,
     }
-    if worst is not None and not nothing:
-        document["worst"] = _shown(bound, worst)
-        value, by = tightest(worst.setting, bound.assumes, bound.kind, worst.at)
-        document["competitor"] = by and {"analysis": by.name, "source": by.source, "value": value}
-    text = f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it"
-    return Verdict(document, text if verdict == NOTHING else _text(bound, document, search is not None))
+    if worst is None or nothing:
+        return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
+    key, family = bound.kind.argument, worst.family
+    parameters = {k: v for k, v in asdict(worst.setting).items() if v != math.inf}
+    shape = dict(zip(family.shape, worst.shape, strict=True))
+    point = json.dumps({**parameters, key: worst.at, "family": family.name, **shape})
+    document["worst"] = {
+        "parameters": parameters,
+        "pair": {"family": family.name, "says": family.says, "shape": shape},
+        "at": {key: worst.at},
+        **{name: getattr(worst, name) for name in ("exact", "grid_error", "checked", "bound", "upper")},
+        "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(point)}",
+    }
+    value, by = tightest(worst.setting, bound.assumes, bound.kind, worst.at)
+    document["competitor"] = by and {"analysis": by.name, "source": by.source, "value": value}
+    return Verdict(document, _text(bound, document, search is not None))
 
 
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
-    """Why there is no finite value of the bound beside an exact one above 0; empty where there is."""
-    vacuous = search is not None and search.vacuous > 0
-    if any(c.compared for c in done):
-        return ""
-    if not admitted(bound.assumes):
-        return "no family of pairs fits these assumptions"
-    if search is not None and search.stopped:
-        return f"the clock stopped the search before a first comparison: give more than --seconds {search.seconds:g}"
-    if bound.kind.lower and (done or vacuous):
-        return "the bound says nothing, or no analysis covers such a run, at every point that was tried"
-    if vacuous or any(math.isinf(c.bound) for c in done):
-        return "the bound is infinite at every point that was tried"
-    if done:
-        return f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it"
-    return "none of the settings that were tried has a pair"
-
-
-def _shown(bound: Bound, c: Comparison) -> dict[str, Any]:
-    key, family = bound.kind.argument, c.family
-    parameters = {k: v for k, v in asdict(c.setting).items() if v != math.inf}
-    shape = dict(zip(family.shape, c.shape, strict=True))
-    point = json.dumps({**parameters, key: c.at, "family": family.name, **shape})
-    return {
-        "parameters": parameters,
-        "pair": {"family": family.name, "says": family.says, "shape": shape},
-        "at": {key: c.at},
-        "exact": c.exact,
-        "grid_error": c.grid_error,
-        "checked": c.checked,
-        "bound": c.bound,
-        "upper": c.upper,
-        "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(point)}",
+    """Why there is no finite value of the bound beside an exact one above 0."""
+    vacuous = (search is not None and search.vacuous > 0) or any(math.isinf(c.bound) for c in done)
+    says = "says nothing, or no analysis covers such a run," if bound.kind.lower else "is infinite"
+    reasons = {
+        "no family of pairs fits these assumptions": not admitted(bound.assumes),
+        "the clock stopped the search before a first comparison: give more --seconds": bool(search and search.stopped),
+        f"the bound {says} at every point that was tried": vacuous or (bound.kind.lower and bool(done)),
+        f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it": bool(done),
     }
+    return next((why for why, true in reasons.items() if true), "none of the settings that were tried has a pair")
 
 
 def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
     """A page to read."""
-    kind, verdict, worst, pair = bound.kind, document["verdict"], document["worst"], document["worst"]["pair"]
-    lower, refuted = kind.lower, verdict == REFUTED
+    kind, worst, pair, known = bound.kind, document["worst"], document["worst"]["pair"], document["competitor"]
+    lower, refuted = kind.lower, document["verdict"] == REFUTED
     # a small beta promises little, and a bound from below errs on the other side: each turns the word around
     side = "above" if (kind.quantity == "beta") != lower else "below"
     what = "what any such run can leak" if lower else "what a pair of neighbours attains"
@@ -189,24 +169,23 @@ def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
         NOT_REFUTED: f"not-refuted in {document['comparisons']:,} comparisons of these families: "
         + f"{', '.join(document['families']) or 'none'}.",
     }
-    compared = "against" if not refuted else "<" if lower else ">"
     key, at = next(iter(worst["at"].items()))
-    lines = [
-        first[verdict],
-        "the counterexample:" if refuted else "the tightest comparison:",
-        f"  {kind.measured} at {key} = {at:.6g}: exact {worst['exact']:.9g} "
-        + f"({compared} bound {worst['bound']:.9g}), rounded down by {worst['grid_error']:.1e}",
-        f"  pair: {pair['says']}",
-        "  shape: " + (", ".join(f"{k} {v:.4g}" for k, v in pair["shape"].items()) or "none"),
-        "  parameters: " + ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
-        f"  checked by: {worst['checked']}",
-    ]
-    if c := document["competitor"]:
-        lines.append(f"  tightest known there: {c['analysis']} {c['value']:.{9 if lower else 6}g} ({c['source']})")
-    lines.append(f"  again: {worst['rerun']}")
+    compared = f"{'against' if not refuted else '<' if lower else '>'} bound {worst['bound']:.9g}"
+    rows = {
+        f"{kind.measured} at {key} = {at:.6g}": f"exact {worst['exact']:.9g} ({compared}), "
+        + f"rounded down by {worst['grid_error']:.1e}",
+        "pair": pair["says"],
+        "shape": ", ".join(f"{k} {v:.4g}" for k, v in pair["shape"].items()) or "none",
+        "parameters": ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
+        "checked by": worst["checked"],
+        "tightest known there": known
+        and f"{known['analysis']} {known['value']:.{9 if lower else 6}g} ({known['source']})",
+        "again": worst["rerun"],
+    }
+    lines = [first[document["verdict"]], "the counterexample:" if refuted else "the tightest comparison:"]
+    lines += [f"  {name}: {row}" for name, row in rows.items() if row]
     if not refuted and searched:
-        if document["looseness"]:
-            spread = ", ".join(f"{v:.4g}" for v in document["looseness"].values())
+        if spread := ", ".join(f"{v:.4g}" for v in document["looseness"].values()):
             lines.append(f"{'upper bound / bound' if lower else 'bound / exact'}, least, 10%, median, 90%: {spread}")
         if document["vacuous"]:
             nothing = "says nothing, or no analysis covers the run," if lower else "is infinite"
@@ -220,27 +199,22 @@ def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
 
 
 def _read_point(at: str, bound: Bound) -> Comparison:
-    """The words of --at: one JSON object, or key=value pairs with commas. Its exact value is still to be computed."""
-    copied, key = "copy it from the verdict", bound.kind.argument
+    """The words of --at, a JSON object. Its exact value is still to be computed."""
+    known, key = {f.name: f for f in admitted(bound.assumes)}, bound.kind.argument
+    names = {f.name: int if f.type == "int" else float for f in fields(Setting)}
     try:
-        given = json.loads(at) if at.lstrip().startswith("{") else dict(p.split("=", 1) for p in at.split(","))
-    except ValueError:
-        raise UsageError(f"--at: cannot read {at!r}", f"{copied}: one JSON object in quotes") from None
-    given = {str(k).strip(): v for k, v in given.items()}
-    known = {f.name: f for f in admitted(bound.assumes)}
-    name = given.pop("family", None)
-    if name not in known:
-        raise UsageError(f"--at: {name!r} is no family of these assumptions", f"families: {', '.join(known)}")
-    family, names = known[name], {f.name: int if f.type == "int" else float for f in fields(Setting)}
-    if unknown := set(given) - {*names, key, *family.shape}:
-        takes = ", ".join(sorted({*names, key, "family", *family.shape}))
-        raise UsageError(f"--at: there is no {min(unknown)!r}", f"it takes {takes}")
-    try:
+        given = json.loads(at)
+        if (name := given.pop("family", None)) not in known:
+            raise ValueError(f"{name!r} is no family of these assumptions, which are {', '.join(known)}")
+        family = known[name]
+        if unknown := set(given) - {*names, key, *family.shape}:
+            raise ValueError(f"there is no {min(unknown)!r} among {', '.join((*names, key, 'family', *family.shape))}")
         numbers = {k: float(v) for k, v in given.items()}
         # what is left out keeps its default: the words of a verdict, which are JSON, have no infinite number
         setting = Setting(**{k: kind(numbers[k]) for k, kind in names.items() if k in numbers})  # type: ignore[arg-type]
         shape, level = tuple(numbers[k] for k in family.shape), numbers[key]
-    except (KeyError, ValueError, TypeError) as error:
-        raise UsageError(f"--at: {error}", f"{copied}: every parameter, a number") from None
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        hint = "copy it from the verdict: one JSON object in quotes, every parameter a number"
+        raise UsageError(f"--at: cannot read {at!r}: {error}", hint) from None
     upper = tightest(setting, bound.assumes, bound.kind, level)[0] if bound.kind.lower else None
     return Comparison(setting, family, shape, level, 0.0, bound(level, setting), upper)
