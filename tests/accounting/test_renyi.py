@@ -10,11 +10,11 @@ import pytest
 from dpexp.accounting import renyi as step
 from dpexp.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.accounting.curve import eps_of_delta
-from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.search import least, root
 from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate as bounds
-from dpexp.privacy.analyses.hidden_state import contraction, last_iterate_delta
+from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Law, renyi, shifting
 from tests.conftest import share
 
@@ -243,8 +243,8 @@ def test_contraction_coefficients():
         (2, 0.0236114072486058),
         (10, 7.21430289622e-22),
     ):
-        assert contraction(eps, 1.02) == pytest.approx(theta, rel=1e-11)
-    assert contraction(800, 45) == pytest.approx(0.999998691251786, rel=1e-12)
+        assert delta_of(1.02, eps) == pytest.approx(theta, rel=1e-11)
+    assert delta_of(45, 800) == pytest.approx(0.999998691251786, rel=1e-12)
     for eps, steps, delta in (
         (0, 10, 6.3874623455e-4),
         (1, math.inf, 1.5474993582e-4),

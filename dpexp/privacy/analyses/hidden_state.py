@@ -14,22 +14,14 @@ from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import delta_of, deltas_of
 
 
-def contraction(eps: float, reach: float) -> float:
-    """theta_eps(r) = Q(eps / r - r / 2) - e^eps Q(eps / r + r / 2): the E_{e^eps} coefficient of the Gaussian kernel.
-
-    `reach` is the largest distance r of two means in noise standard deviations. It is also delta(eps) of a Gaussian
-    mechanism with mu = r. Relative error below 1e-12. Raises ValueError for negative arguments.
-    """
-    return delta_of(reach, eps)
-
-
 def last_iterate_delta(eps: float, reach: float, q: float, steps: float) -> float:
     """delta(eps, T) <= q theta (1 - x^T) / (1 - x), x = (1 - q) theta_eps(reach); steps may be inf.
 
     reach = (diameter + 2 eta C) / noise_std on the parameter, q the probability that the record is in a batch. Source:
-    `hidden-state`, main result: d_t <= theta [(1 - q) d_{t-1} + q], d_0 = 0. Every batch has the same size.
+    `hidden-state`, main result: d_t <= theta [(1 - q) d_{t-1} + q], d_0 = 0. Every batch has the same size. theta, the
+    coefficient of the Gaussian kernel for means `reach` apart, is delta(eps) of a Gaussian mechanism with mu = reach.
     """
-    theta = contraction(eps, reach)
+    theta = delta_of(reach, eps)
     return _recursion(theta, theta, q, steps)
 
 

@@ -178,7 +178,7 @@ def _below(contracted: Contracted, level: float, steps: int) -> bool:
 
 
 def any_loss(eps: float, reach: float) -> Contracted:
-    """theta_eps(reach)^R, for any losses; reach as in `hidden_state.contraction`."""
+    """theta_eps(reach)^R, for any losses; reach as in `hidden_state.last_iterate_delta`."""
     return powers(delta_of(reach, eps))
 
 

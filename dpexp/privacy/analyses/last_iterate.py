@@ -143,16 +143,12 @@ def _refined(
     """The least of the grid, at the share `at`, improved between its neighbours: the cost is smooth in the share."""
 
     def at_logit(logit: float) -> Optimum:
-        share = share_of(logit)
+        share = 1 / (1 + math.exp(-logit))
         cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
         return Optimum(*over_steps(cost, spread / share, steps, contraction), share)
 
     low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
     return at_logit(least(lambda logit: at_logit(logit).rdp, low, high, xatol=1e-5).x)
-
-
-def share_of(logit: float) -> float:
-    return 1 / (1 + math.exp(-logit))
 
 
 def over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:
