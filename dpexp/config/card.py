@@ -9,17 +9,16 @@ sampler stays unknown. They are read as JSON, and neither library is needed. An 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.config.messages import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
-from dpexp.core.parameters import Count, Parameters, RecordCount
+from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps
 
 Sampler = Literal[
@@ -33,24 +32,17 @@ NEEDS: Mapping[str, Sequence[str]] = {
 """fields without which a sampler is not known"""
 SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
 """names of `dpexp privacy` -> fields of a card"""
+ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
+ACCOUNTED = "{} records what was accounted, not what ran: the sampler is not known from it"
+CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
 Delta = Annotated[float, Field(gt=0, lt=1)]
-
-
-def _ordinary(value: float) -> float:
-    if value < 1e-9:
-        raise ValueError(f"{value:g} is smaller than 1e-9")
-    return value
-
-
-NoiseMultiplier = Annotated[float, Field(gt=0, le=1e6), AfterValidator(_ordinary)]
-Probability = Annotated[float, Field(gt=0, le=1), AfterValidator(_ordinary)]
 
 
 class Phase(Parameters):
     """Steps in a row with the same noise and the same batches."""
 
-    noise_multiplier: NoiseMultiplier
-    sampling_probability: Probability
+    noise_multiplier: Annotated[float, Field(ge=1e-9, le=1e6)]
+    sampling_probability: Share
     steps: Count
 
 
@@ -145,7 +137,9 @@ class Card(Parameters):
             "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
             "batch_sizes_logged", "tuning_runs",
         )  # fmt: skip
-        assumed = [f"{name}: {_word(getattr(self, name))}" for name in names if name not in self.model_fields_set]
+        given = {name: getattr(self, name) for name in names if name not in self.model_fields_set}
+        words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+        assumed = [f"{name}: {'not known' if word is None else word}" for name, word in words.items()]
         if self.epochs is not None:
             assumed.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
         return assumed
@@ -158,10 +152,6 @@ class CardRead(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
-STATED = ("eps", "mu")
-
-
 def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> CardRead:
     """The card of a file or of an event tree, with further values.
 
@@ -170,16 +160,15 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
     root = read(path) if path else all_at({} if tree is None else tree, Position("arguments"))
     notes: tuple[str, ...] = ()
     if is_event(root.value):
-        root, notes = _of_event(root), (TREE,)
+        root, notes = _of_event(root), (ACCOUNTED.format("an event"),)
     if not isinstance(root.value, dict):
-        raise ConfigError(
-            [Issue(root.at(), "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")]
-        )
+        raise _wrong(root, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
         root = root.put((key,), value, Position(f"{key}="))
     if "history" in root:
-        notes = (HISTORY, CENTRAL_LIMIT) if root.value.get("mechanism") == "gdp" else (HISTORY,)
+        notes = (ACCOUNTED.format("an accountant's history"),)
+        notes += (CENTRAL_LIMIT,) if root.value.get("mechanism") == "gdp" else ()
         root = _of_history(root)
     return CardRead(card_of(root), notes)
 
@@ -193,22 +182,24 @@ def card_of(root: Tree) -> Card:
             issues.append(Issue(root.key(synonym), f"{synonym} and {name} are one field", "give it once"))
         elif synonym in fields:
             fields[name] = fields.pop(synonym)
-    names = [*Card.model_fields, *ONE_PHASE, *STATED, *SYNONYMS]
+    names = [*Card.model_fields, *ONE_PHASE, "eps", "mu", *SYNONYMS]
     issues += [Issue(root.key(k), f"unknown field '{k}'", suggest(k, names)) for k in fields if k not in names]
     values = {key: value for key, value in fields.items() if key in Card.model_fields}
     # What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one.
     claims = [root.joined({"mu": fields["mu"]})] if "mu" in fields else []
     if "eps" in fields:
-        first = (fields["delta"].items() if "delta" in fields else []) or [fields.get("delta", root.holding(1e-5))]
-        claims.append(root.joined({"eps": fields["eps"], "delta": first[0]}))
+        deltas = fields.get("delta", root.holding(1e-5))
+        claims.append(root.joined({"eps": fields["eps"], "delta": [*deltas.items(), deltas][0]}))
     if claims:
         values["stated"] = root.joined(claims)
     for name in ("delta", "stated"):
         # One value may stand for a list of one.
         if name in values:
             values[name] = values[name].joined(values[name].items())
-    if phases := _phases(root, fields, issues):
-        values["phases"] = phases
+    try:
+        values["phases"] = _phases(root, fields)
+    except ConfigError as error:
+        issues += error.issues
     if issues:
         raise ConfigError(issues)
     card = root.joined(values)
@@ -218,7 +209,7 @@ def card_of(root: Tree) -> Card:
         raise ConfigError(explain(error, "", card, "`dpexp init --card` says what each field means")) from None
 
 
-def _phases(root: Tree, fields: Mapping[str, Tree], issues: list[Issue]) -> Tree | None:
+def _phases(root: Tree, fields: Mapping[str, Tree]) -> Tree:
     """Phases from a list of them, or from lists of one length; single fields of the card replace theirs."""
     own = {name: fields[name] for name in ONE_PHASE if name in fields}
     rows = fields["phases"].items() if "phases" in fields else []
@@ -231,86 +222,67 @@ def _phases(root: Tree, fields: Mapping[str, Tree], issues: list[Issue]) -> Tree
     try:
         known = share_and_steps(single | {name: tree.value for name, tree in others.items() if tree is not None})
     except ValueError as error:
-        issues.append(Issue(root.key("epochs"), str(error)))
-        return None
+        raise ConfigError([Issue(root.key("epochs"), str(error))]) from None
     columns |= {n: [root.holding(value)] for n, value in known.items() if n == "steps" or not columns[n]}
-    absent = [name for name in ONE_PHASE if not columns[name]]
-    if absent:
+    if absent := [name for name in ONE_PHASE if not columns[name]]:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
-        issues.append(Issue(root.at(), f"a card needs {', '.join(absent)}", hint))
-        return None
+        raise _wrong(root, f"a card needs {', '.join(absent)}", hint)
     length = max(map(len, columns.values()))
     if any(len(column) not in (1, length) for column in columns.values()):
-        issues.append(Issue(root.at(), "phases are lists of one length", ""))
-        return None
+        raise _wrong(root, "phases are lists of one length")
     each = ({name: column[k % len(column)] for name, column in columns.items()} for k in range(length))
     return root.joined([root.joined(row) for row in each])
 
 
-def _word(value: object) -> str:
-    return "not known" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def _merged(rows: Sequence[Tree]) -> list[Tree]:
+    """Phases of rows (noise multiplier, share, steps); a history, or an event, may hold equal ones for every step."""
+    phases = []
+    for _, same in groupby(rows, key=lambda row: row.value[:2]):
+        run = list(same)
+        if all(type(row.value[2]) is int and row.value[2] > 0 for row in run):
+            steps = run[0].part(2).holding(sum(row.value[2] for row in run))
+            run = [run[0].joined([*run[0].items()[:2], steps])]
+        phases += [row.joined(dict(zip(ONE_PHASE, row.items(), strict=True))) for row in run]
+    return phases
 
 
-HISTORY = "an accountant's history records what was accounted, not what ran: the sampler is not known from it"
-TREE = "an event records what was accounted, not what ran: the sampler is not known from it"
-CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
+def _wrong(tree: Tree, message: str, hint: str = "") -> ConfigError:
+    return ConfigError([Issue(tree.at(), message, hint)])
 
 
 def _of_history(root: Tree) -> Tree:
     """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with its other fields."""
-    history, rows, issues = root.part("history"), [], []
-    shape = "a history is [[sigma, sample_rate, steps], ...]"
+    history, shape = root.part("history"), "a history is [[sigma, sample_rate, steps], ...]"
     if not isinstance(history.value, tuple) or not history.value:
         problem = "is empty: no step was accounted" if history.value == () else f"is {history.value!r}"
-        raise ConfigError([Issue(history.at(), f"the history {problem}", shape)])
-    for k, entry in enumerate(history.items(), 1):
-        if not isinstance(entry.value, tuple) or len(entry.value) != len(ONE_PHASE):
-            issues.append(Issue(entry.at(), f"row {k} of the history is {entry.value!r}", shape))
-            continue
-        row = entry.joined(dict(zip(ONE_PHASE, entry.items(), strict=True)))
-        try:
-            rows.append(Phase(**row.value))
-        except ValidationError as error:
-            place = f"row {k} of the history, {list(entry.value)}"
-            row_issues = explain(error, "", row, "")
-            issues += [replace(issue, message=f"{place}: {issue.message}") for issue in row_issues]
-    if issues:
-        raise ConfigError(issues)
+        raise _wrong(history, f"the history {problem}", shape)
+    for k, row in enumerate(history.items(), 1):
+        if not isinstance(row.value, tuple) or len(row.value) != len(ONE_PHASE):
+            raise _wrong(row, f"row {k} of the history is {row.value!r}", shape)
     # Fields may be given beside a history, which says little.
     own = {key: part for key, part in root.parts().items() if key not in ("history", "mechanism")}
-    entries = [(row.noise_multiplier, row.sampling_probability, row.steps) for row in rows]
-    fields = {key: root.holding(value) for key, value in _fields(entries, accounted_as="poisson").items()}
-    return root.joined(fields | own)
+    return root.joined(
+        {"accounted_as": root.holding("poisson"), "phases": history.joined(_merged(history.items())), **own}
+    )
 
 
 def _of_event(root: Tree) -> Tree:
     """The fields of the tree of an event of dp_accounting, as nested lists."""
-
-    def refused(part: str) -> ConfigError:
-        hint = "nothing of a tree is left out: account it elsewhere"
-        return ConfigError([Issue(root.at(), f"cannot account {part}", hint)])
-
+    hint = "nothing of a tree is left out: account it elsewhere"
     try:
         kinds = kinds_of(root.value)
     except NotAccounted as error:
-        raise refused(str(error)) from None
+        raise _wrong(root, f"cannot account {error}", hint) from None
     # A batch of all records is no draw, whatever its event is called.
     samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
     if len(samplers) > 1:
-        raise refused(f"batches of several kinds ({', '.join(sorted(samplers))})")
+        raise _wrong(root, f"cannot account batches of several kinds ({', '.join(sorted(samplers))})", hint)
     (sampler,) = samplers
-    more: dict[str, Any] = {"accounted_as": sampler}
+    fields: dict[str, Any] = {"accounted_as": sampler}
     for kind in kinds:
-        more |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
+        fields |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
     # Batches of a fixed size are accounted for records that are replaced.
     if sampler == "fixed-size":
-        more["relation"] = "replace-one"
-    phases = [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
-    return all_at(_fields(phases, **more), root.at())
-
-
-def _fields(phases: Sequence[tuple[float, float, int]], **more: Any) -> dict[str, Any]:
-    """A card's fields from phases (noise multiplier, share, steps), of which equal neighbours become one."""
-    # An event may hold a node for every step.
-    merged = [(*kind, sum(p[2] for p in same)) for kind, same in groupby(phases, key=lambda p: (p[0], p[1]))]
-    return {**dict(zip(ONE_PHASE, zip(*merged, strict=True), strict=True)), **more}
+        fields["relation"] = "replace-one"
+    rows = [all_at([getattr(kind, name) for name in ONE_PHASE], root.at()) for kind in kinds]
+    return root.joined({**all_at(fields, root.at()).parts(), "phases": root.joined(_merged(rows))})

@@ -41,8 +41,7 @@ def load_experiment(
     an unknown profile, ConfigError with every problem found, each at its place, or NotChecked.
     """
     # Before the file is opened: what changes while it is read has changed since.
-    read_at = time.time_ns()
-    path = located(path)
+    read_at, path = time.time_ns(), located(path)
     data = read_bytes(path, missing_hint(path))
     experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, trusted)
     return replace(experiment, text=data.decode("utf-8-sig", "replace"), read_at=read_at)
@@ -67,8 +66,8 @@ def located(path: Path | str) -> Path:
         return Path(path)
     name = written.removeprefix(MARK).removesuffix(".yaml")
     if name not in shipped():
-        message = f"no shipped config is called '{name}'"
-        raise ConfigError([Issue(Position(written), message, suggest(name, shipped()))])
+        hint = suggest(name, shipped())
+        raise ConfigError([Issue(Position(written), f"no shipped config is called '{name}'", hint)])
     return shipped()[name]
 
 
@@ -78,13 +77,13 @@ def _resolve(
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     issues: list[Issue] = []
-    changes = dict.fromkeys(overrides, "")
+    changes = {text: f"--set {text}" for text in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
         changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for text, source in changes.items():
         try:
-            root = override(root, text, Position(source or f"--set {text}"))
+            root = _changed(root, text, Position(source))
         except ConfigError as error:
             issues += error.issues
     with paths_from(path.parent if trusted else None):
@@ -92,7 +91,7 @@ def _resolve(
     return replace(experiment, overrides=tuple(changes))
 
 
-def override(root: Tree, text: str, where: Position) -> Tree:
+def _changed(root: Tree, text: str, where: Position) -> Tree:
     """The tree with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
     keys = path.strip().split(".")
@@ -115,8 +114,8 @@ def resolved_yaml(experiment: Experiment) -> str:
     Comments at the end describe populations.
     """
     cells = [_sections(cell) for cell in experiment.cells]
-    first: dict[str, Any] = cells[0]
-    if sweeps := experiment.sweeps:
+    first, sweeps, cases = cells[0], experiment.sweeps, list[dict[str, Any]]()
+    if sweeps:
         # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
         first = {
             section: {
@@ -128,29 +127,27 @@ def resolved_yaml(experiment: Experiment) -> str:
         }
     elif len(cells) > 1:
         # Sections that all cells share stand once, and cases have the others whole.
-        base = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
-        first = base | {"cases": [{s: v for s, v in cell.items() if s not in base} for cell in cells]}
+        first = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
+        cases = [{s: v for s, v in cell.items() if s not in first} for cell in cells]
     lines = [f"experiment: {experiment.name}"]
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
-    for section, value in first.items():
-        if section == "cases":
-            lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in value)]
-        else:
-            lines += [f"{section}:", *(f"  {key}: {yaml_in_line(v)}" for key, v in value.items())]
+    for section, values in first.items():
+        lines += [f"{section}:", *(f"  {key}: {yaml_in_line(value)}" for key, value in values.items())]
+    lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in cases)] if cases else []
     lines += [f"# population: {line}" for line in described(experiment.cells)]
     return "\n".join(lines) + "\n"
 
 
 def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
-    budget = cell.privacy.mu.model_dump()
-    problem = cell.problem.model_dump()
+    """The sections of a config that has this cell alone."""
+    budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()
     population = problem.pop(POPULATION, None)
+    privacy = budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)}
     return {
         "problem": problem,
         **({} if population is None else {POPULATION: population}),
         "algorithm": cell.algorithm.model_dump(),
         "schedule": cell.schedule.model_dump(),
-        "privacy": (budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)})
-        | {"deltas": list(cell.privacy.deltas)},
+        "privacy": privacy | {"deltas": list(cell.privacy.deltas)},
         "run": cell.run.model_dump(),
     }

@@ -21,15 +21,12 @@ MOST_BYTES = 10**12
 """of memory, whatever the machine has"""
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
-FEW_WORKERS = 2
-"""threads that seldom wait for each other"""
-WORTH_PROCESSES_S = 10.0
-"""of work, for which processes are begun: each takes some two seconds to load what it needs"""
+FEW_WORKERS, WORTH_PROCESSES_S = 2, 10.0
+"""threads that seldom wait for each other; seconds of work for which processes, which take two to load, are begun"""
 KEPT_PROBLEMS = 8
 """whose data are kept, as `dpexp.problems.finite_sum` does"""
 LIBRARIES = 200 * 2**20
-"""bytes of a process that computes, before it holds a number: Python, numba, scipy and pyarrow, of which 190 to 280 MiB
-were measured"""
+"""bytes of a process that computes, before it holds a number: 190 to 280 MiB were measured"""
 
 
 def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> dict[str, int]:
@@ -37,28 +34,25 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
     On a `cluster` the work is done elsewhere.
     """
-    workers, replicates, cells = workers or os.cpu_count() or 1, experiment.replicates, experiment.cells
+    replicates, cells = experiment.replicates, experiment.cells
     passes = Counter(cell.pass_key for cell in cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
-    busy = 0 if cluster else min(workers, chunks)
+    busy = 0 if cluster else min(workers or os.cpu_count() or 1, chunks)
     # Processes load everything once more, threads share it.
     loaded = 1 + busy * processes
-    looks = [min(cell.run.n, cell.run.checkpoints) for cell in cells]
+    looks = {cell.cell_id: min(cell.run.n, cell.run.checkpoints) for cell in cells}
     # a number for every estimator, checkpoint, metric and replicate
-    results = [
-        8 * len(cell.algorithm.estimators) * count * (len(cell.metrics) + 1) * replicates
-        for cell, count in zip(cells, looks, strict=True)
-    ]
-    # a worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for
-    tasks = {cell.pass_key: (cell, count) for cell, count in zip(cells, looks, strict=True)}
+    sizes = [len(cell.algorithm.estimators) * looks[cell.cell_id] * (len(cell.metrics) + 1) for cell in cells]
+    results = [8 * size * replicates for size in sizes]
+    # A worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for.
     work = max(
-        cell.algorithm.memory(cell.problem, cell.run.n, count, min(passes[key], CHUNK_SETTINGS))
-        for key, (cell, count) in tasks.items()
+        cell.algorithm.memory(cell.problem, cell.run.n, looks[cell.cell_id], min(passes[key], CHUNK_SETTINGS))
+        for key, cell in {cell.pass_key: cell for cell in cells}.items()
     )
     data = sorted({str(cell.parameters["problem"]): cell.problem.memory() for cell in cells}.values())
     return {
-        # the chunks of every cell are kept until all are there; one cell at a time becomes a table
+        # The chunks of every cell are kept until all are there; one cell at a time becomes a table.
         "results": 2 * sum(results) + 3 * max(results),
         f"work of {counted(busy, 'worker')}": work * busy,
         "records": sum(data[-KEPT_PROBLEMS:]) * loaded,
@@ -67,35 +61,31 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
-    """Whether so many workers are better processes than threads: where Python takes the steps threads wait for its
-    lock, and fourteen of them take two to five times as long. There must be work for them, and memory."""
+    """Whether so many workers are better processes than threads, which wait for the lock of Python where it steps."""
     cells = experiment.cells
     # a daemon of multiprocessing may start no processes
     if workers <= FEW_WORKERS or current_process().daemon or not any(cell.algorithm.in_python for cell in cells):
         return False
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in cells) * experiment.replicates
-    memory = memory_of_machine()
-    fits = memory is None or sum(needs(experiment, workers, processes=True).values()) <= memory
-    return seconds > WORTH_PROCESSES_S and fits
+    most = memory_of_machine() or MOST_BYTES
+    return seconds > WORTH_PROCESSES_S and sum(needs(experiment, workers, processes=True).values()) <= most
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
-    """Raises ConfigError where an experiment is too large for this machine, with the bytes, and where its records are
-    not installed."""
+    """Raises ConfigError, with the bytes, where an experiment is too large, and where its records are not installed."""
     where = experiment.where or Position(str(experiment.path))
     issues, parts, memory = list[Issue](), needs(experiment, workers, cluster, processes), memory_of_machine()
-    bound, bytes_needed = min(MOST_BYTES, memory or MOST_BYTES), sum(parts.values())
-    if bytes_needed > bound:
+    bound = min(MOST_BYTES, memory or MOST_BYTES)
+    if sum(parts.values()) > bound:
         # What takes most is what has to become smaller.
         largest = sorted(parts.items(), key=lambda part: -part[1])
-        listed = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
+        uses = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
         limit = f"{in_bytes(bound)} are {'there' if bound == memory else 'the most that is run'}"
-        message = f"needs about {in_bytes(bytes_needed)} of memory ({listed}); {limit}"
-        hint = "fewer cells, replicates, checkpoints or steps, or smaller problems"
-        issues.append(Issue(where, message, hint))
+        message = f"needs about {in_bytes(sum(parts.values()))} of memory ({uses}); {limit}"
+        issues.append(Issue(where, message, "fewer cells, replicates, checkpoints or steps, or smaller problems"))
     # shipped records that are a package of their own
-    sources = [getattr(cell.problem, "data", None) for cell in experiment.cells]
-    if "fashion" in [getattr(source, "name", source) for source in sources]:
+    data = [cell.problem.model_dump().get("data") for cell in experiment.cells]
+    if "fashion" in data or any(isinstance(source, dict) and source.get("name") == "fashion" for source in data):
         try:
             fashion.file()
         except DataError as error:

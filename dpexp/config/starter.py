@@ -31,25 +31,26 @@ USERS = (20_000, 300_000, 3_000_000)
 EXPONENTS = (1 / 3, 1 / 2, 2 / 3)
 FRACTIONS = np.geomspace(1e-3, 1.5, 31)
 """step sizes that are compared, in units of 1 / M: beyond 2 / M the linear iteration diverges"""
-COLUMN = 34
-"""where comments begin"""
-WIDTH = 118
+COLUMN, WIDTH = 34, 118
+"""where comments begin, and where they end"""
 BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})
 """budgets that are tried in turn: one for every user, a target for the whole run, and none"""
 BATCHES = (250, 64, 16, 4, 1)
 """batch sizes that are tried in turn: no batch is larger than the data"""
-REPLACED: Mapping[str, Any] = {"sampling": "fixed-size"}
-"""for records that are replaced, whose number is public: nothing has to be stated of it"""
+STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
+"""some algorithms know their number of steps, the others need it"""
+HEAD = """\
+# {algorithm} on {problem}, drafted by `dpexp init`.
+
+# `dpexp validate FILE` checks this, `dpexp run FILE` computes it, and `dpexp plot NAME` draws the results.
+# A list in place of a value runs each of them: alpha: [1/3, 1/2, 1]. A key that is left out has this value.
+"""
 IF_ADDED = (
     "# Or state about how many there are, a public number that is not counted here. Then sampling: poisson, for",
     "# records that are added or removed, is private too, with less noise:",
     "# records: NUMBER",
 )
-STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
-"""some algorithms know their number of steps, the others need it"""
-SIMULATED: Mapping[str, Any] = {"replicates": 20, "seed": 1}
-OWN: Mapping[str, Any] = {"replicates": 1, "seed": 1}
-"""on a user's own records one replicate is released; more of them show how accurate another one would be"""
+Sections = dict[str, dict[str, Any]]
 
 
 class Draft(NamedTuple):
@@ -90,17 +91,17 @@ def starter(
     raise UsageError(f"no starter for {problem or algorithm}", hint)
 
 
-def _candidates(
-    problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None
-) -> Iterator[dict[str, dict[str, Any]]]:
-    """Configs that may be valid, the most usual first."""
-    # Registries are in the order in which a newcomer should meet them.
+def _candidates(problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None) -> Iterator[Sections]:
+    """Configs that may be valid, the most usual first: registries are in the order in which a newcomer meets them."""
+    # On a user's own records one replicate is released; their number is public where they are replaced.
+    run = {"replicates": 1 if data else 20, "seed": 1}
     for a in [algorithm] if algorithm else ALGORITHMS:
         fields = parameters_of(ALGORITHMS[a]).model_fields
         batches: list[dict[str, Any]] = [{}]
         if data and "batch_size" in fields:
-            sampling = REPLACED if "sampling" in fields else {}
-            batches = [{"batch_size": size, **sampling} for size in BATCHES]
+            batches = [
+                {"batch_size": size} | ({"sampling": "fixed-size"} if "sampling" in fields else {}) for size in BATCHES
+            ]
         names = [p for p in problems_of(ALGORITHMS[a]) if problem in (None, p)]
         budgets = BUDGETS[1:] if data else BUDGETS
         for p, schedule, budget, steps, batch in product(names, ALGORITHMS[a].schedules, budgets, STEPS, batches):
@@ -109,34 +110,34 @@ def _candidates(
                 "algorithm": {"name": a, **batch},
                 "schedule": {"name": schedule},
                 "privacy": dict(budget),
-                "run": {**steps, **(OWN if data else SIMULATED)},
+                "run": {**steps, **run},
             }
 
 
-def _written(experiment: str, sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> str:
+def _written(experiment: str, sections: Sections, template: Sequence[str]) -> str:
     """The sections with all their keys, one line each; below the data, what the user should add there."""
     # Keys, defaults and meanings come from the classes: a draft cannot fall behind them.
-    kinds = {s: parameters_of(REGISTRIES[s][sections[s]["name"]]) for s in REGISTRIES}
-    names = {section: values["name"] for section, values in sections.items() if "name" in values}
-    lines = [
-        f"# {names['algorithm']} on {names['problem']}, drafted by `dpexp init`.",
-        "",
-        "# `dpexp validate FILE` checks this, `dpexp run FILE` computes it, and `dpexp plot NAME` draws the results.",
-        "# A list in place of a value runs each of them: alpha: [1/3, 1/2, 1]. A key that is left out has this value.",
-        *_line(f"experiment: {experiment}", "names the folder of the results"),
-    ]
-    for section, kind in kinds.items():
-        about = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+    problem, algorithm, schedule = (sections[section]["name"] for section in REGISTRIES)
+    taken, solver = PROBLEMS[problem], ALGORITHMS[algorithm]
+    others = {
+        "schedule": list(solver.schedules),
+        "problem": problems_of(solver),
+        "algorithm": [name for name, kind in ALGORITHMS.items() if issubclass(taken, kind.runs_on)],
+    }
+    lines = [*HEAD.format(problem=problem, algorithm=algorithm).splitlines()]
+    lines += _line(f"experiment: {experiment}", "names the folder of the results")
+    for section, registry in REGISTRIES.items():
+        own = parameters_of(registry[sections[section]["name"]])
+        about = " ".join((inspect.getdoc(own) or "").partition("\n\n")[0].split())
+        names = ", ".join(name for name in others[section] if name != sections[section]["name"])
         lines += ["", *_line(f"{section}:", about.partition(". ")[0].rstrip("."))]
-        lines += _keys(kind, sections[section], _others(section, sections), template)
-    if names == {"problem": names["problem"], "algorithm": "ldp-sgd", "schedule": "power"}:
-        lines += [f"  # {line}" for line in _step_sizes(names["problem"], sections["privacy"]["mu"])]
+        lines += _keys(own, sections[section], f"or {names}" * bool(names), template)
+    if algorithm == "ldp-sgd" and schedule == "power":
+        lines += [f"  # {line}" for line in _step_sizes(problem, sections["privacy"]["mu"])]
     lines += ["", "privacy:"]
     for key, value in sections["privacy"].items():
         lines += _line(f"  {key}: {yaml_in_line(value)}", meanings(PrivacySettings)[key])
-    lines += ["", "run:"]
-    lines += _keys(RunSettings, sections["run"], ())
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "run:", *_keys(RunSettings, sections["run"])]) + "\n"
 
 
 def _step_sizes(problem: str, mu: float) -> Iterator[str]:
@@ -158,40 +159,25 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
         yield f"  n = {n}: eta: {eta:.2g}, alpha: {fraction(alpha)} and the {estimator}: {math.sqrt(square):.2g}"
 
 
-def _others(section: str, sections: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Other names for a section with the other sections as they are."""
-    algorithm, problem = ALGORITHMS[sections["algorithm"]["name"]], PROBLEMS[sections["problem"]["name"]]
-    names = {
-        "schedule": list(algorithm.schedules),
-        "problem": problems_of(algorithm),
-        "algorithm": [name for name, kind in ALGORITHMS.items() if issubclass(problem, kind.runs_on)],
-    }
-    return [name for name in names[section] if name != sections[section]["name"]]
-
-
 def _keys(
-    kind: type[Parameters], values: Mapping[str, Any], others: Sequence[str], template: Sequence[str] = ()
+    kind: type[Parameters], values: Mapping[str, Any], names: str = "", template: Sequence[str] = ()
 ) -> Iterator[str]:
     """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
     for key, info in kind.model_fields.items():
         value = values.get(key, None if info.is_required() else info.get_default(call_default_factory=True))
-        if key == "name":
-            takes = f"or {', '.join(others)}" if others else ""
-        else:
-            takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
+        list_is_one = " (a list is one value)" * takes_a_list(kind, key)
+        takes = names if key == "name" else in_words(field(kind, key)) + list_is_one
         comment = "; ".join(filter(None, (meanings(kind).get(key), takes)))
         if value is None:
-            if not info.is_required():
-                yield from _line(f"  # {key}: ", comment)
-            continue
-        if isinstance(value, Mapping) and value:
+            yield from [] if info.is_required() else _line(f"  # {key}: ", comment)
+        elif isinstance(value, Mapping) and value:
             yield from _line(f"  {key}:", comment)
             yield from (f"    {inner}: {yaml_in_line(v)}" for inner, v in value.items())
             yield from (f"    {line}" for line in template)
-            continue
-        # Of a part with keys of its own only what is not the default.
-        plain = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
-        yield from _line(f"  {key}: {yaml_in_line(plain)}", comment)
+        else:
+            # Of a part with keys of its own only what is not the default.
+            own = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
+            yield from _line(f"  {key}: {yaml_in_line(own)}", comment)
 
 
 def _line(text: str, comment: str) -> list[str]:

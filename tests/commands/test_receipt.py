@@ -199,8 +199,8 @@ def test_a_history_leaves_the_sampler_open(tmp_path):
 def test_rows_of_a_history_are_named_with_their_values(tmp_path):
     path = tmp_path / "history.json"
     for history, words in (
-        ([[0.9, 0.01, 500], [0.0, 0.01, 500]], ("row 2", "0.0")),
-        ([[1.1, 1.7, 10]], ("row 1", "1.7")),
+        ([[0.9, 0.01, 500], [0.0, 0.01, 500]], ("noise_multiplier", "0.0")),
+        ([[1.1, 1.7, 10]], ("sampling_probability", "1.7")),
         ([[1.1, 1.7]], ("row 1", "1.7")),
         ([], ("empty",)),
     ):
@@ -284,7 +284,7 @@ def test_all_that_is_wrong_with_a_card_is_said_at_once_by_the_names_of_its_field
     for at, words in (
         ("2:10", "'records' must be a whole number, got 'sixty'"),
         ("3:11", "'relation' must be 'add-remove', 'replace-one' or 'zero-out', got 'swap'"),
-        ("4:29", "'phases.noise_multiplier' must be greater than 0, got 0"),
+        ("4:29", "'phases.noise_multiplier' must be at least 1e-09, got 0"),
         ("4:54", "'phases.sampling_probability' must be at most 1, got 2"),
         ("4:10", "'phases.steps' is missing"),
         ("5:10", "'stated' is wrong: state eps with delta, or mu"),
