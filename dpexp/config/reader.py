@@ -22,21 +22,13 @@ from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
-from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.cells import (
-    OF_THE_EXPERIMENT,
-    SECTIONS,
-    Cell,
-    Experiment,
-    Parameter,
-    RunSettings,
-    shared_names,
-    smoke,
-)
+from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, Parameter, RunSettings, shared_names
 from dpexp.config.fields import field, in_words, takes_a_list
+from dpexp.config.grid import Part, cell_of
 from dpexp.config.messages import explain, kind, listed, show, suggest
 from dpexp.config.populations import POPULATION, alternatives
+from dpexp.config.privacy_section import privacy_of
 from dpexp.config.sections import by_name, completed, from_its_folder
 from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Position, Tree
@@ -44,14 +36,10 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Named, Parameters
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
-from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target, as_budget
+from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems import PROBLEMS
-from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.problem import Problem
 
 MAX_CELLS = 10_000
-MOST_STEPS = 10**12
-"""as `run.n` may be"""
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 """of an experiment, which is also its folder's"""
 REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
@@ -61,24 +49,14 @@ REGISTRIES: dict[str, Mapping[str, type[Named]]] = {
 }
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 FEWER = "sweep fewer values, or split the experiment in several"
-LAW_EXAMPLES = (
-    "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
-)
 PLUGINS_EXAMPLE = "for instance plugins: [my_algorithm.py], by the path from this file"
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
-
-
-class _Part(NamedTuple):
-    """A section at one point of its lists: as it is written, and what it is."""
-
-    tree: Tree
-    value: Any
 
 
 class _Variant(NamedTuple):
     """The sections of a config, or of one of its cases."""
 
-    parts: dict[str, list[_Part]]
+    parts: dict[str, list[Part]]
     """of every section, at every point of its lists"""
     sweeps: dict[Parameter, tuple[Any, ...]]
     """in the order of the sections"""
@@ -125,7 +103,14 @@ class Reader:
             for variant in variants
             for point in itertools.product(*variant.parts.values())
         ]
-        cells = [cell for point in points if (cell := self.cell(name, point))]
+        cells = []
+        for point in points:
+            try:
+                cells.append(cell_of(name, point, self.profile, self.trusted))
+            except NotChecked:
+                raise
+            except ConfigError as error:
+                self.issues += error.issues
         self.stop_if_wrong()
         product = len(choices) == 1 and not cased
         cells = _with_names(cells, variants, product)
@@ -222,8 +207,8 @@ class Reader:
                 points = self.points(section, tree, model, variant.sweeps)
                 if section == "problem" and (population := written.get(POPULATION)):
                     points = self.populations(model, tree, points, population, variant.sweeps)
-                    variant.parts[POPULATION] = [_Part(population, None)]
-                built = [_Part(point, self.built(section, model, point, algorithm)) for point in points]
+                    variant.parts[POPULATION] = [Part(population, None)]
+                built = [Part(point, self.built(section, model, point, algorithm)) for point in points]
                 variant.parts[section] = built
         return variant
 
@@ -288,153 +273,16 @@ class Reader:
 
     def built(self, section: str, model: type[Parameters], tree: Tree, algorithm: type[Algorithm] | None) -> Any:
         """A section at one point as a value; None where it is wrong, of which there is a complaint."""
-        if section == "privacy":
-            return self.privacy(tree)
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         never: object = Algorithm.steps
         steps = {"n": 1} if section == "run" and algorithm is not None and algorithm.steps is not never else {}
-        return self.validated(section, model, tree, {**steps, **tree.value})
-
-    def validated(self, section: str, model: type[Parameters], tree: Tree, values: Mapping[str, Any]) -> Any:
-        """The values of a section as one; None where they are wrong."""
-
         try:
-            return model.model_validate(values)
+            return privacy_of(tree) if section == "privacy" else model.model_validate({**steps, **tree.value})
         except ValidationError as error:
             self.issues += explain(error, section, tree, model)
-            return None
-
-    def privacy(self, tree: Tree) -> PrivacySettings | None:
-        """Budgets of the users, or a target of the whole run."""
-        if "eps" in tree and "mu" in tree:
-            self.complain(tree.key("eps"), "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta")
-        if "delta" in tree and "eps" not in tree:
-            self.complain(tree.key("delta"), "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1")
-        if "message" in tree and tree.value.get("delta") != 0:
-            self.complain(tree.key("message"), "'privacy.message' belongs to eps with delta: 0", "leave out `message`")
-        budget: Budget | None = ConstantBudget(mu=1.0)
-        if "mu" in tree:
-            budget = self.budget(tree.part("mu"))
-        elif "eps" not in tree:
-            self.complain(tree.at(), "'privacy.mu' is missing", "write `mu: inf` for no privacy")
-        values = {key: value for key, value in tree.value.items() if key != "mu"}
-        settings: PrivacySettings | None = self.validated(
-            "privacy", PrivacySettings, tree, {**values, "mu": budget or ConstantBudget(mu=1.0)}
-        )
-        if settings is None or "eps" not in tree:
-            return settings
-        if settings.eps is None:
-            self.complain(tree.at("eps"), "'privacy.eps' must be a number, got nothing", "or leave it out, and give mu")
-            return None
-        delta = 1e-5 if settings.delta is None else settings.delta
-        try:
-            target = Target(eps=settings.eps, delta=delta) if delta else PureBudget(eps=settings.eps)
-        except ValidationError as error:
-            self.issues += explain(error, "privacy", tree, PrivacySettings)
-            return None
-        # Epsilon is reported at the delta of the target.
-        deltas = settings.deltas if "deltas" in tree or not delta else (delta,)
-        return settings.model_copy(update={"mu": target, "delta": delta, "deltas": deltas})
-
-    def budget(self, tree: Tree) -> Budget | None:
-        """A budget of the users: a number, or a mapping with one known law."""
-        laws = [law for law in BUDGETS if law != "constant"]
-        if isinstance(tree.value, dict):
-            self.unknown(tree, laws, "law of budgets")
-            if not tree.value.keys() <= set(laws):
-                return None
-            if len(tree.value) != 1:
-                self.complain(tree.at(), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
-                return None
-        elif isinstance(tree.value, bool) or not isinstance(tree.value, int | float):
-            self.complain(tree.at(), f"'privacy.mu' must be a number or a law, got {show(tree.value)}", LAW_EXAMPLES)
-            return None
-        law = next(iter(tree.value)) if isinstance(tree.value, dict) else "constant"
-        # The number of a constant has no key of its own.
-        at = tree if law != "constant" else tree.joined({"mu": tree})
-        try:
-            return BUDGETS[law].model_validate(as_budget(tree.value))
-        except ValidationError as error:
-            self.issues += explain(error, "privacy.mu" if law != "constant" else "privacy", at, LAW_EXAMPLES)
-            return None
-
-    def cell(self, experiment: str, point: Mapping[str, _Part]) -> Cell | None:
-        """One point of the grid; None where it is wrong."""
-        problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
-        trees = {section: part.tree for section, part in point.items()}
-        before = len(self.issues)
-        # Asked in this order: the algorithm's own questions take parts for granted that go together.
-        self.require_compatible(problem, algorithm, schedule.name, trees)
-        if len(self.issues) > before:
-            return None
-        if not self.trusted and problem.files():
-            message = f"not checked: reads {', '.join(problem.files())}"
-            raise NotChecked([Issue(trees["problem"].at(), message, "a list opens no data that a config names")])
-        try:
-            problem.prepare()
-        except UsageError as error:
-            # at the place that names the records
-            self.complain(trees["problem"].at("data"), error.message, error.hint)
-            return None
-        if "n" not in trees["run"]:
-            n = algorithm.steps(problem, schedule, privacy.mu)
-            if n is None:
-                hint = f"allowed: {in_words(field(RunSettings, 'n'))}"
-                self.complain(trees["run"].at(), "'run.n' is missing", hint)
-            elif n > MOST_STEPS:
-                message = f"that makes {n:.3g} steps; at most {MOST_STEPS:.0e}"
-                self.complain(trees["algorithm"].at(), message, "fewer epochs")
-            else:
-                run = self.validated("run", RunSettings, trees["run"], {**trees["run"].value, "n": n})
-            if len(self.issues) > before:
-                return None
-        if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
-            message = f"'{algorithm.name}' takes no eps with delta = 0, which is of users who send one message each"
-            self.complain(trees["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
-            return None
-        for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
-            message, _, hint = complaint.partition("\n")
-            key = re.search(r"'population\.(\w+)'", message)
-            where = trees[POPULATION].at(key[1]) if key and POPULATION in trees else trees["algorithm"].at()
-            self.complain(where, message, hint)
-        if run.coefficients:
-            self.require_coefficients(problem, algorithm, run, trees["run"])
-        if len(self.issues) > before:
-            return None
-        # After everything was asked at full size, which is what the config says.
-        if self.profile == "smoke":
-            run = smoke(run, algorithm.smoke_size)
-        return Cell(experiment, problem, algorithm, schedule, privacy, run)
-
-    def require_compatible(
-        self, problem: Problem, algorithm: Algorithm, schedule: str, trees: Mapping[str, Tree]
-    ) -> None:
-        """Complain of a problem, a population or a schedule that the algorithm does not take."""
-        if not isinstance(problem, algorithm.runs_on):
-            message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
-            self.complain(trees["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
-        populated = isinstance(problem, LinearPredictorProblem) and problem.population is not None
-        if populated and not algorithm.populations:
-            names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-            message = f"algorithm '{algorithm.name}' does not take a population"
-            self.complain(trees["algorithm"].at(), message, f"these do: {', '.join(names)}")
-        elif schedule not in algorithm.schedules:
-            message = f"algorithm '{algorithm.name}' does not take schedule '{schedule}'"
-            self.complain(trees["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")
-
-    def require_coefficients(self, problem: Problem, algorithm: Algorithm, settings: RunSettings, run: Tree) -> None:
-        """Complain of coefficients that a run cannot record."""
-        if not (isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm)):
-            message = f"algorithm '{algorithm.name}' on problem '{problem.name}' has no coefficients to record"
-            self.complain(run.at("coefficients"), message, "leave out `coefficients`")
-            return
-        known = {"all", *range(problem.d + 1), *(("scale",) if problem.has_scale else ())}
-        scale = ", scale the scale" if problem.has_scale else ""
-        for place, entry in enumerate(settings.coefficients):
-            if entry not in known:
-                hint = f"0 is the intercept, 1 to {problem.d} the slopes{scale}"
-                message = f"'run.coefficients': there is no coefficient {entry}"
-                self.complain(run.at("coefficients", place), message, hint)
+        except ConfigError as error:
+            self.issues += error.issues
+        return None
 
     def duplicates(self, root: Tree, cells: list[Cell]) -> None:
         """Complain of cells that are the same setting."""
@@ -475,11 +323,6 @@ def _named(sections: dict[str, Tree]) -> list[dict[str, Tree]]:
             fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
             several = [{**choice, section: own} for choice in several for own in by_name(sections[section], fields)]
     return several
-
-
-def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:
-    """The names of the problems that an algorithm runs on."""
-    return [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
 
 
 def parameters_of(kind: type[object]) -> type[Parameters]:

@@ -16,8 +16,9 @@ from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import RunSettings
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.fields import field, in_words, meanings, takes_a_list
+from dpexp.config.grid import problems_of
 from dpexp.config.messages import suggest
-from dpexp.config.reader import REGISTRIES, parameters_of, problems_of
+from dpexp.config.reader import REGISTRIES, parameters_of
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
@@ -211,11 +211,6 @@ BUDGETS: Registry[type[Budget]] = Registry(
         "choice": ChoiceBudget,
     },
 )
-
-
-def as_budget(value: Any) -> Any:
-    """Turn what a config writes after `mu:` into the fields of one budget: a number is a constant."""
-    return {"mu": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
 class Target(Budget):
