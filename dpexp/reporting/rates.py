@@ -73,9 +73,6 @@ class Setting(NamedTuple):
     d: int
 
 
-KINDS = {"family": str, "n": int, "eta": float, "alpha": float, "mu": float, "d": int}
-
-
 @lru_cache(128)
 def problem_of(family: str, d: int) -> LinearPredictorProblem:
     """The problem of a family with d columns."""
@@ -143,9 +140,10 @@ class Comparison:
         """(b): of the hypothesis that the bound holds at this setting; 1 without a simulation."""
         if not self.distances:
             return 1.0
-        gains = np.minimum(np.nan_to_num(np.array(self.distances), nan=1e300), 1e300) / max(self.bound, 1e-300) - 1
-        wealth = np.cumsum(np.log1p(STAKES[:, None] * np.minimum(gains, 1e300)), axis=1)
-        return float(min(1.0, math.exp(-max(0.0, float(np.logaddexp.reduce(wealth).max()) - math.log(len(STAKES))))))
+        # a run that diverged is as far as numbers go
+        relative = np.nan_to_num(self.distances, nan=1e300, posinf=1e300) / max(self.bound, 1e-300)
+        wealth = np.cumsum(np.log1p(STAKES[:, None] * (np.minimum(relative, 1e300) - 1)), axis=1)
+        return min(1.0, math.exp(math.log(len(STAKES)) - float(np.logaddexp.reduce(wealth).max())))
 
 
 def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
@@ -153,9 +151,7 @@ def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
     keys = ["estimator", "families", *RANGES]
     given = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
     estimator, families = given.get("estimator", "sgd"), given.get("families", list(FAMILIES))
-    faults = [
-        f"there is no {key!r}; {guess(str(key), keys)}it takes {', '.join(keys)}" for key in given if key not in keys
-    ]
+    faults = [f"no {key!r}: {guess(str(key), keys)}it takes {', '.join(keys)}" for key in given if key not in keys]
     if estimator not in ESTIMATORS:
         faults.append(f"estimator is one of {', '.join(ESTIMATORS)}, not {estimator!r}")
     if not isinstance(families, list | tuple) or not families or not set(map(str, families)) <= set(FAMILIES):
@@ -186,9 +182,8 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
 
     deadline, done, vacuous = time.monotonic() + seconds, list[Comparison](), 0
     for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
-        s = _setting(rate, x)
-        compared = _compare(rate, s)
-        done += [compared] if math.isfinite(compared.bound) else []
+        compared = _compare(rate, _setting(rate, x))
+        done += [compared] if math.isfinite(compared.bound) and not math.isnan(compared.linearised) else []
         vacuous += math.isinf(compared.bound)
         if time.monotonic() > deadline:
             break
@@ -199,14 +194,14 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
     for k, c in enumerate(near):
         tell(f"simulation {k + 1} of {len(near)}: {c.setting.n:,} users")
         ranked[k] = replace(c, distances=_simulated(c.setting, rate.estimator, seed))
-    return _verdict(rate, ranked, len(near), vacuous, time.monotonic() > deadline and len(done) + vacuous < comparisons)
+    return _verdict(rate, ranked, len(near), vacuous, len(done) + vacuous < comparisons)
 
 
 def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
     """One setting again, with its simulation; from the words of a verdict."""
     try:
         given = json.loads(at)
-        s = Setting(**{key: kind(given.pop(key)) for key, kind in KINDS.items()}, **given)
+        s = Setting(**{**given, "n": int(given["n"]), "d": int(given["d"])})
         if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
             raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -263,27 +258,24 @@ def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: 
         "stopped_by_clock": stopped,
         "routes": ["closure of moments", "linearised recursion", f"simulation of {simulated} settings"],
         "assumes": {"estimator": rate.estimator, "families": rate.families, **rate.ranges},
-        "worst": worst and _shown(rate, worst),
+        "worst": None,
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
     }
+    if worst is not None:
+        parameters, d = worst.setting._asdict(), np.array(worst.distances)
+        document["worst"] = {
+            "parameters": parameters,
+            "bound": worst.bound,
+            "closure": worst.closed,
+            "linearised": worst.linearised,
+            "simulated": None,
+            "rerun": f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(json.dumps(parameters))}",
+        }
+        if len(d):
+            mean, error = float(d.mean()), float(d.std(ddof=1) / len(d) ** 0.5)
+            measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": worst.p_value}
+            document["worst"]["simulated"] = measured
     return Verdict(document, _text(rate, document))
-
-
-def _shown(rate: Rate, c: Comparison) -> dict[str, Any]:
-    point, d = json.dumps(c.setting._asdict()), np.array(c.distances)
-    measured = (
-        {"mean": float(d.mean()), "std_error": float(d.std(ddof=1) / len(d) ** 0.5), "replicates": len(d)}
-        if len(d)
-        else None
-    )
-    return {
-        "parameters": c.setting._asdict(),
-        "bound": c.bound,
-        "closure": c.closed,
-        "linearised": c.linearised,
-        "simulated": measured and {**measured, "p_value": c.p_value},
-        "rerun": f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(point)}",
-    }
 
 
 def _text(rate: Rate, document: Mapping[str, Any]) -> str:
