@@ -81,7 +81,7 @@ def test_settings_with_caps_and_with_noise_share_a_call_and_not_their_numbers():
         ("privacy: {eps: 25, delta: 0}", "3:16", "at most 20"),
         ("privacy: {eps: 1, delta: 1e-5, message: cap}", "3:32", "message"),
         ("privacy: {eps: 1, delta: 0, mu: 1}", "3:11", "not both"),
-        ("algorithm: {name: staged-newton}\nschedule: {name: prescribed}\nprivacy: {eps: 1, delta: 0}", "5:", "delta"),
+        ("algorithm: {name: central-newton}\nschedule: {name: prescribed}\nprivacy: {eps: 1, delta: 0}", "5:", "delta"),
         ("population: {weights: none}\nprivacy: {eps: 1, delta: 0}", "", "length"),
     ],
 )
