@@ -218,7 +218,7 @@ def check_dpexp(words: list[str], strict: bool) -> None:
     named = given.get("mechanism")
     if named and named != "NAME":
         keys = [word.split("=")[0] for word in arguments if "=" in word and not word.startswith("-")]
-        targets = {"order", "mu", "rho", "rdp", "eps", "group"}
+        targets = {"order", "mu", "rho", "rdp", "eps"}
         allowed = {*MECHANISMS[named].model_fields, "delta", "alphas", "key", *targets}
         assert set(keys) <= allowed, f"{named} has no {set(keys) - allowed}"
     for word in (w for w in arguments if w.startswith("configs/")):
