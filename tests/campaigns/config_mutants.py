@@ -252,10 +252,7 @@ def validated(path: Path) -> None:
 
 def dry_run(path: Path) -> None:
     """`dpexp run CONFIG --dry-run` with all the rest left out."""
-    results = path.parent / "results"
-    running.dry_run(
-        running.Request((path,), (), None, 2, "threads", None, None, "paper", results, False, False, True, False, False)
-    )
+    running.command(2, "threads", True, configs=(path,), results=path.parent / "results", quiet=True)
 
 
 def ran(path: Path, results: Path, rng: random.Random) -> str:

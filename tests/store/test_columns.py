@@ -126,17 +126,11 @@ def registered(monkeypatch):
     monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
 
 
-def request(path, results):
-    return command.Request(
-        (path,), (), None, 1, "threads", None, None, "paper", results, False, False, True, False, False
-    )
-
-
 def test_parameters_that_are_called_alike_have_two_names_in_the_dry_run(registered, tmp_path):
     path = tmp_path / "colliding.yaml"
     path.write_text(COLLIDING)
     names = ["problem.beta", "algorithm.beta", "schedule.alpha", "mu"]
-    planned, text, _ = command.dry_run(request(path, tmp_path))
+    planned, text, _ = command.command(1, "threads", True, configs=(path,), results=tmp_path, quiet=True)
     assert len(planned["cells"]) == 16
     for cell in planned["cells"]:
         assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason")] == names
