@@ -46,10 +46,12 @@ smoke: $(READY)
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
 	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
 
-# The papers of shelf/ at toy size.
+# The papers of shelf/ at toy size, one of them in the shares of an array job.
 shelf: $(READY)
+	for k in 1 2 3; do $(BIN)/dpexp run --profile smoke --results build/shelf --part $$k/3 shelf/minimax/minimax.yaml || exit; done
 	$(BIN)/dpexp run --profile smoke --results build/shelf shelf/*/*.yaml
-	for name in adaptive batches clipping; do $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
+	for name in adaptive batches bolton clipping cost inference minimax; do \
+	  $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
 
 # Format, lint and types.
 lint: $(READY)

@@ -106,7 +106,9 @@ class Model:
     @cached_property
     def gradient_sensitivity(self) -> float:
         """Delta: the largest distance of two gradients at one theta, computed exactly (3.804234, logistic 2.828427)."""
-        return self.problem.exact_sensitivity()
+        delta = self.problem.exact_sensitivity()
+        # rows without weights have none; then no budget is finite and nothing is added
+        return delta if math.isfinite(delta) else 1.0
 
     def hessian_sensitivity(self, scale: Value = 1.0) -> Value:
         """Delta_H at the public scale s (inference, section 1): sqrt 2 B / s."""

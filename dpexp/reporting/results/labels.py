@@ -49,7 +49,7 @@ def level_label(factor: Factor, level: int, words: Words) -> str:
         alike = {(isinstance(other[k], bool), other[k]) for other in factor.levels if other[:k] == values[:k]}
         if len(alike) > 1 and values[k] is not None:
             parts.append(_part(name, values[k], words))
-    return " ".join(parts) or f"without {', '.join(factor.names)}"
+    return " ".join(parts) or f"without {', '.join(map(short_name, factor.names))}"
 
 
 def _part(name: str, value: Any, words: Words) -> str:
@@ -57,9 +57,14 @@ def _part(name: str, value: Any, words: Words) -> str:
     if name in BARE or text == NO_PRIVACY:
         return text
     if symbol is None:
-        return f"{name.replace('_', ' ')} = {text}"
+        return f"{short_name(name)} = {text}"
     # no space within mathematics, where a line would break
     return f"${symbol}={_powers(text)}$" if is_number(value) else rf"${symbol}\sim$ {text}"
+
+
+def short_name(name: str) -> str:
+    """A parameter in words: `errors df` for population.errors.df, `correlation ar1` for that of its design."""
+    return name.removeprefix("population.").removeprefix("design.").replace("_", " ").replace(".", " ")
 
 
 def value_label(name: str, value: Any, words: Words) -> str:
@@ -85,7 +90,7 @@ def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
     last = name.rpartition(".")[2]
     symbol = SYMBOLS.get(last)
-    return f"{PARAMETERS.get(last, '')} {f'${symbol}$' if symbol else name.replace('_', ' ')}".strip()
+    return f"{PARAMETERS.get(last, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
 
 
 def constants(runs: Sequence[Run], words: Words, left_out: Collection[str] = ()) -> str:
