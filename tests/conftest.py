@@ -158,9 +158,9 @@ def call(*arguments, code=0, cwd=None, env=None):
     """
     from dpexp.commands import cli
     from dpexp.core.digests import hash_of_data
-    from dpexp.plugins.loading import using
     from dpexp.problems import softmax
     from dpexp.store import reading
+    from tests.plugin_lab import using
 
     for kept in (softmax._loaded, hash_of_data, reading.say_once):
         kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing

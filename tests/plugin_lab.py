@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from dpexp.plugins.loaded import LOADED
+from dpexp.plugins.loading import forget, use
+
+
+@contextmanager
+def using(*paths: Path | str) -> Iterator[None]:
+    """The plug-ins of these files for a while."""
+    before = set(LOADED)
+    try:
+        for path in paths:
+            use(path)
+        yield
+    finally:
+        for name in set(LOADED) - before:
+            forget(name)
+
 
 SCORES = '''\
 """Median regression: the loss |y - t| / 2, whose score is half a sign."""

@@ -30,6 +30,7 @@ from dpexp.privacy.budgets import BUDGETS
 from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
 from tests.conftest import ROOT, call
+from tests.plugin_lab import using
 from tests.test_layout import LEVELS
 
 FRONT = ("README.md", "NOTATION.md", "CONTRIBUTING.md", "research/README.md")
@@ -350,7 +351,7 @@ def desk(tmp_path, monkeypatch):
     for folder in ("configs", "research", "results"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    with plugins.using():  # whatever a test loads is forgotten
+    with using():  # whatever a test loads is forgotten
         yield tmp_path
 
 
@@ -461,7 +462,7 @@ def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
     assert len(of_plugins()) >= 6
     printed = {}
     for command in of_plugins():
-        with plugins.using():  # a command of its own: it knows what it names, and no more
+        with using():  # a command of its own: it knows what it names, and no more
             result = invoked(shlex.split(command))
         assert result.exit_code == 0, f"{command}\n{result.output}"
         printed[command] = result.output

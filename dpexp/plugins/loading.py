@@ -9,8 +9,7 @@ import importlib
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -129,19 +128,6 @@ def _withdraw(name: str, files: Sequence[Path]) -> None:
 def forget(name: str) -> None:
     """Take out everything that a plug-in added, and its modules."""
     _withdraw(name, () if LOADED[name].installed else LOADED[name].files)
-
-
-@contextmanager
-def using(*paths: Path | str) -> Iterator[None]:
-    """The plug-ins of these files for a while: for tests, and for what looks at a plug-in once."""
-    before = set(LOADED)
-    try:
-        for path in paths:
-            use(path)
-        yield
-    finally:
-        for name in set(LOADED) - before:
-            forget(name)
 
 
 def load_research(names: Iterable[str]) -> None:

@@ -19,10 +19,11 @@ from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import maximum, minimum
 from dpexp.engine.linear.rule import Rule
 from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.loading import forget, use, using
+from dpexp.plugins.loading import forget, use
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import PinballLinear
 from tests.conftest import call, mostly_slow, share
+from tests.plugin_lab import using
 from tests.plugins_to_check import RIGHT, WRONG
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"

@@ -22,7 +22,7 @@ from dpexp.papers import claims
 from dpexp.papers.dp_sgld.claims import tuned
 from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
 from dpexp.papers.noisy_sgd.claims import lower
-from dpexp.plugins.loading import load_research, using
+from dpexp.plugins.loading import load_research
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.ledger.judgement import Judgement, said
@@ -32,6 +32,7 @@ from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.store.fingerprint import plugins_missing
 from research import answers, stated_epsilons
 from tests.conftest import ROOT
+from tests.plugin_lab import using
 
 RESULTS = ROOT / "results"
 CLAIMS = claims() | {one.PAPER.id: one.PAPER.claims for one in (answers, stated_epsilons)}

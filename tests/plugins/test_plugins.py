@@ -36,7 +36,7 @@ from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
 from tests.conftest import ROOT, call
-from tests.plugin_lab import write_lab
+from tests.plugin_lab import using, write_lab
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
     call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     assert "not checked: needs --plugin lab.py" in call("diff", "results/lab", "results/lab", cwd=folder).stderr
-    with plugins.using(lab):
+    with using(lab):
         document, _, _ = diff.diff(folder / "results/lab", folder / "results/lab")
         assert [row["difference"] for row in document["rows"]] == [0, 0]
         assert not document["not_current"]
@@ -94,7 +94,7 @@ def test_a_config_loads_its_own_plug_ins_wherever_it_is_read_from(lab, tmp_path,
     config = lab.parent / "lab.yaml"
     config.write_text("plugins: [lab.py]\n" + config.read_text())
     monkeypatch.chdir(tmp_path)
-    with plugins.using():
+    with using():
         experiment = load_experiment("lab/lab.yaml")
         assert experiment.cells[0].algorithm.name == "plain"
         again = write(lab.parent, "again.yaml", resolved_yaml(experiment))
@@ -119,7 +119,7 @@ def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
 
 
 def test_lists_schema_and_hints_name_the_file(lab):
-    with plugins.using(lab):
+    with using(lab):
         text = listing.inventory(lab.parent, lab.parent / "results")[1]
         for name in ("median-linear", "plain", "rooted", "local-gaussian/halved", "lab_errors", "lab_table", "our-lab"):
             assert re.search(rf"{name} \(from \S*lab\.py(:\d+)?\)", text), name
@@ -137,7 +137,7 @@ def test_lists_schema_and_hints_name_the_file(lab):
 
 
 def test_an_analysis_of_a_plug_in_is_stated_and_says_where_it_comes_from(lab):
-    with plugins.using(lab):
+    with using(lab):
         mechanism = MECHANISMS["local-gaussian"].model_validate({"mu": 1.0})
         own, every = mechanism.upper_bounds(), every_analysis(mechanism)
         assert [a.name for a in every] == [*(a.name for a in own), "halved"]
@@ -151,7 +151,7 @@ def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken
         write(tmp_path, f"{lab}/helper.py", f"NAME = 'plug-{lab}'\n")
         write(tmp_path, f"{lab}/plug_{lab}.py", NAMED)
     write(tmp_path, "a/other.py", "from plug_a import Own\nfrom dpexp.plugins import Plugin\nPLUGIN = Plugin()\n")
-    with plugins.using(tmp_path / "a/plug_a.py", tmp_path / "a/other.py"):
+    with using(tmp_path / "a/plug_a.py", tmp_path / "a/other.py"):
         assert sys.modules[ALGORITHMS["plug-a"].__module__].__dict__["Own"] is ALGORITHMS["plug-a"]
         with pytest.raises(UsageError, match=r"b/helper\.py: another module is called helper"):
             plugins.use(tmp_path / "b/plug_b.py")
@@ -169,7 +169,7 @@ def test_a_plug_in_at_the_root_of_a_clone_is_its_own_files_alone(tmp_path):
     (tmp_path / "dpexp").symlink_to(ROOT / "dpexp")
     write(tmp_path, "helper.py", "NAME = 'own'\n")
     write(tmp_path, "pkg/inner.py", "A = 1\n")
-    with plugins.using(write(tmp_path, "own.py", f"import pkg.inner\n{NAMED}")):
+    with using(write(tmp_path, "own.py", f"import pkg.inner\n{NAMED}")):
         (loaded,) = plugin.LOADED.values()
         assert [file.name for file in loaded.files] == ["helper.py", "own.py", "inner.py"]
         assert plugin.owners_of(ALGORITHMS["own"]) == [loaded]
@@ -200,7 +200,7 @@ def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, reads
     write(lab.parent, "table.csv", "1,2\n")
     text = lab.read_text().replace("PLUGIN = Plugin(", f"PLUGIN = Plugin(inputs={inputs}, ")
     write(lab.parent, "lab.py", f"TABLE = {reads}\n{text}")
-    with plugins.using("lab.py"):
+    with using("lab.py"):
         (loaded,) = plugin.LOADED.values()
         result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin))
     assert result.outcome == ("failed" if said else "ok"), result.detail
@@ -278,7 +278,7 @@ PLUGIN = Plugin(
 def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_path):
     file = write(tmp_path, "own.py", EVERYTHING)
     config = write(tmp_path, "c.yaml", CONFIG_WITH_A_LAW)
-    with plugins.using(file):
+    with using(file):
         (cell,) = load_experiment(config).cells
         assert cell.privacy.mu.constant == 6
         assert "plugin own.py" in code_of(cell)
@@ -354,7 +354,7 @@ def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_no
     """All Python files of its folder, and what it says that it reads; not comments, docstrings, and where it lies."""
 
     def code(folder):
-        with plugins.using(folder / "lab.py"):
+        with using(folder / "lab.py"):
             return code_of(load_experiment(folder / "lab.yaml").cells[0])
 
     folder = lab.parent
@@ -372,21 +372,21 @@ def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_no
 
 
 def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
-    with plugins.using(lab):
+    with using(lab):
         experiment = load_experiment(lab.parent / "lab.yaml")
         code = code_of(experiment.cells[0])
         assert edited_after([code]) == []
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         assert edited_after([code]) == ["the plug-in lab.py"]
     fingerprint.forget()
-    with plugins.using(lab):
+    with using(lab):
         after = code_of(load_experiment(lab.parent / "lab.yaml").cells[0])
     assert fingerprint.changed(code, after) == ["the plug-in lab.py"]
 
 
 def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
     results = lab.parent / "results"
-    with plugins.using(lab):
+    with using(lab):
         report = run(load_experiment(lab.parent / "lab.yaml"), Options(results, quiet=True))
         assert (report.computed, report.failed) == (2, 0)
         parameters = load_generation(results, "lab").manifest["cells"]
@@ -399,7 +399,7 @@ def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
 
 
 def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):
-    with plugins.using(lab), pytest.raises(ResultsMissing) as missing:
+    with using(lab), pytest.raises(ResultsMissing) as missing:
         require(papers()["our-lab"].claims, lab.parent / "results")
     assert f"dpexp run {lab.parent / 'lab.yaml'} " in missing.value.hint
 
@@ -470,9 +470,7 @@ def test_a_mistake_is_said_at_its_file_and_line(name, tmp_path):
     assert error.value.hint
     assert "\n" not in error.value.message
     # of another size: Python takes byte code of the same second and size for that of the file
-    with plugins.using(
-        write(tmp_path, "own.py", GOOD + "# whole\n" * 11)
-    ):  # what was wrong is gone, and nothing of it is left
+    with using(write(tmp_path, "own.py", GOOD + "# whole\n" * 11)):  # what was wrong is gone, and nothing of it is left
         assert "own" in ALGORITHMS
 
 
@@ -494,7 +492,7 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
     ):
         with pytest.raises(UsageError, match=expected):
             plugins.use(path)
-    with plugins.using(good, good):  # the same file twice is one plug-in
+    with using(good, good):  # the same file twice is one plug-in
         with pytest.raises(UsageError, match=r"else/own\.py: another plug-in is called own\.py too: .*own\.py"):
             plugins.use(tmp_path / "else/own.py")
         with pytest.raises(UsageError, match=r"two\.py:9: algorithm 'own' is already defined by \S*own\.py:9"):
@@ -515,7 +513,7 @@ def test_what_is_wrong_with_a_paper_or_a_figure_is_said_when_it_is_asked_for(tmp
         "from dpexp.plugins import Plugin\nfrom dpexp.papers import figures\nfrom dpexp.reporting.paper import Paper\n"
     )
     file = write(tmp_path, "own.py", f"{head}PLUGIN = Plugin({things})\n")
-    with plugins.using(file), pytest.raises(UsageError, match=rf"own\.py:4: .*{expected}"):
+    with using(file), pytest.raises(UsageError, match=rf"own\.py:4: .*{expected}"):
         asked()
 
 
@@ -534,7 +532,7 @@ def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line,
     steps = lab.parent / "inner/steps.py"
     begin = "        values = np.empty"
     steps.write_text(steps.read_text().replace(begin, f"        {line}\n{begin}"))
-    with plugins.using(lab):
+    with using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         assert re.search(expected, simulate([cell], [0]).error)
 
@@ -551,11 +549,11 @@ def test_the_command_says_the_line_of_a_plug_in_and_debug_shows_more(lab):
 
 
 def test_a_worker_loads_what_it_needs_and_refuses_what_was_edited_since(lab):
-    with plugins.using(lab):
+    with using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         task = packed((simulate, ([cell], [0])))
         here = simulate([cell], [0]).passed.values
-    with plugins.using():
+    with using():
         assert np.array_equal(in_process(*task).passed.values, here)
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         with pytest.raises(UsageError, match=r"the plug-in lab\.py was edited after a worker had read it"):
