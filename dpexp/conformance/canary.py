@@ -23,7 +23,7 @@ from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.audit import audit
-from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, linear_pair, softmax_pair, user_pair
+from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, linear_pair, softmax_pair, user_worlds
 
 PILOT, RUNS, LEVEL = 600, 3000, 1e-4
 RECORDS, EPOCHS = (1, 2, 4), 3
@@ -40,8 +40,8 @@ def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
     for toy, family in itertools.product(kind.toys, families):
         algorithm = kind(**toy)
         taken = (
-            TwoWorlds(algorithm, pair, schedule, budget, np.array([steps]), "the canary")
-            for replaced, pair, steps in _pairs(algorithm, family)
+            TwoWorlds(own, pair, schedule, budget, np.array([steps]), "the canary")
+            for replaced, own, pair, steps in _pairs(algorithm, family)
             for schedule, budget in itertools.product(schedules, BUDGETS)
             if not algorithm.complaints(pair[0], schedule, budget, steps)
             and replaced in (None, _replaces(algorithm.mechanism(pair[1], schedule, budget, steps)))
@@ -49,22 +49,22 @@ def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
         yield from itertools.islice(taken, 1)
 
 
-def _pairs(algorithm: Any, family: type) -> Iterator[tuple[bool | None, tuple[Any, Any], int]]:
-    """Whether neighbours replace a record, where there is a choice; problems without and with the canary; steps."""
+def _pairs(algorithm: Any, family: type) -> Iterator[tuple[bool | None, Any, tuple[Any, Any], int]]:
+    """Whether neighbours replace a record, where there is a choice; the algorithm; its two problems; steps."""
     if family is LinearPredictorProblem:
         for name, kind in PROBLEMS.items():
             if issubclass(kind, LinearPredictorProblem) and issubclass(kind, algorithm.runs_on):
-                yield None, user_pair(kind.model_validate({"name": name}), algorithm), 1
+                yield None, *user_worlds(kind.model_validate({"name": name}), algorithm), 1
         return
     clip = float(algorithm.model_dump().get("clip", math.inf))
     length, limit = (FAR * clip, max(1.0, clip) ** 2) if math.isfinite(clip) else (PREPARED, 1.0)
     for count in RECORDS:
         if family is FiniteSum:
-            yield None, linear_pair(count, WIDTH), EPOCHS * count
+            yield None, algorithm, linear_pair(count, WIDTH), EPOCHS * count
             continue
         table = {"records": count, "classes": CLASSES, "width": WIDTH, "length": length, "slope_limit": limit}
         for replaced in (False, True):
-            yield replaced, softmax_pair(replaced, **table), EPOCHS * count
+            yield replaced, algorithm, softmax_pair(replaced, **table), EPOCHS * count
 
 
 def _replaces(mechanism: Any) -> bool:

@@ -16,10 +16,8 @@ from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.scores import Audit, audit_runs
 from dpexp.reporting.audit.cells import Worlds, audits_of
 
-PILOT = 1000
-"""runs by which thresholds and bets are chosen, and which no test counts"""
-PASS = 1000
-"""runs between two words of progress"""
+PILOT, PASS = 1000, 1000
+"""runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""
 
 
 def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:

@@ -1,8 +1,7 @@
 """The worlds in which the mechanism of a config is audited.
 
 A copy is audited: the config's algorithm with all its settings but size, on few records, for few steps, with noise for
-a larger target. Of softmax regression the parameters are seen: after two steps the last iterate and the average are all
-iterates. Users keep their own budgets and step sizes, and a central fit is run on few records.
+a larger target. After two steps the last iterate and the average are all iterates. Users keep budgets and step sizes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from dpexp.reporting.audit.worlds import (
     furthest_responses,
     linear_pair,
     softmax_pair,
-    user_pair,
+    user_worlds,
 )
 
 RECORDS, BATCH, WIDTH, FAR = 8, 2, 2, 4.0
@@ -73,7 +72,7 @@ def audits_of(cell: Cell) -> Sequence[Worlds] | str:
 def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorProblem) -> list[TwoWorlds]:
     """An audit of the first of fresh users, with each of the budgets; the others have these in turn."""
     budget = cell.privacy.mu
-    pair, n = user_pair(problem, algorithm), min(cell.run.n, USERS)
+    (copy, pair), n = user_worlds(problem, algorithm), min(cell.run.n, USERS)
     mus = [] if budget.pure_eps is not None else budgets_of(budget)
     turns: list[tuple[Budget, Budget, str]] = [
         (ListBudget(list=(*mus[k:], *mus[:k])), ConstantBudget(mu=mu), f"a user with mu = {mu:g}")
@@ -82,7 +81,7 @@ def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorPr
     label = f"{algorithm.name} on {problem.name}, {'mu = ' if mus else ''}{budget.label}"
     size = f"the first of {n} users, with the budgets of the config in turn"
     return [
-        TwoWorlds(algorithm, pair, cell.schedule, own, np.unique([1, n]), who, label, size, "message", first)
+        TwoWorlds(copy, pair, cell.schedule, own, np.unique([1, n]), who, label, size, "message", first)
         for own, first, who in turns or [(budget, budget, "a user")]
     ]
 
@@ -91,7 +90,6 @@ def budgets_of(budget: Budget) -> list[float]:
     """Every finite value of a law of budgets, or some of many."""
     drawn = budget.draw((np.arange(1000) + 0.5) / 1000, 1)
     values = sorted({float(mu) for mu in drawn if math.isfinite(mu)})
-    # every budget is tested at its share of the level, so that few of them are told more
     return [values[k] for k in sorted({*np.linspace(0, len(values) - 1, MOST_BUDGETS).round().astype(int).tolist()})]
 
 
@@ -154,8 +152,7 @@ class FitAudit:
         self.algorithm, n = algorithm.name, min(FIT_RECORDS, cell.run.n)
         self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), n), mu
         x, y = problem.sample(np.random.default_rng(0), n)
-        x[0, 1:] = 0.0
-        x[0, 1] = 1.0
+        x[0, 1:] = np.eye(1, problem.d)
         self.tables = [(x[:, 1:], np.concatenate([[one], y[1:]])) for one in furthest_responses(problem, np.asarray)]
         self.label, self.size = f"{algorithm.name} on {problem.name}, mu = {mu:g}", f"a copy: {n} records"
         self.claim = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()[0]
@@ -166,8 +163,8 @@ class FitAudit:
 
         canary = coins(seed, replicates)
         draws = [generator(seed, r, "noise").standard_normal for r in replicates]
-        found = [fit_central(self.planned, *self.tables[int(one)], self.mu, draw).theta
-                 for one, draw in zip(canary, draws, strict=True)]  # fmt: skip
+        tables = [self.tables[int(one)] for one in canary]
+        found = [fit_central(self.planned, *t, self.mu, d).theta for t, d in zip(tables, draws, strict=True)]
         return np.clip(np.nan_to_num(np.stack(found)), -1e6, 1e6), canary
 
 

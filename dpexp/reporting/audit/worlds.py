@@ -3,12 +3,10 @@
 An algorithm runs by its own `simulate`, in a world without and a world with the canary, and nothing is read but what it
 hands out.
 
-(a) Records: linear losses of slope -G or G on a finite sum; softmax records with one that is replaced, or that is there
-or not. Gradients are as long as they may be, and the same at all iterates. Parameters are those that are handed out;
-else the objective, which on linear losses is a multiple of the first coordinate of every iterate.
-(b) Fresh users: the response of the first one is one of the two whose gradients lie furthest apart. Distances are
-measured from a point so far away in the direction of the difference that they show the coordinate along it, of which
-the likelihood ratio of the first message is a function.
+(a) Records: linear losses of slope -G or G on a finite sum, whose objective shows the first coordinate of every
+iterate; softmax records with one that is replaced, or that is there or not. Gradients are as long as they may be.
+(b) Fresh users: the response of the first one is one of the two whose gradients lie furthest apart. Distances from a
+point far away in the direction of the difference show the coordinate along it.
 """
 
 from __future__ import annotations
@@ -36,6 +34,7 @@ DELTA = 1e-5
 """at which the tightest analysis is chosen"""
 FAR_AWAY = 1e4
 """of the point from which distances are measured, in units of the noise"""
+Send = Callable[[np.ndarray], np.ndarray]
 COIN = 2**31
 """the part of a replicate's streams that decides its world, and nothing else"""
 
@@ -93,7 +92,6 @@ class TwoWorlds:
         found = np.empty(0)
         for there, problem in enumerate(self.problems):
             own = np.flatnonzero(canary == there)
-            # runs of one world in one pass
             lanes = [self.together * replicates[int(k)] + j for k in own for j in range(self.together)]
             if lanes:
                 passed = self.setting.simulate(problem, [(self.schedule, self.budget)], self.steps, seed, lanes)
@@ -142,17 +140,22 @@ def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]
     return there.model_copy(update={"canary": absent}), there
 
 
-def user_pair(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, Any]:
-    """(b), for an algorithm on fresh users."""
-    sent: Callable[[np.ndarray], np.ndarray] = np.asarray
-    own = problem
-    if isinstance(algorithm, OnePassAlgorithm):
-        sent, own = algorithm.rule().sent, algorithm.messages(problem)
+def user_worlds(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, tuple[Any, Any]]:
+    """(b): an algorithm on fresh users, and its problem in both worlds."""
+    one_pass = isinstance(algorithm, OnePassAlgorithm)
+    sent, own = (algorithm.rule().sent, algorithm.messages(problem)) if one_pass else (np.asarray, problem)
     pair = furthest_responses(own, sent)
-    start, x = problem.start(), _row(problem.d)[None]
+    start, x = own.start(), _row(problem.d)[None]
     zero, one = (sent(own.gradient(start[None], x, np.array([y])))[0] for y in pair)
-    far = start + FAR_AWAY * problem.noise_sensitivity() * (one - zero) / np.linalg.norm(one - zero)
-    return _first_user(problem, pair, 0, far), _first_user(problem, pair, 1, far)
+    far = problem.start() + FAR_AWAY * problem.noise_sensitivity() * (one - zero) / np.linalg.norm(one - zero)
+    if own is not problem:
+        # the canary is the user of the problem whose gradients are sent
+        watched = type("Watched", (type(algorithm),), {"messages": lambda self, world: world.sent})
+        algorithm = watched(**algorithm.model_dump())
+    return algorithm, (
+        _first_user(problem, own, pair[0], pair[0], far),
+        _first_user(problem, own, pair[1], pair[0], far),
+    )
 
 
 def _row(d: int) -> np.ndarray:
@@ -165,8 +168,8 @@ def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
     return where(e > 0.0, k[-1], k[-1])
 
 
-def _first_user(problem: LinearPredictorProblem, pair: tuple[float, float], there: int, far: np.ndarray) -> Any:
-    """The problem with a first user whose record is known: one of two."""
+def _first_user(problem: Any, own: Any, response: float, other: float, far: np.ndarray) -> Any:
+    """The problem with a first user whose record is known; `own` is the one whose gradients are sent."""
     base: type[Any] = type(problem)
     begun: dict[int, np.random.Generator] = {}
 
@@ -177,17 +180,21 @@ def _first_user(problem: LinearPredictorProblem, pair: tuple[float, float], ther
             model: Model = super().model()
             design = independent_normals(0.0, self.d, self.cap)
             design = design._replace(b=_row(self.d)[1:], weight=model.law.design.weight)
-            law = model.law._replace(k=np.array([*model.law.k, pair[there]]), design=design)
+            law = model.law._replace(k=np.array([*model.law.k, response]), design=design)
             shifted = Design(columns=("shifted",) * self.d)
             shape = model.shape._replace(response=canary_response, design=shifted, errors=Errors(self.response_noise))
             return model._replace(shape=shape, law=law)
 
         def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
-            responses = np.full(size, pair[0])
+            responses = np.full(size, other)
             if id(rng) not in begun:
                 begun[id(rng)] = rng
-                responses[0] = pair[there]
+                responses[0] = response
             return np.tile(_row(self.d), (size, 1)), responses
+
+        @property
+        def sent(self) -> Any:
+            return self if own is problem else _first_user(own, own, response, other, far)
 
         def optimum(self) -> np.ndarray:
             return far
@@ -199,9 +206,7 @@ def _first_user(problem: LinearPredictorProblem, pair: tuple[float, float], ther
     return FirstUser(**problem.model_dump())
 
 
-def furthest_responses(
-    problem: LinearPredictorProblem, send: Callable[[np.ndarray], np.ndarray]
-) -> tuple[float, float]:
+def furthest_responses(problem: LinearPredictorProblem, send: Send) -> tuple[float, float]:
     """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
     _, sample = problem.sample(np.random.default_rng(0), 4000)
     x, theta, tried = _row(problem.d), problem.start(), np.unique(sample)
