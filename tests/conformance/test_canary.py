@@ -1,6 +1,7 @@
 """The canary audit of `dpexp check`: two false algorithms break a bound that it names, and a true one does not."""
 
 import math
+import re
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from dpexp.privacy.analyses.analysis import ALL, gaussian_analysis
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Stated, Steps
 from dpexp.problems.finite_sum import FiniteSum
+from dpexp.problems.huber_linear import HuberLinear
 from tests.conftest import share
 
 
@@ -124,6 +126,25 @@ def test_false_algorithms_are_found(seed):
 @pytest.mark.parametrize("seed", share(range(5), 5))
 def test_a_true_one_is_not(seed):
     assert "states 2" in attack(subject(Ftrl), seed)
+
+
+class OtherUnits(LdpSgd):
+    """Users send the gradients of a problem of another class."""
+
+    name: Literal["other-units"] = "other-units"
+
+    def messages(self, problem):
+        return HuberInOtherUnits(**problem.model_dump())
+
+
+class HuberInOtherUnits(HuberLinear):
+    name: Literal["huber-linear"] = "huber-linear"
+
+
+@pytest.mark.slow
+def test_the_canary_is_a_user_of_the_problem_whose_gradients_are_sent():
+    bound = float(re.search(r"at least ([\d.]+)", attack(subject(OtherUnits)))[1])
+    assert 1.3 < bound < 2
 
 
 def test_what_no_world_is_known_for_is_said_to_be_not_attacked():
