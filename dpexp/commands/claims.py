@@ -76,8 +76,8 @@ def claims(request: Request) -> Shown:
         *(("verdict", v, VERDICTS) for v in request.verdicts),
     ):
         if word is not None and word not in known_words:
-            said = f"--{option} {word!r}: it is one of {', '.join(known_words)}"
-            raise UsageError(said, guess(word, known_words).strip())
+            message = f"--{option} {word!r}: it is one of {', '.join(known_words)}"
+            raise UsageError(message, guess(word, known_words).strip())
     if request.out is not None and (request.asked or request.verdicts):
         hint = "leave out ids and --verdict, or choose with --paper"
         raise UsageError("--out writes the pages of whole papers", hint)
@@ -121,7 +121,7 @@ def _claims() -> list[Claim]:
     """All claims that are known now, in the papers' order."""
     from dpexp.papers import claims as known
 
-    return [claim for some in known().values() for claim in some]
+    return [claim for claims in known().values() for claim in claims]
 
 
 def _in_groups(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tuple[str, Outcome]]:
@@ -136,8 +136,8 @@ def _in_groups(claims: Sequence[Claim], results: Path, jobs: int) -> Iterator[tu
     # names travel to other processes, and claims, which hold functions, do not
     groups = [ids[k : k + GROUP] for k in range(0, len(ids), GROUP)]
     work, names = [(group, results) for group in groups], [f"{group[0]} and its neighbours" for group in groups]
-    for found in in_processes(_by_id, work, "judging group", names, f"judging claims, groups of {GROUP}"):
-        yield from found
+    for judged in in_processes(_by_id, work, "judging group", names, f"judging claims, groups of {GROUP}"):
+        yield from judged
 
 
 def _by_id(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome]]:
@@ -210,13 +210,13 @@ def _pages(request: Request, rows: Sequence[Judgement], whole: Sequence[Judgemen
 
 def chosen(ids: Sequence[str], asked: Sequence[str], paper: str | None) -> list[str]:
     """The ids that are asked for, in their order; all where nothing is. Raises UsageError for a name that fits none."""
-    known = list(dict.fromkeys(one.split("/")[0] for one in ids))
+    known = list(dict.fromkeys(name.split("/")[0] for name in ids))
     if paper is not None and paper not in known:
         hint = f"{guess(paper, known)}papers: {', '.join(known)}; a plug-in's needs --plugin FILE.py"
         raise UsageError(f"no claims of a paper '{paper}'", hint)
-    mine = [one for one in ids if paper is None or one.split("/")[0] == paper]
-    wanted = {one for word in asked for one in _fitting(word, mine, paper)}
-    return [one for one in mine if not asked or one in wanted]
+    mine = [name for name in ids if paper is None or name.split("/")[0] == paper]
+    wanted = {name for word in asked for name in _fitting(word, mine, paper)}
+    return [name for name in mine if not asked or name in wanted]
 
 
 def _fitting(word: str, ids: Sequence[str], paper: str | None) -> list[str]:
@@ -231,8 +231,8 @@ def _fitting(word: str, ids: Sequence[str], paper: str | None) -> list[str]:
         lambda name: bool(set("*?[") & set(clean)) and fnmatchcase(name, clean),
         lambda name: name.startswith(clean),
     ):
-        if found := [one for one in ids if fits(one) or fits(one.partition("/")[2])]:
-            return found
+        if matches := [name for name in ids if fits(name) or fits(name.partition("/")[2])]:
+            return matches
     of = f" of the paper '{paper}'" if paper else ""
-    near = guess(clean, [*ids, *(one.partition("/")[2] for one in ids)])
+    near = guess(clean, [*ids, *(name.partition("/")[2] for name in ids)])
     raise UsageError(f"no claim{of} is called '{word}'", f"{near}`dpexp claims --format table` lists them")

@@ -160,11 +160,11 @@ class FitResult(Fit):
             canvas = Figure(figsize=(5.2, 0.8 + 0.28 * len(units.entries)), layout="constrained")
             axes = canvas.subplots()
             axes.axvline(0, color="#555555", linewidth=0.8)
-            for k, (entry, one) in enumerate(zip(units.entries, self.estimates()[1:], strict=False)):
+            for k, (entry, row) in enumerate(zip(units.entries, self.estimates()[1:], strict=False)):
                 step = 1.0 if entry.level is not None else entry.scale
-                if one["bounded"]:
-                    axes.plot([step * one["conf_low"], step * one["conf_high"]], [k, k], color="#2b6cb8")
-                    axes.plot(step * one["estimate"], k, "o", color="#2b6cb8", markersize=4)
+                if row["bounded"]:
+                    axes.plot([step * row["conf_low"], step * row["conf_high"]], [k, k], color="#2b6cb8")
+                    axes.plot(step * row["estimate"], k, "o", color="#2b6cb8", markersize=4)
                 else:
                     axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
             axes.set_yticks(range(len(units.entries)), [in_line(entry.name) for entry in units.entries])

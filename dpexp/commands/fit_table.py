@@ -24,23 +24,23 @@ def fit_table(paths: Sequence[Path]) -> Content:
     # the file's name, with its folder where two have one name
     names = [p.stem if stems.count(p.stem) == 1 else str(p.with_suffix("")) for p in paths]
     fits = dict(zip(names, map(read_fit, paths), strict=True))
-    by_term = {name: {one["term"]: one for one in fit.estimates()} for name, fit in fits.items()}
+    by_term = {name: {row["term"]: row for row in fit.estimates()} for name, fit in fits.items()}
     # the scale is the last row of a fit, and here it stands below with what belongs to the fit as a whole
     terms = dict.fromkeys(term for own in by_term.values() for term in own if term != "(scale)")
     rows = [[in_line(term), *(_cell(own.get(term)) for own in by_term.values())] for term in terms]
     glances = [fit.stored["glance"] for fit in fits.values()]
-    rows += [[shown, *(_number(one[key]) for one in glances)] for key, shown in GLANCE.items()]
+    rows += [[shown, *(_number(row[key]) for row in glances)] for key, shown in GLANCE.items()]
     records = [{"fit": name, "target": fit.stored["glance"]["target"], **row}
                for name, fit in fits.items() for row in fit.estimates()]  # fmt: skip
     return Content(["", *fits], rows, NOTE, records)
 
 
-def _cell(one: dict[str, Any] | None) -> str:
-    if one is None:
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
         return ""
-    if one["std_error"] is None:
-        return "not estimated" if one["estimate"] is None else f"{one['estimate']:.3g} (unbounded)"
-    return f"{rounded(one['estimate'], one['std_error'])} ({one['std_error']:.2g})"
+    if row["std_error"] is None:
+        return "not estimated" if row["estimate"] is None else f"{row['estimate']:.3g} (unbounded)"
+    return f"{rounded(row['estimate'], row['std_error'])} ({row['std_error']:.2g})"
 
 
 def _number(value: float | str | None) -> str:

@@ -70,7 +70,7 @@ class Fit(Printed):
     def exit_code(self) -> int:
         """3 where no coefficient has a finite interval, or a fit would be refused."""
         coefficients = self.estimates()[: -1 if self.units.has_scale else None]
-        unbounded = self.fitted and not any(one["bounded"] for one in coefficients)
+        unbounded = self.fitted and not any(row["bounded"] for row in coefficients)
         return 3 if unbounded or (self.stored["refused"] and not self.release) else 0
 
     @property
@@ -105,8 +105,8 @@ def estimates_table(
     rows: Sequence[dict[str, Any]], level: float | None, key: str = "term", errors: Sequence[float] | None = None
 ) -> str:
     """Estimates as text, each in the digits that its standard error leaves it, or one of `errors`."""
-    errors = [one["std_error"] or math.nan for one in rows] if errors is None else errors
-    body = [[in_line(one[key]), *estimate_row(one, error)] for one, error in zip(rows, errors, strict=True)]
+    errors = [row["std_error"] or math.nan for row in rows] if errors is None else errors
+    body = [[in_line(row[key]), *estimate_row(row, error)] for row, error in zip(rows, errors, strict=True)]
     first, low = "name" if key == "term" else key, f"{100 * level:.4g}% from" if level else "from"
     return columns(body, [first, "estimate", "se", low, "to", "p"])
 
@@ -140,7 +140,7 @@ def _table(fit: Fit) -> str:
         return ""
     rows = fit.estimates()
     # Three digits where no error is known.
-    errors = [abs(one["estimate"] or 0) / 100 for one in rows]
+    errors = [abs(row["estimate"] or 0) / 100 for row in rows]
     if fit.release:
         errors = standard_errors(fit.release.parameters[1])[fit.units.shown].tolist()
     return estimates_table(rows, fit.stored["level"], errors=errors)
@@ -149,13 +149,13 @@ def _table(fit: Fit) -> str:
 def _plan(plan: Mapping[str, Any]) -> str:
     """What rehearsals give, how many records are needed, and what is assumed."""
     rows = []
-    for one in plan["expected"]:
-        own = ["", "not finite"]
-        if one["length"] is not None:
-            own = [f"{one['std_error']:.3g}", f"+- {one['length'] / 2:.3g}"]
-        rows.append([in_line(one["term"]), *own, f"{100 * one['finite']:.0f}%"])
+    for row in plan["expected"]:
+        cells = ["", "not finite"]
+        if row["length"] is not None:
+            cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"]
+        rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     wanted = [(plan["n_finite"], "every interval to be finite in 9 of 10 fits")]
-    wanted += [(one["n"], f"{name} +- {one['width']:g}") for name, one in plan["n_width"].items()]
+    wanted += [(row["n"], f"{name} +- {row['width']:g}") for name, row in plan["n_width"].items()]
     lines = [f"{f'n = {n:,} is' if n else f'More than {MOST:,} records are'} needed for {what}." for n, what in wanted]
     lines.append(
         f"The plan cannot know what the public inputs do not state, and assumes it: {'; '.join(plan['assumed'])}."
@@ -170,9 +170,9 @@ def _plan(plan: Mapping[str, Any]) -> str:
 
 def _refusals(fit: Fit) -> str:
     lines = ["No coefficient has an interval:" if fit.fitted else "No data were used; nothing was spent:"]
-    for one in fit.stored["refused"]:
-        more = f"; n = {one['n_needed']:,} would do" if one["n_needed"] else ""
-        lines.append(f"  {one['rule']}: {one['reason']}{more}")
+    for row in fit.stored["refused"]:
+        more = f"; n = {row['n_needed']:,} would do" if row["n_needed"] else ""
+        lines.append(f"  {row['rule']}: {row['reason']}{more}")
     if not fit.fitted and not _is_plan(fit):
         lines.append("  --untested fits all the same, and prints estimates without intervals.")
     return "\n".join(lines) if fit.stored["refused"] else ""
@@ -180,18 +180,18 @@ def _refusals(fit: Fit) -> str:
 
 def _unbounded(fit: Fit) -> str:
     """Which parameters have no finite interval, why, and from which n on they might; "" where all have one."""
-    names = [in_line(one["term"]) for one in fit.estimates() if fit.release and not one["bounded"]]
+    names = [in_line(row["term"]) for row in fit.estimates() if fit.release and not row["bounded"]]
     if not names or not fit.release:
         return ""
     ratio = fit.release.release.hessian_ratio
-    said = f"No finite interval for {few(names)} at this budget."
+    start = f"No finite interval for {few(names)} at this budget."
     if math.isinf(ratio):
-        return f"{said} Columns are collinear, or one is constant."
+        return f"{start} Columns are collinear, or one is constant."
     # The eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2.
     least = math.ceil(fit.stored["glance"]["nobs"] * (FLAT / (ratio + 1.96)) ** (1 if _is_central(fit) else 2))
     finite = finite_level(fit.release.release)
     return (
-        f"{said} The data cannot separate these columns: the least curvature is {ratio:.1f} standard errors from "
+        f"{start} The data cannot separate these columns: the least curvature is {ratio:.1f} standard errors from "
         f"0, so intervals are finite up to a level of {100 * finite:.1f}%. Usual causes: a rare level, collinear "
         f"columns, a range that is too wide. At least n = {least:,} is needed, maybe far more."
     )
@@ -209,7 +209,7 @@ def _contrasts(fit: Fit) -> str:
 def _inverted(fit: Fit) -> str:
     """From which tests the columns of a row come, where they differ."""
     rows = [*fit.estimates(), *(fit.contrasts or {"rows": []})["rows"]]
-    if not fit.release or all(one["interval"] != "anderson-rubin" for one in rows):
+    if not fit.release or all(row["interval"] != "anderson-rubin" for row in rows):
         return ""
     # Rounded down.
     return AR.format(math.floor(1e4 * finite_level(fit.release.release)) / 100)
@@ -272,17 +272,18 @@ def _budget(fit: Fit) -> str:
 
 def _remarks(fit: Fit) -> str:
     diagnostics, noise = fit.stored["diagnostics"], str(fit.stored["public"]["noise"])
-    said = [f"Warning: {one}." for one in diagnostics["warnings"]] + [f"Note: {one}." for one in diagnostics["notes"]]
+    sentences = [f"Warning: {text}." for text in diagnostics["warnings"]]
+    sentences += [f"Note: {text}." for text in diagnostics["notes"]]
     if fit.fitted:
         if not _is_central(fit):
-            said.append(SIMULATED)
+            sentences.append(SIMULATED)
         if fit.deployed:
             missing = not_covered(_pure(fit))
-            said.append(f"Noise came from the operating system and is not stored. Not covered: {missing}.")
-            said.append(fit.spent)
+            sentences.append(f"Noise came from the operating system and is not stored. Not covered: {missing}.")
+            sentences.append(fit.spent)
         elif not math.isinf(_largest(fit)):
-            said.append(REHEARSAL.format(noise.removeprefix("seed ").partition(":")[0]))
-    return "\n".join(filter(None, said))
+            sentences.append(REHEARSAL.format(noise.removeprefix("seed ").partition(":")[0]))
+    return "\n".join(filter(None, sentences))
 
 
 def guarantee(fit: Fit) -> str:

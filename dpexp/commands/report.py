@@ -46,10 +46,10 @@ def report(target: Path | None = None, out: Path | None = None, title: str = "",
     stored = [read_experiment(results, name) for name in each(names, "experiment", str)]
     pictures = _pictures(stored, results)
     sections = []
-    for one in each(stored, "values of experiment", lambda one: one.name):
-        section = Section(one, pictures.get(one.name, ()))
+    for experiment in each(stored, "values of experiment", lambda one: one.name):
+        section = Section(experiment, pictures.get(experiment.name, ()))
         # of experiments of papers the page of all has the figures: numbers are a command away
-        whole = one.gathered is not None and (alone or one.name not in of_papers)
+        whole = experiment.gathered is not None and (alone or experiment.name not in of_papers)
         sections.append(_with_numbers(section) if whole else section)
     fits = [] if alone else [_fit(file, results) for file in _fit_files(results)]
     title = title or (f"{names[0]}: results" if alone else "Results of dpexp")
@@ -92,7 +92,7 @@ def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture
     from dpexp.reporting.results.gather import Source
     from dpexp.reporting.worker_processes import in_processes
 
-    shown = [one.name for one in stored if one.gathered is not None]
+    shown = [experiment.name for experiment in stored if experiment.gathered is not None]
     work = {figure.name: (min(set(figure.needs) & set(shown), key=shown.index), figure)
             for figure in figures().values() if set(figure.needs) & set(shown)}  # fmt: skip
     seen = {name for _, figure in work.values() for name in figure.needs}
@@ -202,11 +202,11 @@ def _fit(path: Path, results: Path) -> Fit:
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
         fit = read_fit(path)
-        rows = [[one["term"], *estimate_row(one, one.get("std_error") or math.nan)] for one in fit.estimates()]
+        rows = [[row["term"], *estimate_row(row, row.get("std_error") or math.nan)] for row in fit.estimates()]
         glance = fit.stored["glance"]
         words = [f"{glance['model']} of {fit.units.target}, n = {glance['nobs']:,}; {glance['method']}, "
                  f"{100 * glance['level']:.4g}% intervals.", guarantee(fit),
-                 *(f"{one['rule']}: {one['reason']}" for one in fit.stored["refused"])]  # fmt: skip
+                 *(f"{row['rule']}: {row['reason']}" for row in fit.stored["refused"])]  # fmt: skip
         source = ""
         if plot.exists() and not plot.is_symlink():
             source = image("png", read_ordinary(plot, MOST_BYTES))
