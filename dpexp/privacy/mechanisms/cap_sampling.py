@@ -57,7 +57,7 @@ class CapSampling(Mechanism):
             ),
             (
                 "Budget",
-                f"epsilon {self.pure_eps:g} with delta = 0, as the page privacy proves",
+                f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)",
             ),
             ("Cap", f"directions whose cosine with the record's is {found.gamma:.5g} or more: {found.q:.5g} of all"),
             ("Noise", f"{1 / (found.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),
