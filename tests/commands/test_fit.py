@@ -36,9 +36,9 @@ from dpexp.inference.newton import standard_errors, symmetric_noise
 from dpexp.inference.staged_newton import Design, guessed_curvature, staged_newton
 from dpexp.inference.users import noise_of
 from dpexp.problems.huber_linear import HuberLinear
-from tests.campaigns.fit_coverage import LAWS, Crowd, linear, local_fits, logistic, m_estimate, target
 from tests.conftest import call, share
 from tests.oracles.hessians import hessians
+from tests.oracles.laws_of_records import LAWS, Crowd, linear, local_fits, logistic, m_estimate, target
 
 N = 40_000
 PUBLIC = """\

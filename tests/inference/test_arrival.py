@@ -8,7 +8,7 @@ import pytest
 from dpexp.inference.fitting import fit_central, plan_central
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
-from tests.campaigns.fit_coverage import linear, logistic
+from tests.oracles.laws_of_records import linear, logistic
 
 HUBER, LOGIT, KNOWN = (
     unit_model("huber-linear", 2),

@@ -15,12 +15,13 @@ from dpexp.commands.fit_request import Request
 from dpexp.core.standard_json import standard_json
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.inference.central_newton import _Owner
+from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.inference.intervals import intervals
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.users import TableUsers
-from tests.campaigns.fit_of_persons import fits, targets
 from tests.oracles.hessians import hessians
 from tests.oracles.private_messages import Loss, huber, logistic, stage
 
@@ -293,16 +294,37 @@ def test_means_are_no_farther_apart_than_rows(stretch):
     assert farthest(np.array([1, 1, 1, 4.0]), 1, 1) > 4.1
 
 
+def panels(persons, runs, seed):
+    """Of central fits of panels: estimates and ends of intervals, [runs, 4] each.
+
+    A person has 1 + Poisson(2) rows, whose errors of variance 1 are correlated by .49, as are two covariates.
+    """
+    plan, root, found = plan_central(HUBER, persons), math.sqrt(0.51), []
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        owners = np.repeat(np.arange(persons), 1 + rng.poisson(2, persons))
+        z = 0.7 * rng.standard_normal((persons, 2))[owners] + root * rng.standard_normal((len(owners), 2))
+        errors = 0.7 * rng.standard_normal(persons)[owners] + root * rng.standard_normal(len(owners))
+        fitted = fit_central(plan, z / math.sqrt(2), 0.5 * z.sum(axis=1) + errors, 1.0, rng.standard_normal, owners)
+        assert not fitted.checked.reasons
+        each = intervals(fitted.release, fitted.theta, np.eye(4), 0.95)[0]
+        found.append([fitted.theta, [one.low for one in each], [one.high for one in each]])
+    return np.array(found).transpose(1, 0, 2)
+
+
 @pytest.mark.slow
 def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other(monkeypatch):
     """150 panels; with a middle matrix of rows, as if they were independent, intervals are too short."""
-    target, _ = targets()
-    found = fits(1500, 1.0, 150, 3)
-    coverage = found.coverage(target)
-    assert np.all(np.abs(coverage - 0.95) < 3 * 0.0178)
-    assert found.errors == pytest.approx(found.theta.std(axis=0, ddof=1), rel=0.2)
+    target = np.array([0, math.sqrt(0.5), math.sqrt(0.5), 1])
+
+    def coverage(low, high):
+        return np.mean((low <= target) & (target <= high), axis=0)
+
+    theta, low, high = panels(1500, 150, 3)
+    assert np.all(np.abs(coverage(low, high) - 0.95) < 3 * 0.0178)
+    assert np.median((high - low) / (2 * 1.959964), axis=0) == pytest.approx(theta.std(axis=0, ddof=1), rel=0.2)
     monkeypatch.setattr(_Owner, "scores", scores_of_rows)
-    assert fits(1500, 1.0, 150, 3).coverage(target)[0] < coverage[0] - 0.03
+    assert coverage(*panels(1500, 150, 3)[1:])[0] < coverage(low, high)[0] - 0.03
 
 
 def scores_of_rows(owner, theta):

@@ -1,23 +1,137 @@
-"""Guarantees beside what pairs of neighbours attain, for random mechanisms of every kind; `make soak` draws thousands."""
+"""Guarantees beside what pairs of neighbours attain, for random mechanisms of every kind; `make soak` draws a thousand."""
 
+import functools
+import math
+import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import product
+from typing import NamedTuple, get_args
 
+import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from dpexp.core.errors import DpexpError
-from dpexp.privacy.analyses.analysis import attained, gaussian_analysis
-from dpexp.privacy.lower_bounds import refuted
-from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS
+from dpexp.privacy.analyses.analysis import ALL, LAST, attained, gaussian_analysis
+from dpexp.privacy.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import ConfigStatement
-from tests.campaigns import statements
-from tests.campaigns.statements import Draw, Drawn, false, faults
+from tests.campaigns.documents import of_headline
 from tests.conftest import AT_LENGTH
 
+SIZES = {
+    "steps": (1, 1e8), "n": (1, 1e7), "batch_size": (1, 1e4), "batches": (1, 300), "epochs": (1, 50), "runs": (1, 40),
+    "users": (1, 1e4), "unfinished": (1, 300), "sampling_probability": (1e-5, 1), "noise_multiplier": (0.05, 100),
+    "noise_std": (0.05, 100), "sigma": (0.05, 100), "mu": (0.05, 10), "step_size": (1e-4, 10), "diameter": (1e-3, 1e3),
+    "momentum": (1e-3, 1), "weight": (1e-3, 1), "gamma": (1e-3, 1), "lipschitz": (0.1, 10),
+}  # fmt: skip
+"""between which a parameter is drawn, evenly in its logarithm; others are between .01 and 20"""
+ORDINARY = {"steps": (1, 3e3), "sampling_probability": (0.01, 1), "noise_multiplier": (0.3, 5), "delta": (1e-7, 1e-4)}
+MOST_STEPS = {"tree-momentum": 1e4, "reduced-momentum": 1e4, "gradient-recursion": 1e4}
+"""of mechanisms that walk through their steps one by one"""
+ROUNDING = 1e-9
+"""of an epsilon: guarantees are rounded up and what is attained down, but for the last digits of a few closed forms"""
 SAMPLED = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=100)
-EVERY_KIND = range(13) if AT_LENGTH else (1, 2, 8, 9, 11)
+EVERY_KIND = range(125) if AT_LENGTH else (1, 2, 8, 9, 11)
 """seeds whose draws are of every kind of mechanism between them, and take seconds; some others take a minute"""
+
+
+class Drawn(NamedTuple):
+    name: str
+    mechanism: Mechanism
+    delta: float
+
+
+class Draw:
+    """Random mechanisms, of ordinary and of absurd sizes."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def between(self, name, most=math.inf):
+        low, high = SIZES.get(name, (0.01, 20.0))
+        if name in ORDINARY and self.rng.random() < 0.5:
+            low, high = ORDINARY[name]
+        return float(np.exp(self.rng.uniform(math.log(low), math.log(min(high, most)))))
+
+    def parameters(self, name):
+        """Of one kind of mechanism: names out of their lists, whole numbers, and others; defaults for some."""
+        found = {}
+        for field, info in MECHANISMS[name].model_fields.items():
+            if not info.is_required() and self.rng.random() < 0.3:
+                continue
+            choices = [choice for choice in get_args(info.annotation) if isinstance(choice, str)]
+            number = self.between(field, MOST_STEPS.get(name, math.inf) if field == "steps" else math.inf)
+            if choices:
+                found[field] = choices[self.rng.integers(len(choices))]
+            elif info.annotation is int or int in get_args(info.annotation):
+                found[field] = round(number)
+            else:
+                found[field] = [number, 0.5, 1.0][self.rng.choice(3, p=(0.8, 0.1, 0.1))]
+        if found.get("batch_size", 0) > found.get("n", math.inf):
+            found["batch_size"] = max(1, found["n"] // int(self.rng.integers(1, 10)))
+        return found
+
+    def drawn(self):
+        """One that its class accepts: most that are refused combine a sampling with sizes that do not go with it."""
+        name = list(MECHANISMS)[self.rng.integers(len(MECHANISMS))]
+        while True:
+            try:
+                mechanism = MECHANISMS[name](**self.parameters(name))
+            except ValidationError:
+                continue
+            low, high = ORDINARY["delta"] if self.rng.random() < 0.5 else (1e-20, 0.5)
+            return Drawn(name, mechanism, float(np.exp(self.rng.uniform(math.log(low), math.log(high)))))
+
+
+def false(mechanism, delta):
+    """Guarantees below what is attained, and numbers that are none: of the analyses, before a statement refuses any."""
+    stated = [(analysis, analysis.eps(delta)) for analysis in every_analysis(mechanism) if analysis.valid]
+    yield from (f"{analysis.name} states {eps!r}" for analysis, eps in stated if not eps >= 0)
+    shown = [(bound.name, bound.released, bound.eps(delta)) for bound in with_last_iterate(mechanism.lower_bounds())]
+    if isinstance(mechanism, NoisyTreeMomentum) and mechanism.order == "fixed":
+        # one order and gradients that stay where they are: nothing of these sensitivities is a bound
+        shown += [(a.name, a.released, eps) for a, eps in stated if a.name == "exact-sensitivities"]
+    yield from (f"{name} attains {eps!r}" for name, _, eps in shown if not eps >= 0)
+    for (name, released, low), (analysis, eps) in product(shown, stated):
+        # who sees every iterate sees the last one too, and not the other way round
+        if analysis.released in (ALL, released) and low > eps * (1 + ROUNDING) + 1e-12:
+            yield f"{name} attains {low!r}, and {analysis.name} guarantees {eps!r}"
+
+
+def asked(drawn, deltas, text_first=False):
+    """What one statement answers to both questions, in the order in which they are asked; nothing is remembered."""
+    for module in [module for name, module in list(sys.modules.items()) if name.startswith("dpexp.")]:
+        for kept in list(vars(module).values()):
+            if isinstance(kept, functools._lru_cache_wrapper):
+                kept.cache_clear()
+    statement = MechanismStatement(drawn.name, MECHANISMS[drawn.name](**drawn.mechanism.model_dump()), deltas)
+    if text_first:
+        return statement.text(), statement.document()
+    return tuple(reversed((statement.document(), statement.text())))
+
+
+def faults(drawn):
+    """What cannot be right in the statement of a mechanism: numbers, and lines of one table that contradict each other."""
+    yield from false(drawn.mechanism, drawn.delta)
+    deltas = drawn.delta, drawn.delta / 10
+    text, document = asked(drawn, deltas)
+    for row in [*(row for row in document["statements"] if row["valid"]), *document["lower"]]:
+        (larger, eps), (smaller, beyond) = row["eps"]
+        if beyond < eps * (1 - ROUNDING):
+            yield f"{row['analysis']} states {eps!r} at {larger:g}, and {beyond!r} at {smaller:g}"
+    for k, delta in enumerate(deltas):
+        lower = [(row["released"], row["eps"][k][1]) for row in document["lower"]]
+        every, last = (max((eps for of, eps in lower if of == kind), default=math.nan) for kind in (ALL, LAST))
+        if every < last:
+            yield f"at {delta:g} all iterates attain {every!r}, and the last one {last!r}"
+    yield from of_headline(document, text)
+    if (text, document) != asked(drawn, deltas, text_first=True):
+        yield "text and document say other numbers when they are asked for in the other order"
 
 
 @pytest.mark.slow
@@ -31,7 +145,7 @@ def test_no_statement_contradicts_itself(seed):
             assert list(faults(drawn)) == [], str(drawn)
         except DpexpError:  # refused with a word
             seen["refused"] += 1
-    assert seen["refused"] < 3
+    assert seen["refused"] < (3 if seed < 13 else 8)  # of seeds that nobody looked at, not all
 
 
 def test_the_seeds_draw_every_kind_of_mechanism():
@@ -39,7 +153,7 @@ def test_the_seeds_draw_every_kind_of_mechanism():
     assert drawn == set(MECHANISMS)
 
 
-# drawn by the campaign or typed by somebody, and refuted by a line of their own table before; the first takes 5 s
+# drawn here or typed by somebody, and refuted by a line of their own table before; the first takes 5 s
 CONTRADICTED = [
     ("sampled-gaussian", {"sampling_probability": 1e-7, "steps": 1e8, "noise_multiplier": 1.025}, 1e-5),
     ("epoch-gaussian", {"batches": 195, "epochs": 1, "noise_multiplier": 1.05, "neighboring_relation": "replace-one"}, 6e-3),
@@ -60,9 +174,9 @@ def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
     eps = SAMPLED.lower_bounds()[0].eps(1e-5)
     bounds = [attained(f"{share:g}", "all-iterates", "", lambda delta, s=share: s * eps) for share in (0.999, 1.01)]
     bounds.append(attained("below nothing", "last-iterate", "", lambda delta: -0.1))
-    monkeypatch.setattr(statements, "with_last_iterate", lambda *_: bounds)
+    monkeypatch.setattr(f"{__name__}.with_last_iterate", lambda *_: bounds)
     found = list(false(SAMPLED, 1e-5))
-    assert [fault.split(" attains")[0] for fault in found] == ["1.01", "below nothing"]
+    assert {fault.split(" attains")[0] for fault in found} == {"1.01", "below nothing"}
 
 
 @pytest.fixture
