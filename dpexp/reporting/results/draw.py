@@ -51,7 +51,7 @@ def draw(gathered: Gathered, said: Declaration | None = None, theories: Sequence
     if said.theory and not scene.theory_names:
         raise UsageError(
             f"no theory says anything of {scene.metric} in these results",
-            "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors whose messages have noise that "
+            "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that "
             "does not depend on the gradient (delta = 0 has not); see docs page figures",
         )
     columns, rows = _grid(scene)
