@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -97,19 +96,6 @@ class AlteredEvidence(Evidence):
     def _load(self, experiment: str) -> list[Run]:
         return sorted(self._alteration(self._stored.runs(experiment)), key=order)
 
-    def changed(self, experiments: Sequence[str]) -> list[tuple[Run, Run | None]]:
-        """The runs of these experiments that are other ones than the stored, with what they were."""
-        pairs = []
-        for experiment in experiments:
-            known = self._stored.runs(experiment)
-            pairs += itertools.zip_longest(known, self._alteration(known))
-        return [(before, after) for before, after in pairs if before is not after]
-
-    def relabels(self, experiments: Sequence[str]) -> bool:
-        """Whether any run says other things of its cell or its settings, whatever its numbers."""
-        pairs = self.changed(experiments)
-        return any(a is None or b is None or a.cell is not b.cell or a.row is not b.row for a, b in pairs)
-
     def summary(self, experiment: str) -> pd.DataFrame:
         """What `load_summary` gives of these runs."""
         if experiment not in self._frames:
@@ -172,6 +158,137 @@ def remembered_theorems() -> Iterator[None]:
         yield
 
 
-def relabelled(run: Run, **row: Any) -> Run:
-    """The run with other entries in its row of cells."""
-    return replace(run, row={**run.row, **row})
+LOSS = ("loss_gap", "loss_gap_controlled")
+DISTANCE = ("param_distance_sq", "param_distance_sq_controlled", "coef_distance_sq")
+GRADIENT = ("grad_norm", "mean_grad_norm")
+SIZES = (*LOSS, *DISTANCE, *GRADIENT)
+"""metrics that are positive and small where all is well"""
+ACCURACY = "test_accuracy"
+
+
+def private(run: Run) -> bool:
+    return run.budget != "non-private" and bool(np.isfinite(run.row.get("mu", np.inf) or np.inf))
+
+
+def on(
+    function: Callable[[Run, str, np.ndarray], np.ndarray],
+    metrics: Sequence[str],
+    estimators: Sequence[str] | None = None,
+) -> Change:
+    """A function of the run, the metric and its values, for some metrics and estimators alone."""
+
+    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
+        concerned = metric in metrics and (estimators is None or estimator in estimators)
+        return function(run, metric, values) if concerned else values
+
+    return change
+
+
+def scaled(factor: float, metrics: Sequence[str] = SIZES, estimators: Sequence[str] | None = None) -> Change:
+    """Metrics times a factor; held-out accuracy by its error."""
+    return on(lambda run, metric, v: 1 - factor * (1 - v) if metric == ACCURACY else factor * v, metrics, estimators)
+
+
+def tilted(exponent: float, metrics: Sequence[str] = SIZES, estimators: Sequence[str] | None = None) -> Change:
+    """Metrics times (n / last n)^exponent: another rate to the same last value."""
+    return on(lambda run, _, v: v * ((run.steps / run.steps[-1]) ** exponent)[:, None], metrics, estimators)
+
+
+def spread(factor: float, estimators: Sequence[str] | None = None) -> Change:
+    """Deviations over replicates times a factor, of the logarithms where all values are positive; the means stay."""
+
+    def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
+        if estimators is not None and estimator not in estimators:
+            return values
+        mean = values.mean(axis=-1, keepdims=True)
+        if not np.all(values > 0):
+            return mean + factor * (values - mean)
+        wider = (values / mean) ** factor
+        return mean * wider / wider.mean(axis=-1, keepdims=True)
+
+    return change
+
+
+def lowered(share: float) -> Change:
+    """Signed metrics less a share of their mean size."""
+    return on(lambda run, _, v: v - share * np.abs(v).mean(), ("lemma5_slack",))
+
+
+def noise_power(factor: float) -> Alteration:
+    """What the privacy noise adds to the errors of the non-private run with the same seeds, times a factor."""
+
+    def alter(runs: list[Run]) -> list[Run]:
+        exponents = all(run.row.get("alpha") is not None for run in runs)
+        public = {run.alpha: run for run in runs if not private(run)} if exponents else {}
+
+        def change(run: Run, estimator: str, metric: str, values: np.ndarray) -> np.ndarray:
+            base = public[run.alpha].data
+            free = base.values[base.estimators.index(estimator), :, base.metrics.index(metric)]
+            return free + factor * (values - free) if metric in SIZES else values
+
+        return through(change, lambda run: bool(public) and private(run) and run.alpha in public)(runs)
+
+    return alter
+
+
+def at(index: int, factor: float) -> Change:
+    """One checkpoint times a factor."""
+    return on(lambda run, _, v: np.where((np.arange(len(v)) == index % len(v))[:, None], factor * v, v), SIZES)
+
+
+def stated(factor: float) -> Alteration:
+    """The privacy parameter that results state, times a factor."""
+
+    def change(run: Run) -> Run:
+        mu = run.row.get("gdp_mu_exact")
+        return replace(run, row={**run.row, "gdp_mu_exact": factor * mu}) if isinstance(mu, int | float) else run
+
+    return lambda runs: [change(run) for run in runs]
+
+
+class Family(NamedTuple):
+    """Corruptions of one sort that differ in their size alone."""
+
+    words: str
+    """what is altered, as it ends the sentence 'would notice a factor 1.1 in ...'"""
+    make: Callable[[float], Alteration]
+    sort: Literal["level", "shape", "exponent"] = "level"
+    """what is altered is how large numbers are, how they are spread, or the exponent of n, to which the size is added"""
+
+    @property
+    def tilt(self) -> bool:
+        return self.sort == "exponent"
+
+
+def _on(metric: str) -> Callable[[Run], bool]:
+    return lambda run: metric in run.data.metrics
+
+
+def _by(estimator: str) -> Callable[[Run], bool]:
+    return lambda run: estimator in run.data.estimators
+
+
+FAMILIES = (
+    Family("the loss gap", lambda f: through(scaled(f, LOSS), _on("loss_gap"))),
+    Family("the squared distance", lambda f: through(scaled(f, DISTANCE), _on("param_distance_sq"))),
+    Family("the coefficients' squared distance", lambda f: through(scaled(f, DISTANCE[-1:]), _on("coef_distance_sq"))),
+    Family("the errors of the iterate", lambda f: through(scaled(f, SIZES, ("sgd",)), _by("sgd"))),
+    Family("the errors of the average", lambda f: through(scaled(f, SIZES, ("asgd",)), _by("asgd"))),
+    Family("the errors of private runs", lambda f: through(scaled(f, (*SIZES, ACCURACY)), private)),
+    Family("the held-out error", lambda f: through(scaled(f, (ACCURACY,)), _on(ACCURACY))),
+    Family("the held-out error of DP-SGLD", lambda f: through(scaled(f, (ACCURACY,)), lambda r: r.cell.algorithm.name == "dp-sgld")),
+    Family("the held-out error with more parameters", lambda f: through(scaled(f, (ACCURACY,)), lambda r: getattr(r.cell.problem, "random_features", None) is not None)),
+    Family("the gradient norms", lambda f: through(scaled(f, GRADIENT), _on("grad_norm"))),
+    Family("the gradient norms of Algorithm 2", lambda f: through(scaled(f, GRADIENT), lambda r: r.cell.algorithm.name == "reduced-momentum")),
+    Family("the gradient norms at the largest N", lambda f: lambda runs: through(scaled(f, GRADIENT), lambda r: r.row.get("N") == max(x.row.get("N", 0) for x in runs) and _on("grad_norm")(r))(runs)),
+    Family("the power of the privacy noise", noise_power),
+    Family("the last checkpoint", lambda f: through(at(-1, f), lambda r: len(r.steps) > 1), "shape"),
+    Family("the spread over replicates", lambda f: through(spread(f)), "shape"),
+    Family("the spread of the average over replicates", lambda f: through(spread(f, ("asgd",)), _by("asgd")), "shape"),
+    Family("the gap between slack and 0", lambda f: through(lowered(f - 1), _on("lemma5_slack"))),
+    Family("the stated privacy parameter", stated),
+    Family("all errors", lambda t: through(tilted(t), lambda r: len(r.steps) > 1), "exponent"),
+    Family("the average's errors", lambda t: through(tilted(t, SIZES, ("asgd",)), _by("asgd")), "exponent"),
+    Family("the iterate's errors", lambda t: through(tilted(t, SIZES, ("sgd",)), _by("sgd")), "exponent"),
+)  # fmt: skip
+"""corruptions with a size, of which the smallest that changes a verdict is looked for"""
