@@ -1,4 +1,4 @@
-"""Speed of the engine on the figure 2 workload, beside numpy and (where installed) jax: `make bench`.
+"""Speed of the engine on the figure 2 workload, beside numba, numpy and (where installed) jax: `make bench`.
 
 Every program updates 4 step sizes x 5 budgets of Huber linear regression, draws all its random numbers and keeps the
 running average, on one thread. The programs take turns and the ratio is taken turn by turn, so that a slow moment of
@@ -70,14 +70,18 @@ def main() -> None:
         from benchmarks import jax_ldp_sgd
     except ImportError:
         jax_ldp_sgd = None  # type: ignore[assignment]
-    from benchmarks import numpy_ldp_sgd
+    from benchmarks import numba_ldp_sgd, numpy_ldp_sgd
 
     print("Huber linear regression, 20 settings, one thread: ns per replicate and step")
     print(f"{'':<22}{'dpexp':>10}{'other':>12}{'ratio':>10}")
     for d in (5, 10, 20):
         problem = HuberLinear(d=d)
         ours: tuple[Program, int] = (lambda turn, p=problem: engine(p, arguments.n, turn), 8 * arguments.n)  # type: ignore[misc]
-        others = {"numpy, float64": (numpy_ldp_sgd, 300), "jax, float32": (jax_ldp_sgd, 2000)}
+        others = {
+            "numba, float64": (numba_ldp_sgd, 2000),
+            "numpy, float64": (numpy_ldp_sgd, 300),
+            "jax, float32": (jax_ldp_sgd, 2000),
+        }
         for name, (module, steps) in others.items():
             if module is None:
                 continue
