@@ -1,6 +1,6 @@
 """Thousands of damaged configs: each is understood or refused with a message, within seconds, and what is accepted runs.
 
-    python -m tests.campaigns.config_mutants [--mutants 5000] [--runs 300] [--seed 12] [--show 5]
+    python -m tests.campaigns.config_mutants [--mutants 5000] [--runs 300] [--seed 12]
 
 A mutant is a shipped config, or one on a table of the user's own, after one to three random changes:
 values that are huge, tiny, negative, zero, not numbers, of another type; names of other problems and algorithms; keys
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import io
 import math
 import random
@@ -30,8 +29,10 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,8 @@ from dpexp.store.run import run as run_experiment
 
 CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
 LIMIT_S = 5.0
+SHOWN = 5
+"""examples of every sort of fault"""
 RUN_LIMIT_S = 60.0
 """of a toy run, in which kernels are compiled"""
 MOST_BYTES = 5_000_000_000
@@ -83,10 +86,8 @@ CHOICES = [
 
 def any_value(rng: random.Random) -> str:
     """What stands in place of a value: mostly numbers, since anything else is refused by its type."""
-    kinds: list[tuple[list[str], int]] = [
-        (HUGE, 4), (TINY, 4), (ORDINARY, 8), (EDGES, 6), (ODD, 2), (WORDS, 1), (SHAPES, 2), (NAMES, 1), (CHOICES, 2),
-    ]  # fmt: skip
-    (values,) = rng.choices([kind for kind, _ in kinds], [weight for _, weight in kinds])
+    kinds = [HUGE, TINY, ORDINARY, EDGES, ODD, WORDS, SHAPES, NAMES, CHOICES]
+    (values,) = rng.choices(kinds, [4, 4, 8, 6, 2, 1, 2, 1, 2])
     if rng.random() < 0.15:
         return "[" + ", ".join(rng.choice(values) for _ in range(rng.randrange(1, 5))) + "]"
     return rng.choice(values)
@@ -168,9 +169,8 @@ def _long(rng: random.Random, text: str, found: list[re.Match[str]]) -> str:
     return text[: match.start(2)] + rng.choice(values) + text[match.end(2) :]
 
 
-KINDS: list[tuple[Callable[[random.Random, str], str], float]] = [
-    (_replaced, 50), (_added, 35), (_lines, 4), (_renamed, 2), (_damaged, 5), (_long, 3),
-]  # fmt: skip
+KINDS = [_replaced, _added, _lines, _renamed, _damaged, _long]
+WEIGHTS = [50, 35, 4, 2, 5, 3]
 
 
 def mutants(seed: int, count: int, texts: list[str]) -> Iterator[str]:
@@ -179,12 +179,12 @@ def mutants(seed: int, count: int, texts: list[str]) -> Iterator[str]:
         rng = random.Random(f"{seed} {number}")
         text = rng.choice(texts)
         for _ in range(rng.choice([1, 1, 2, 3])):
-            (change,) = rng.choices([kind for kind, _ in KINDS], [weight for _, weight in KINDS])
+            (change,) = rng.choices(KINDS, WEIGHTS)
             text = change(rng, text)
         yield text
 
 
-def own_configs(folder: Path) -> list[str]:
+def own_config(folder: Path) -> str:
     """A config on a table that a user might have, which is made here."""
     rng = np.random.default_rng(3)
     rows = [
@@ -192,14 +192,13 @@ def own_configs(folder: Path) -> list[str]:
         for _ in range(80)
     ]
     (folder / "own.csv").write_text("\n".join(["x,age,kind,y", *rows]) + "\n")
-    table = f"""experiment: own
+    return f"""experiment: own
 problem:   {{name: softmax, data: {{path: {folder}/own.csv, target: y, ranges: {{age: [0, 100]}}, categories: {{kind: [a, b, c]}}}}, regulariser: 1e-3}}
 algorithm: {{name: dp-sgd, batch_size: 8, epochs: 3, clip: 1.0, sampling: poisson, accountant: pld}}
 schedule:  {{name: constant, eta: 0.5}}
 privacy:   {{eps: [1, 4], delta: 1e-3}}
 run:       {{replicates: 4, seed: 1, checkpoints: 3}}
 """
-    return [table]
 
 
 class TooSlow(BaseException):
@@ -210,18 +209,11 @@ def _stop(*_: object) -> None:
     raise TooSlow
 
 
-class Outcome(NamedTuple):
-    """How one attempt ended: `ok`, `refused`, `slow`, `fault`, or `other` with what was raised."""
+def attempt(action: Callable[[], object], limit: float) -> tuple[str, str, float]:
+    """How it ends, with what detail, in how many seconds of CPU time, of which it may have so many, or any (inf).
 
-    kind: str
-    detail: str
-    seconds: float
-
-
-def attempt(action: Callable[[], object], limit: float = LIMIT_S) -> Outcome:
-    """Do it under a limit of CPU time, or none (inf); DpexpError is the only exception that a user should meet.
-
-    What the action gives back says in words what is wrong though nothing was raised.
+    It is `ok`, `refused` by a DpexpError, the only exception that a user should meet, `slow`, `fault` if the action gives
+    back in words what is wrong though nothing was raised, or `other`.
     """
     signal.signal(signal.SIGPROF, _stop)
     signal.setitimer(signal.ITIMER_PROF, 2 * limit if math.isfinite(limit) else 0)
@@ -232,14 +224,12 @@ def attempt(action: Callable[[], object], limit: float = LIMIT_S) -> Outcome:
         kind = "fault" if detail else "ok"
     except DpexpError as error:
         kind, detail = "refused", error.message
-    except TooSlow:
-        kind, detail = "slow", traceback.format_exc()
-    except Exception:
-        kind, detail = "other", traceback.format_exc()
+    except (TooSlow, Exception) as error:
+        kind, detail = "slow" if isinstance(error, TooSlow) else "other", traceback.format_exc()
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     seconds = time.process_time() - begin
-    return Outcome("slow" if kind in ("ok", "refused") and seconds > limit else kind, detail, seconds)
+    return "slow" if kind in ("ok", "refused") and seconds > limit else kind, detail, seconds
 
 
 def validated(path: Path) -> None:
@@ -260,10 +250,8 @@ def ran(path: Path, results: Path, rng: random.Random) -> str:
     whole = load_experiment(path, (), 2, "smoke")
     some = rng.sample(whole.cells, min(3, len(whole.cells)))
     sizes = [{"n": min(cell.run.n, 300), "checkpoints": min(cell.run.checkpoints, 5)} for cell in some]
-    small = tuple(
-        dataclasses.replace(cell, run=cell.run.model_copy(update=size)) for cell, size in zip(some, sizes, strict=True)
-    )
-    experiment = dataclasses.replace(whole, cells=small, sweeps={}, replicates=min(2, whole.replicates))
+    small = tuple(replace(cell, run=cell.run.model_copy(update=size)) for cell, size in zip(some, sizes, strict=True))
+    experiment = replace(whole, cells=small, sweeps={}, replicates=min(2, whole.replicates))
     report = run_experiment(experiment, Options(results, quiet=True))
     if report.failed:
         return "failed: " + "; ".join(str(cell["reason"]) for cell in report.cells if cell["status"] == "failed")
@@ -280,37 +268,30 @@ FAULTS = (
 
 
 def campaign(
-    seed: int, count: int, runs: int, folder: Path, show: int = 0, log: Callable[[str], object] = print,
+    seed: int, count: int, runs: int, folder: Path, log: Callable[[str], object] = print,
     limits: tuple[float, float] = (LIMIT_S, RUN_LIMIT_S),
 ) -> Counter[str]:  # fmt: skip
-    """All counts; the first `show` faults of each sort are told. Limits: of a look at a config, and of a run."""
-    texts = [path.read_text() for path in CONFIGS] + own_configs(folder) * 3  # as often as a handful of the others
+    """All counts; the first faults of each sort are told. Limits: of a look at a config, and of a run."""
+    texts = [path.read_text() for path in CONFIGS] + [own_config(folder)] * 3  # as often as a handful of the others
     counts: Counter[str] = Counter()
-    path, slowest = folder / "mutant.yaml", 0.0
-    every, accepted = list(mutants(seed, count, texts)), []
+    path, accepted = folder / "mutant.yaml", []
+    every = list(mutants(seed, count, texts))
 
     def tried(name: str, number: int, action: Callable[[], object], limit: float) -> str:
-        nonlocal slowest
         path.write_bytes(every[number].encode("utf-8", "surrogatepass"))
-        outcome = attempt(action, limit)
-        slowest = max(slowest, outcome.seconds)
-        sort = f"{name}: {outcome.kind}"
+        kind, detail, seconds = attempt(action, limit)
+        sort = f"{name}: {kind}"
         counts[sort] += 1
-        if sort in FAULTS and counts[sort] <= show:
-            told = f"{every[number][:1500]}\n>>> {outcome.detail[-1200:]}"
-            log(f"--- {sort} ({outcome.seconds:.1f} s), mutant {number}\n{told}")
-        return outcome.kind
+        if sort in FAULTS and counts[sort] <= SHOWN:
+            log(f"--- {sort} ({seconds:.1f} s), mutant {number}\n{every[number][:1500]}\n>>> {detail[-1200:]}")
+        return kind
 
     for number in range(count):
         if tried("validate", number, lambda: validated(path), limits[0]) == "ok":
             tried("dry run", number, lambda: dry_run(path), limits[0])
             accepted.append(number)
-        if number % 500 == 499:
-            log(f"  {number + 1} mutants, slowest {slowest:.2f} s, {dict(sorted(counts.items()))}")
     for number in sorted(random.Random(seed).sample(accepted, min(runs, len(accepted)))):
-        results, rng = folder / f"run{number}", random.Random(number)
-        tried("run", number, lambda results=results, rng=rng: ran(path, results, rng), limits[1])
-    log(f"slowest {slowest:.2f} s of CPU time")
+        tried("run", number, partial(ran, path, folder / f"run{number}", random.Random(number)), limits[1])
     return counts
 
 
@@ -319,16 +300,13 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=12)
-    parser.add_argument("--show", type=int, default=5, help="examples of every sort of fault")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
     with tempfile.TemporaryDirectory() as folder:
-        counts = campaign(
-            given.seed, given.mutants, given.runs, Path(folder), given.show, lambda s: print(s, flush=True)
-        )
+        counts = campaign(given.seed, given.mutants, given.runs, Path(folder))
     for name, count in sorted(counts.items()):
         print(f"{name:40} {count:6}")
-    return 1 if any(counts[name] for name in FAULTS) else 0
+    return int(any(counts[name] for name in FAULTS))
 
 
 if __name__ == "__main__":
