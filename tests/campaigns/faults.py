@@ -221,10 +221,11 @@ SCENARIOS = ("fresh", "force", "extend", "code changed", "config changed", *OWN_
 
 
 Truth = dict[str, bytes]
+Again = Callable[[], None]
 
 
 @contextlib.contextmanager
-def scenario(name: str) -> Iterator[tuple[World, list[Truth], Callable[[], None]]]:
+def scenario(name: str) -> Iterator[tuple[World, list[Truth], Again]]:
     """A world in which the first run is done and the second is to come, its true pictures, and a way to start over."""
     here, root = Path.cwd(), Path(tempfile.mkdtemp(prefix="dpexp-faults-"))
     world, kept, allowed = World(root, name), root / "kept", []
@@ -252,13 +253,17 @@ def scenario(name: str) -> Iterator[tuple[World, list[Truth], Callable[[], None]
         shutil.rmtree(root, ignore_errors=True)
 
 
-def judged(name: str, disturb: Callable[[World, Callable[[], None]], Iterator[object]]) -> Verdicts:
-    """A scenario after each of the disturbances, which are told how to start over."""
-    verdicts = Verdicts()
-    with scenario(name) as (world, allowed, again):
-        for _ in disturb(world, again):
-            verdicts.judge(world, allowed)
-    return verdicts
+def judged(disturb: Callable[..., Iterator[object]]) -> Callable[..., Verdicts]:
+    """A function of the scenario's name that judges its world after each of the disturbances, which know how to start over."""
+
+    def whole(name: str, *arguments: object) -> Verdicts:
+        verdicts = Verdicts()
+        with scenario(name) as (world, allowed, again):
+            for _ in disturb(world, again, *arguments):
+                verdicts.judge(world, allowed)
+        return verdicts
+
+    return whole
 
 
 # --- crashes at file operations -------------------------------------------------------------------------------------
@@ -324,49 +329,40 @@ def instrument(at: int | None, room: int | None = None) -> None:
     io.open = builtins.open = opened  # type: ignore[assignment]
 
 
-def crashes(name: str, every: int = 1) -> Verdicts:
+@judged
+def crashes(world: World, again: Again, every: int = 1) -> Iterator[object]:
     """A crash at every (or every so many-th) file operation of the second run."""
-
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
-        for k in itertools.count(1, every):
-            again()
-            code = child(lambda: (instrument(k), world.run()))  # noqa: B023
-            if code == 0:  # it has no more operations than that
-                return
-            assert code == 9, code
-            yield code
-
-    return judged(name, disturb)
-
-
-def full_disk(name: str, sizes: int) -> Verdicts:
-    """The disk is full after so many bytes, from nothing to all of them."""
-
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
-        total = sum(path.stat().st_size for path in world.results.rglob("*") if path.is_file())
-        for k in range(sizes):
-            again()
-            yield child(lambda: (instrument(None, total * k // sizes), world.run()))  # noqa: B023
-
-    return judged(name, disturb)
-
-
-def kills(name: str, times: int, seed: int = 0) -> Verdicts:
-    """SIGKILL at a random moment of the second run."""
-
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
+    for k in itertools.count(1, every):
         again()
-        draws, begin = random.Random(seed), time.monotonic()
-        assert child(world.run) == 0
-        length = time.monotonic() - begin
-        for _ in range(times):
-            again()
-            pid = forked(world.run)
-            time.sleep(draws.uniform(0, length))
-            os.kill(pid, signal.SIGKILL)
-            yield ended(pid)
+        code = child(lambda: (instrument(k), world.run()))  # noqa: B023
+        if code == 0:  # it has no more operations than that
+            return
+        assert code == 9, code
+        yield code
 
-    return judged(name, disturb)
+
+@judged
+def full_disk(world: World, again: Again, sizes: int) -> Iterator[object]:
+    """The disk is full after so many bytes, from nothing to all of them."""
+    total = sum(path.stat().st_size for path in world.results.rglob("*") if path.is_file())
+    for k in range(sizes):
+        again()
+        yield child(lambda: (instrument(None, total * k // sizes), world.run()))  # noqa: B023
+
+
+@judged
+def kills(world: World, again: Again, times: int) -> Iterator[object]:
+    """SIGKILL at a random moment of the second run."""
+    again()
+    draws, begin = random.Random(0), time.monotonic()
+    assert child(world.run) == 0
+    length = time.monotonic() - begin
+    for _ in range(times):
+        again()
+        pid = forked(world.run)
+        time.sleep(draws.uniform(0, length))
+        os.kill(pid, signal.SIGKILL)
+        yield ended(pid)
 
 
 # --- damaged and foreign files --------------------------------------------------------------------------------------
@@ -397,71 +393,63 @@ def damage(data: bytes, draws: random.Random) -> bytes:
     return bytes(changed)
 
 
-def damages(kind: str, times: int, seed: int = 0) -> Verdicts:
+@judged
+def damages(world: World, again: Again, kind: str, times: int) -> Iterator[object]:
     """Random damage to one file of a finished result; to a kept chunk of an unfinished one."""
-    draws = random.Random(f"{kind} {seed}")
+    draws = random.Random(kind)
 
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
-        def killed_before_publishing() -> None:
-            running.publish = lambda *_: os._exit(9)  # type: ignore[assignment]
-            world.run()
+    def killed_before_publishing() -> None:
+        running.publish = lambda *_: os._exit(9)  # type: ignore[assignment]
+        world.run()
 
-        for _ in range(times):
-            if kind == "chunk":
-                again()
-                assert child(killed_before_publishing) == 9
-            path = draws.choice(sorted(Folder(world.results, EXPERIMENT).root.glob(PLACES[kind])))
-            yield path.write_bytes(damage(path.read_bytes(), draws))
-
-    return judged("own records" if kind == "model" else "fresh", disturb)
+    for _ in range(times):
+        if kind == "chunk":
+            again()
+            assert child(killed_before_publishing) == 9
+        path = draws.choice(sorted(Folder(world.results, EXPERIMENT).root.glob(PLACES[kind])))
+        yield path.write_bytes(damage(path.read_bytes(), draws))
 
 
-def foreign_files() -> Verdicts:
+@judged
+def foreign_files(world: World, _: Again) -> Iterator[object]:
     """Copies of another cell's, another experiment's and another generation's files, and files that have gone."""
-
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
-        new, old, here = (world.root / name / EXPERIMENT for name in ("new", "kept", "results"))
-        shutil.copytree(here, new)
-        first, second = (f"trajectories/{path.name}" for path in sorted((new / "trajectories").glob("*.parquet"))[:2])
-        alone = "manifest.json", "cells.parquet", "summary.parquet", first
-        older = [[name] for name in alone] + [[name, "summary.parquet"] for name in ("cells.parquet", "manifest.json")]
-        swaps: list[list[tuple[Path | None, str]]] = [
-            [(new / second, first)],
-            *([(old / name, name) for name in names] for names in older),
-            *([(None, name)] for name in alone),
-        ]
-        for swap in swaps:
-            shutil.rmtree(here)
-            shutil.copytree(new, here)
-            for source, name in swap:
-                if source is None:
-                    (here / name).unlink()
-                else:
-                    shutil.copy(source, here / name)
-            yield
-
-    return judged("extend", disturb)
+    new, old, here = (world.root / name / EXPERIMENT for name in ("new", "kept", "results"))
+    shutil.copytree(here, new)
+    first, second = (f"trajectories/{path.name}" for path in sorted((new / "trajectories").glob("*.parquet"))[:2])
+    alone = "manifest.json", "cells.parquet", "summary.parquet", first
+    older = [[name] for name in alone] + [[name, "summary.parquet"] for name in ("cells.parquet", "manifest.json")]
+    swaps: list[list[tuple[Path | None, str]]] = [
+        [(new / second, first)],
+        *([(old / name, name) for name in names] for names in older),
+        *([(None, name)] for name in alone),
+    ]
+    for swap in swaps:
+        shutil.rmtree(here)
+        shutil.copytree(new, here)
+        for source, name in swap:
+            if source is None:
+                (here / name).unlink()
+            else:
+                shutil.copy(source, here / name)
+        yield
 
 
 # --- several processes at once ----------------------------------------------------------------------------------------
 
 
-def two_writers(times: int, seed: int = 0) -> Verdicts:
+@judged
+def two_writers(world: World, again: Again, times: int) -> Iterator[object]:
     """Two runs that start within milliseconds of each other; one may be told to wait."""
-    draws = random.Random(seed)
-
-    def disturb(world: World, again: Callable[[], None]) -> Iterator[object]:
-        for _ in range(times):
-            again()
-            pids = []
-            for _ in range(2):
-                pids.append(forked(world.run))
-                time.sleep(draws.uniform(0, 0.1))
-            codes = [ended(pid) for pid in pids]
-            assert 0 in codes, codes
-            yield codes
-
-    return judged("extend", disturb)
+    draws = random.Random(0)
+    for _ in range(times):
+        again()
+        pids = []
+        for _ in range(2):
+            pids.append(forked(world.run))
+            time.sleep(draws.uniform(0, 0.1))
+        codes = [ended(pid) for pid in pids]
+        assert 0 in codes, codes
+        yield codes
 
 
 def reader_and_writer(seconds: float) -> Verdicts:
@@ -562,9 +550,11 @@ def main() -> int:
         parts[f"crash at every file operation, {name}"] = partial(crashes, name, share)
         parts[f"SIGKILL, {name}"] = partial(kills, name, max(1, 40 // share))
         parts[f"full disk, {name}"] = partial(full_disk, name, max(1, 50 // share))
-    parts |= {f"damage, {kind}": partial(damages, kind, max(2, 200 // share)) for kind in PLACES}
-    parts["foreign, older and absent files"] = foreign_files
-    parts["two writers"] = partial(two_writers, max(1, 40 // share))
+    for kind in PLACES:
+        name = "own records" if kind == "model" else "fresh"
+        parts[f"damage, {kind}"] = partial(damages, name, kind, max(2, 200 // share))
+    parts["foreign, older and absent files"] = partial(foreign_files, "extend")
+    parts["two writers"] = partial(two_writers, "extend", max(1, 40 // share))
     parts["reader beside a writer"] = partial(reader_and_writer, 30 / share)
     if share == 1:
         parts["loky: parent or worker killed"] = partial(killed_loky, 8)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -103,6 +101,8 @@ class Ratio:
 
 Held = dict[tuple[str, str], list[Ratio]]
 """(analysis, released) -> its comparisons"""
+Refused = dict[tuple[str, str], str]
+"""(analysis, released) -> why there is nothing to compare"""
 
 
 def cases() -> list[Case]:
@@ -115,41 +115,29 @@ def cases() -> list[Case]:
 
 def _assumes(case: Case, convex: bool, released: str) -> Assumes:
     strong = convex and case.mechanism in ("noisy-sgd-strong", "langevin")
-    return Assumes(
-        sampling=case.sampling,  # type: ignore[arg-type]
-        relation=case.relation,
-        released=released,
-        convex=convex,
-        smooth=convex,
-        strongly_convex=strong,
-        clipped=True,
-        bounded=True,
-    )
+    losses = {"convex": convex, "smooth": convex, "strongly_convex": strong, "clipped": True, "bounded": True}
+    return Assumes(sampling=case.sampling, relation=case.relation, released=released, **losses)  # type: ignore[arg-type]
 
 
 def _mechanism(case: Case, s: Setting) -> Mechanism:
-    shared: dict[str, Any] = {"steps": s.steps, "sampling": case.sampling, "neighboring_relation": case.relation}
-    if case.mechanism in SUMS:
+    name, given = case.mechanism, {"sampling": case.sampling, "neighboring_relation": case.relation}
+    if name in SUMS:
         # two phases of the same noise are one of as many steps
-        phases = case.mechanism == "sampled-gaussian-phases" and s.steps > 1
-        shared["steps"] = [s.steps // 2, s.steps - s.steps // 2] if phases else s.steps
-        return MECHANISMS["sampled-gaussian"].model_validate(
-            {**shared, "noise_multiplier": s.multiplier, "sampling_probability": s.q}
-        )
-    shared |= {"n": s.n, "batch_size": s.batch_size, "step_size": s.step_size, "diameter": s.diameter}
-    if case.mechanism == "clipped-noisy-sgd":
-        return MECHANISMS[case.mechanism].model_validate(
-            {**shared, "clip": s.lipschitz, "noise_std": s.parameter_noise_std}
-        )
-    curvature = {"smoothness": s.smoothness, "strong_convexity": s.strong_convexity}
-    if case.mechanism == "langevin":
-        sigma = s.parameter_noise_std / math.sqrt(2 * s.step_size)
-        return MECHANISMS["langevin"].model_validate({**shared, **curvature, "lipschitz": s.lipschitz, "sigma": sigma})
-    if case.mechanism == "noisy-sgd":
-        curvature = {}
-    return MECHANISMS["noisy-sgd"].model_validate(
-        {**shared, **curvature, "lipschitz": s.lipschitz, "noise_std": s.noise_std}
-    )
+        phases = name == "sampled-gaussian-phases" and s.steps > 1
+        steps: Any = [s.steps // 2, s.steps - s.steps // 2] if phases else s.steps
+        given |= {"steps": steps, "noise_multiplier": s.multiplier, "sampling_probability": s.q}
+        return MECHANISMS["sampled-gaussian"].model_validate(given)
+    sizes = ["steps", "n", "batch_size", "step_size", "diameter"]
+    if name != "clipped-noisy-sgd":
+        sizes += ["lipschitz"] if name == "noisy-sgd" else ["lipschitz", "smoothness", "strong_convexity"]
+    given |= {size: getattr(s, size) for size in sizes}
+    if name == "clipped-noisy-sgd":
+        given |= {"clip": s.lipschitz, "noise_std": s.parameter_noise_std}
+    elif name == "langevin":
+        given |= {"sigma": s.parameter_noise_std / math.sqrt(2 * s.step_size)}
+    else:
+        given |= {"noise_std": s.noise_std}
+    return MECHANISMS[name if name in MECHANISMS else "noisy-sgd"].model_validate(given)
 
 
 def _needs_convexity(case: Case, a: Analysis) -> bool:
@@ -174,26 +162,29 @@ def survey(case: Case, comparisons: int, settings: int = 2, climbs: int = 2) -> 
 
 def _survey(case: Case, comparisons: int, settings: int, climbs: int) -> list[Row]:
     """Space-filling for all analyses together, then from the worst point of each a search for a worse one."""
-    sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=7)
+    sobol, tried = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=7), 0
     held: Held = {}
-    refused: dict[tuple[str, str], str] = {}
-    tried = 0
+    refused: Refused = {}
     while sum(map(len, held.values())) < FILLING * comparisons and tried < 400 and (held or tried < 40):
         for x in sobol.random(settings):
             tried += 1
             s = _setting(case, x)
-            found = _mechanism(case, s).upper_bounds()
-            for a in found:
-                if not a.valid:
-                    refused.setdefault((a.name, a.released), f"refused: {a.refused}")
-            valid = [a for a in found if a.valid and a.name != "nothing-released"]
-            if valid:
-                _at(case, s, x, valid, held)
+            valid = _valid(_mechanism(case, s), refused)
+            _at(case, s, x, [a for a in valid if a.name != "nothing-released"], held)
     left = comparisons - sum(map(len, held.values()))
     rng = np.random.default_rng(7)
     for ratios in list(held.values()):
         _climb(case, ratios, max(climbs, left // len(held)), rng)
     return _rows(case, held, refused)
+
+
+def _valid(mechanism: Mechanism, refused: Refused) -> list[Analysis]:
+    """The analyses that say something; of the others why not."""
+    found = mechanism.upper_bounds()
+    for a in found:
+        if not a.valid:
+            refused.setdefault((a.name, a.released), f"refused: {a.refused}")
+    return [a for a in found if a.valid]
 
 
 def _climb(case: Case, ratios: list[Ratio], count: int, rng: np.random.Generator) -> None:
@@ -245,10 +236,9 @@ def _ratio(a: Analysis, exact: Law, s: Setting, x: np.ndarray, at: float, like: 
 
 
 def _setting(case: Case, x: np.ndarray) -> Setting:
-    if case.mechanism in SUMS:
-        return from_cube(x[:DIMENSIONS], _assumes(case, False, "all-iterates"))
-    convex = case.mechanism != "clipped-noisy-sgd" and case.mechanism != "noisy-sgd"
-    return from_cube(x[:DIMENSIONS], _assumes(case, convex, "last-iterate"))
+    convex = case.mechanism in ("noisy-sgd-convex", "noisy-sgd-strong", "langevin")
+    seen = ALL if case.mechanism in SUMS else "last-iterate"
+    return from_cube(x[:DIMENSIONS], _assumes(case, convex, seen))
 
 
 def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held) -> None:
@@ -287,7 +277,7 @@ def _words(s: Setting) -> str:
     return ", ".join(f"{k} {v:.4g}" for k, v in shown.items() if math.isfinite(v))
 
 
-def _rows(case: Case, held: Held, refused: dict[tuple[str, str], str]) -> list[Row]:
+def _rows(case: Case, held: Held, refused: Refused) -> list[Row]:
     """Of every analysis that was compared, and of those that there is nothing to compare with."""
     rows = []
     for (name, released), ratios in held.items():
@@ -312,7 +302,7 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     """Gaussian statements against constant gradients, by the literal nodes or steps that are released."""
     rng = np.random.default_rng(11)
     held: Held = {}
-    refused: dict[tuple[str, str], str] = {}
+    refused: Refused = {}
     drawn = [constant_gradients(case.mechanism, rng) for _ in range(max(2 * settings, comparisons // 6))]
     drawn = [(mechanism, {"constant gradients": mu}, False) for mechanism, mu in drawn]
     if case.mechanism == "reduced-momentum":
@@ -320,11 +310,9 @@ def _momentum(case: Case, comparisons: int, settings: int) -> list[Row]:
     for mechanism, pairs, alone in drawn:
         # small runs have no stored certificate: the prover makes theirs
         with patch.object(momentum, "certificate", CERTIFY):
-            analyses = mechanism.upper_bounds()
-        for a in analyses:
-            if not a.valid:
-                refused.setdefault((a.name, a.released), f"refused: {a.refused}")
-            elif (a.name == ITERATES_ALONE) == alone and a.mu is not None and math.isfinite(a.mu):
+            valid = _valid(mechanism, refused)
+        for a in valid:
+            if (a.name == ITERATES_ALONE) == alone and a.mu is not None and math.isfinite(a.mu):
                 for family, mu in pairs.items():
                     if mu > 0:
                         pair = normal(mu)
@@ -345,16 +333,12 @@ def _epochs(case: Case, comparisons: int, settings: int) -> list[Row]:
     return _rows(case, held, {})
 
 
-def all_rows(comparisons: int, jobs: int, progress: Callable[[Case], None]) -> list[Row]:
+def all_rows(comparisons: int, jobs: int) -> list[Row]:
     """Every case, in the same order and with the same numbers for any number of jobs."""
     todo = cases()
-    each, rows = [math.ceil(comparisons / len(todo))] * len(todo), []
-    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
-        found = map(survey, todo, each) if pool is None else pool.map(survey, todo, each)
-        for case, some in zip(todo, found, strict=True):
-            progress(case)
-            rows += some
-    return rows
+    with ProcessPoolExecutor(jobs) as pool:
+        found = pool.map(survey, todo, [math.ceil(comparisons / len(todo))] * len(todo))
+        return [row for rows in found for row in rows]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -397,15 +381,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
-    tell = lambda c: print(c.mechanism, c.sampling, c.relation, file=sys.stderr, flush=True)  # noqa: E731
-    rows = all_rows(given.comparisons, given.jobs, tell)
-    text = table(rows)
+    rows = all_rows(given.comparisons, given.jobs)
     if given.out is None:
-        print(text, end="")
+        print(table(rows), end="")
     else:
-        given.out.parent.mkdir(parents=True, exist_ok=True)
-        given.out.write_text(text)
-    return 1 if any(r.violations for r in rows) else 0
+        given.out.write_text(table(rows))
+    return int(any(r.violations for r in rows))
 
 
 if __name__ == "__main__":

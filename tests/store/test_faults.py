@@ -30,13 +30,13 @@ def test_kills_and_full_disks_leave_nothing_false(name):
 
 @pytest.mark.parametrize("kind", share(faults.PLACES, 2))
 def test_damage_is_noticed_by_every_reader(kind):
-    found = faults.damages(kind, 3)
+    found = faults.damages("own records" if kind == "model" else "fresh", kind, 3)
     assert found["repaired"] == 3
     assert found.bad == 0, dict(found)
 
 
 def test_foreign_files_and_several_processes():
-    for found in (faults.foreign_files(), faults.two_writers(2), faults.reader_and_writer(1.0)):
+    for found in (faults.foreign_files("extend"), faults.two_writers("extend", 2), faults.reader_and_writer(1.0)):
         assert found["repaired"] >= 1
         assert found.bad == 0, dict(found)
 
