@@ -103,6 +103,20 @@ def test_no_room_and_no_file_needs_what_needs_it():
 
 
 @pytest.mark.slow
+def test_a_paper_is_known_to_the_list_of_papers_alone():
+    """So it can be deleted with its line there, and no other paper misses it."""
+    papers = PACKAGE / "papers"
+    folder = {module: module.relative_to(papers).parts[0] for module in MODULES if papers in module.parent.parents}
+    knows = {
+        module
+        for module, below in imports().items()
+        for other in below
+        if folder.get(other) != folder.get(module) and other in folder
+    }
+    assert knows == {papers / "__init__.py"}
+
+
+@pytest.mark.slow
 def test_the_house_stays_small():
     """Few rooms, and few pairs of rooms that know each other: these numbers may only fall."""
     assert len(set().union(*LEVELS)) <= 18
