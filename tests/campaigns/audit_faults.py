@@ -40,44 +40,25 @@ from tests.oracles.regression_audit import RegressionAudit, audits_of_regression
 LEVEL = 1e-3
 DELTAS = (1e-5,)
 
-SGD = """
-experiment: faulty
-problem:   {name: softmax, data: {name: digits}}
-algorithm: {name: dp-sgd, batch_size: %s}
-schedule:  {name: constant, eta: 2}
-privacy:   {eps: 1, delta: 1e-5}
-run:       {replicates: 2, seed: 1, checkpoints: 1}
-"""
-RECORDS = Softmax().n
-FULL, SAMPLED = SGD % RECORDS, SGD % 64
-BINS = SAMPLED.replace("name: dp-sgd,", "name: dp-sgd, sampling: balls-in-bins,")
-BALL = SAMPLED.replace("name: dp-sgd,", "name: dp-sgld, sampling: poisson, start: zero, radius: 0.5,")
-TREE = """
-experiment: faulty
-problem:   {name: rippled-mean, N: 500, d: 10}
-algorithm: {name: tree-momentum, epochs: 10, order: fixed}
-schedule:  {name: path-length, length: 3}
-privacy:   {eps: 1, delta: 1e-5}
-run:       {replicates: 2, seed: 1, checkpoints: 1}
-"""
-USERS = """
-experiment: faulty
-problem:   {name: huber-linear, d: 5, sigma: 2.0, sensitivity: exact}
-algorithm: {name: ldp-sgd}
-schedule:  {name: power, eta: 0.2, alpha: 1/2}
-privacy:   {mu: {list: [1, 2]}}
-run:       {n: 1000, replicates: 8, seed: 1}
-"""
+
+def config(problem: str, algorithm: str, schedule: str, privacy: str, run: str) -> str:
+    """A config of one cell, by what its sections say."""
+    named = {"problem": problem, "algorithm": algorithm, "schedule": schedule}
+    lines = [f"{section}: {{name: {said}}}" for section, said in named.items()]
+    return "\n".join(["experiment: faulty", *lines, f"privacy: {{{privacy}}}", f"run: {{{run}, seed: 1}}"]) + "\n"
 
 
-REGRESSION = """
-experiment: faulty
-problem:   {name: huber-linear, d: 2, sigma: 2.0, sensitivity: exact}
-algorithm: {name: staged-newton}
-schedule:  {name: prescribed}
-privacy:   {mu: 2}
-run:       {n: 100000, replicates: 8, seed: 1}
-"""
+TARGET, TWICE, CONSTANT = "eps: 1, delta: 1e-5", "replicates: 2, checkpoints: 1", "constant, eta: 2"
+DIGITS, WIDE = "softmax, data: {name: digits}", "sigma: 2.0, sensitivity: exact"
+FULL = config(DIGITS, f"dp-sgd, batch_size: {Softmax().n}", CONSTANT, TARGET, TWICE)
+SAMPLED = config(DIGITS, "dp-sgd, batch_size: 64", CONSTANT, TARGET, TWICE)
+BINS = config(DIGITS, "dp-sgd, sampling: balls-in-bins, batch_size: 64", CONSTANT, TARGET, TWICE)
+BALL = config(DIGITS, "dp-sgld, sampling: poisson, start: zero, radius: 0.5, batch_size: 64", CONSTANT, TARGET, TWICE)
+SUMS = "rippled-mean, N: 500, d: 10"
+TREE = config(SUMS, "tree-momentum, epochs: 10, order: fixed", "path-length, length: 3", TARGET, TWICE)
+POWER, EACH = "power, eta: 0.2, alpha: 1/2", "mu: {list: [1, 2]}"
+USERS = config(f"huber-linear, d: 5, {WIDE}", "ldp-sgd", POWER, EACH, "n: 1000, replicates: 8")
+REGRESSION = config(f"huber-linear, d: 2, {WIDE}", "staged-newton", "prescribed", "mu: 2", "n: 100000, replicates: 8")
 MIXED = REGRESSION.replace("mu: 2", "mu: {choice: {values: [1, 3], probabilities: [0.5, 0.5]}}")
 
 
@@ -313,17 +294,17 @@ FAULTS = (
 )  # fmt: skip
 
 
-def planned(config: str) -> list[Worlds]:
+def planned(text: str) -> list[Worlds]:
     """The audits of a config; those of regressions stand in the tests."""
-    experiment = read_experiment(config, "faulty.yaml")
+    experiment = read_experiment(text, "faulty.yaml")
     of_regression = audits_of_regression(experiment.cells[0])
     return list(of_regression) if of_regression is not None else plan_of(experiment)[0]
 
 
-def audited(config: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:
+def audited(text: str, runs: int, seed: int, inject: Callable[[], object] = nullcontext, copy: int = 0) -> list[Row]:
     """The rows of `dpexp audit` of the copy in which a fault is looked for, while the fault is there."""
     with inject():  # type: ignore[attr-defined]
-        every = planned(config)
+        every = planned(text)
         # of a regression every kind of message is looked at
         ones = every if isinstance(every[0], RegressionAudit) else [every[copy]]
         return [audit(one, runs, LEVEL, 1 / len(ones), seed, DELTAS) for one in ones]
