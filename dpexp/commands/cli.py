@@ -12,13 +12,17 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import GenericAlias
+from typing import Annotated, Any, NamedTuple, get_args
 
-import click
+import typer
+from typer.core import TyperGroup
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.files import home
@@ -36,10 +40,8 @@ class OptionSpec(NamedTuple):
     type: Any = str
 
 
-File = click.Path(path_type=Path)
+File = Path
 ALL = "--help-all"
-SHAPES = {1: "{}", "?": "[{}]", "*": "[{}...]", "+": "{}..."}
-"""how usage shows an argument of so many values"""
 LAWS = "How many exact laws, or predictions of a rate.  [default: 1200, or 400]"
 ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
 RAW = "CSV without the quote before texts such as =1+1, which spreadsheets run."
@@ -262,58 +264,74 @@ COMMANDS = {
 }  # fmt: skip
 
 
-class CommandLine(click.Group):
+class CommandLine(TyperGroup):
     """The command line, whose help has a section for each panel and a line for each command that is not cut."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
             with formatter.section(panel):
                 own = [(name, one.help.partition("\n")[0]) for name, one in COMMANDS.items() if one.panel == panel]
                 formatter.write_dl(own)
 
 
-def command_line(everything: bool = False, progress: bool = False) -> click.Group:
+NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+def command_line(everything: bool = False, progress: bool = False) -> typer.Typer:
     """All commands; `everything` has rare options in the help too, `progress` shows the steps of what takes long."""
-    shared: list[click.Parameter] = [
-        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
-        click.Option(["--plugin"], type=File, multiple=True, metavar="FILE.py", callback=_use_plugins, is_eager=True,
-                     expose_value=False, help="A plug-in, which adds names; repeatable."),
-    ]  # fmt: skip
-    verbose = click.Option(["-v", "verbose"], is_flag=True, is_eager=True,
-                           help="With --version: libraries, machine, cache.")  # fmt: skip
-    version = click.Option(["--version"], is_flag=True, callback=_version, help="Print the version and the commit.")
-    names = {"help_option_names": ["-h", "--help"]}
-    says = "A laboratory for differentially private stochastic gradient descent."
-    group = CommandLine("dpexp", help=says, params=[version, verbose, *shared], no_args_is_help=True,
-                        callback=lambda version, verbose: None, context_settings=names)  # fmt: skip
+    line = typer.Typer(name="dpexp", cls=CommandLine, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+                       context_settings=NAMES, pretty_exceptions_enable=False)  # fmt: skip
+    line.callback()(common)
     for name, spec in COMMANDS.items():
-        arguments: list[click.Parameter] = [
-            click.Argument([key], nargs=-1 if count in ("*", "+") else 1, required=count in (1, "+"), type=type_,
-                           metavar=SHAPES[count].format(metavar))
-            for key, metavar, count, type_ in spec.arguments
-        ]  # fmt: skip
         rare = spec.rare.split()
         options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
+        parameters = [*(_argument(*argument) for argument in spec.arguments), *options]
+        many = [parameter.name for parameter in parameters if parameter.default is None and _is_list(parameter)]
+        body = _with_parameters(partial(_run, name if progress else "", spec.calls, tuple(many)), parameters)
         more = f"More options: dpexp {name} --help-all" if rare and not everything else None
-        body = partial(_run, name if progress else "", spec.calls)
-        # Most people write --plugin and --debug behind the command's name.
-        params = [*arguments, *options, *shared]
-        group.add_command(click.Command(name, params=params, callback=body, help=spec.help, epilog=more,
-                                        context_settings=names))  # fmt: skip
-    return group
+        line.command(name, help=spec.help, epilog=more, context_settings=NAMES)(body)
+    return line
 
 
-def _option(key: str, hidden: bool) -> click.Option:
+def _argument(key: str, metavar: str, count: int | str, type_: Any) -> Parameter:
+    """An argument of a command: one value (1), perhaps one (?), one or more (+), any number (*)."""
+    declared = typer.Argument(metavar=metavar, show_default=False, hidden=True)  # the help's text explains it
+    annotation: Any = GenericAlias(list, type_) if count in ("*", "+") else type_
+    default = Parameter.empty if count in (1, "+") else None
+    return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[
+        annotation if default is Parameter.empty else annotation | None, declared])  # fmt: skip
+
+
+def _option(key: str, hidden: bool) -> Parameter:
+    """An option of a command, by its row."""
     spec, name = OPTIONS[key], key.partition("/")[0]
-    flags = [name, *spec.flags.split()]
-    if not spec.metavar:
-        return click.Option(flags, is_flag=True, default=False, help=spec.help, hidden=hidden)
     shown = bool(spec.default) and "[default" not in spec.help
-    return click.Option(flags, type=spec.type, multiple=spec.many, default=spec.default, metavar=spec.metavar,
-                        help=spec.help, hidden=hidden, show_default=shown)  # fmt: skip
+    declared = typer.Option(*spec.flags.split(), metavar=spec.metavar or None, help=spec.help, hidden=hidden,
+                            show_default=shown)  # fmt: skip
+    default = spec.default if spec.metavar else False
+    annotation: Any = bool if not spec.metavar else GenericAlias(list, spec.type) if spec.many else spec.type
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[
+        annotation if default is not None else annotation | None, declared])  # fmt: skip
 
 
-def _version(context: click.Context, _: click.Parameter, value: bool) -> None:
+def _is_list(parameter: Parameter) -> bool:
+    return any(getattr(kind, "__origin__", None) is list for kind in get_args(get_args(parameter.annotation)[0]))
+
+
+def _with_parameters(body: Callable[..., None], parameters: list[Parameter]) -> Callable[..., None]:
+    """A function with these parameters and those of every command; most people write --plugin behind the command."""
+
+    def command(debug: bool = False, plugin: list[Path] | None = None, **options: Any) -> None:
+        body(**options)  # the two have done their work before
+
+    shared = signature(common, eval_str=True).parameters
+    every = [*parameters, *(shared[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin"))]
+    command.__signature__ = Signature(every)  # type: ignore[attr-defined]  # what typer reads
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    return command
+
+
+def _version(context: typer.Context, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
@@ -322,29 +340,52 @@ def _version(context: click.Context, _: click.Parameter, value: bool) -> None:
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
         say(environment() if context.params["verbose"] else f"dpexp {VERSION}{at}")
-        context.exit()
+        raise typer.Exit
 
 
-def _use_plugins(_: click.Context, __: click.Parameter, files: tuple[Path, ...]) -> None:
+def _use_plugins(files: list[Path] | None) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
     from dpexp.plugins import loading
 
     loading.use_installed()
     # Installed packages come first: a file may use what they add.
-    given = [loading.use(file) for file in files]
+    given = [loading.use(file) for file in files or ()]
     if any(one.papers or one.figures or one.tables or one.claims for one in given):
         from dpexp import papers
 
         papers.figures(), papers.tables(), papers.claims()  # a name that is taken is said now
 
 
-def _run(name: str, calls: str, /, as_json: bool = False, **options: Any) -> None:
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, help="Print the version and the commit.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py",
+            callback=_use_plugins,
+            is_eager=True,
+            expose_value=False,
+            show_default=False,
+            help="A plug-in, which adds names; repeatable.",
+        ),
+    ] = None,
+) -> None:
+    """A laboratory for differentially private stochastic gradient descent."""  # fmt: skip
+
+
+def _run(name: str, calls: str, many: tuple[str, ...], /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: a text, or a document, a text, perhaps an exit code and
     remarks. A function in the place of document or text is called if it is the one that is printed. Progress has the
-    name, and none without it."""
+    name, and none without it. Values that may be given several times, `many`, are none where nothing is given."""
     from dpexp.commands.progress import progress
 
-    options = {key: _at_home(value) for key, value in options.items()}
+    options = {key: _at_home(() if value is None and key in many else value) for key, value in options.items()}
     if as_json and "form" in options:
         options["form"] = "json"
     if "quiet" in options:
@@ -378,7 +419,7 @@ def _run(name: str, calls: str, /, as_json: bool = False, **options: Any) -> Non
             say(shown)
     for remark in rest[1] if len(rest) > 1 else ():
         warn(remark)
-    click.get_current_context().exit(int(rest[0]) if rest else 0)
+    raise typer.Exit(int(rest[0]) if rest else 0)
 
 
 def _at_home(value: Any) -> Any:

@@ -7,9 +7,9 @@ import sys
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from dpexp.commands.cli import app
+from dpexp.commands.cli import COMMANDS, app
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.version import VERSION
 from tests.config.test_config import GOOD
@@ -27,7 +27,7 @@ def said(*arguments):
 
 def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
     page = call("--help").stdout
-    for command in app.commands:
+    for command in COMMANDS:
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
         said(command, "--help")
 

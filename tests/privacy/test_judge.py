@@ -5,9 +5,9 @@ import math
 from functools import partial
 
 import pytest
-from click.testing import CliRunner
 from scipy.optimize import brentq
 from scipy.stats import norm
+from typer.testing import CliRunner
 
 import dpexp
 from dpexp.accounting.curve import Curve, eps_of_delta
