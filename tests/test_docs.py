@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from dpexp.algorithms import ALGORITHMS
@@ -177,7 +178,7 @@ def begins(command: str, listed: dict[str, str]) -> str:
 
 @cache
 def parser():
-    return app
+    return get_command(app)
 
 
 def apart(words: list[str]) -> tuple[list[str], list[str]]:

@@ -20,6 +20,8 @@ Schema = dict[str, Any]
 _NOUNS = {"number": "a number", "integer": "a whole number", "string": "text", "boolean": "true or false",
           "object": "a mapping", "array": "a list"}  # fmt: skip
 _SIGNS = {"exclusiveMinimum": ">", "minimum": ">=", "exclusiveMaximum": "<", "maximum": "<="}
+_NARROWER = {"gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum"}
+"""ends that a field adds to those of its type, as pydantic leaves them in the schema"""
 
 
 class _Generator(GenerateJsonSchema):
@@ -85,6 +87,7 @@ def in_words(schema: Schema) -> str:
         return f"a list, each {in_words(schema['items'])}"
     if "properties" in schema:
         return f"a mapping of {', '.join(schema['properties'])}"
+    schema = schema | {name: schema[key] for key, name in _NARROWER.items() if key in schema}
     ends = [f"{sign} {schema[name]:g}" for name, sign in _SIGNS.items() if name in schema]
     words = " ".join([_NOUNS.get(schema.get("type", ""), "a mapping"), " and ".join(ends)]).strip()
     return words + " or inf" * ("or_infinite" in schema)

@@ -225,7 +225,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("{name: digits}", "{name: cifar}"), ("2", "problem.data' must be 'adult', 'digits' or 'fashion'")),
+        (("{name: digits}", "{name: cifar}"), ("2", "problem.data.name' must be 'adult', 'digits' or 'fashion'")),
         (("{name: digits}", "{nam: digits}"), ("2", "unknown key in problem.data: 'nam'")),
         (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
         (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
