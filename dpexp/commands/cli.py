@@ -19,7 +19,7 @@ from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import GenericAlias
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -40,14 +40,13 @@ class OptionSpec(NamedTuple):
     type: Any = str
 
 
-File = Path
 ALL = "--help-all"
 LAWS = "How many exact laws, or predictions of a rate.  [default: 1200, or 400]"
 ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
 RAW = "CSV without the quote before texts such as =1+1, which spreadsheets run."
 OPTIONS = {
     "again": OptionSpec("--again", "Release again and spend a second budget."),
-    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", type=File),
+    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", type=Path),
     "algorithm": OptionSpec("--algorithm", "An algorithm.", "NAME"),
     "analysis": OptionSpec("--analysis", "One analysis.  [default: the best]", "NAME"),
     "as_json": OptionSpec("--json", "Print one JSON document."),
@@ -61,10 +60,10 @@ OPTIONS = {
     "columns": OptionSpec("--columns", "Columns of text, md and tex.", "A,B", ""),
     "comparisons": OptionSpec("--comparisons", LAWS, "N", type=int),
     "confidence": OptionSpec("--confidence", "Of all lower bounds together.", "P", 0.999, type=float),
-    "configs": OptionSpec("--configs", "Folder of config files.", "DIR", Path("configs"), type=File),
+    "configs": OptionSpec("--configs", "Folder of config files.", "DIR", Path("configs"), type=Path),
     "confirm": OptionSpec("--confirm", "After an edit: prove that no number moved, no more."),
     "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
-    "data": OptionSpec("--data", "Your own table.", "FILE", type=File),
+    "data": OptionSpec("--data", "Your own table.", "FILE", type=Path),
     "delta": OptionSpec("--delta", "See --eps.  [default: 1e-5, or 0 in the local model]", "D"),
     "deployment": OptionSpec("--deployment", "Release on private records, with secret noise."),
     "dry_run": OptionSpec("--dry-run", "Say what would be computed, and why."),
@@ -97,27 +96,27 @@ OPTIONS = {
     "no_title": OptionSpec("--no-title", "Without the title on top."),
     "of": OptionSpec("--from", "Copy a shipped config.", "NAME"),
     "only": OptionSpec("--only", ONLY, "KEY=A,B"),
-    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", type=File),
-    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", type=File),
-    "out/fit": OptionSpec("--out", "Keep the result; a folder: tables and plot too.", "FILE|FOLDER", type=File),
-    "out/init": OptionSpec("--out", "Write a new file instead of printing.", "FILE", type=File),
-    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", type=File),
-    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .npz or .json.", "FILE", type=File),
-    "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=File),
+    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", type=Path),
+    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", type=Path),
+    "out/fit": OptionSpec("--out", "Keep the result; a folder: tables and plot too.", "FILE|FOLDER", type=Path),
+    "out/init": OptionSpec("--out", "Write a new file instead of printing.", "FILE", type=Path),
+    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", type=Path),
+    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .npz or .json.", "FILE", type=Path),
+    "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=Path),
     "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
     "paper": OptionSpec("--paper", "One paper, such as ldp-sgd.  [default: all]", "ID"),
     "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N", ""),
     "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
     "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
     "profile": OptionSpec("--profile", "Toy size or full size.", "smoke|paper", "paper"),
-    "public/fit": OptionSpec("--public", "Of columns (`dpexp init --data DATA --public`).", "FILE", type=File),
+    "public/fit": OptionSpec("--public", "Of columns (`dpexp init --data DATA --public`).", "FILE", type=Path),
     "public/init": OptionSpec("--public", "With --data: what `dpexp fit` asks of its columns."),
     "quiet": OptionSpec("-q --quiet", "No progress."),
     "raw": OptionSpec("--raw", RAW),
     "released": OptionSpec("--released", "all-iterates or last-iterate.", "KIND", "all-iterates"),
     "replicate": OptionSpec("--replicate", "Which replicate of a run, where all are released.", "N", 0, type=int),
     "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", type=int),
-    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", type=File),
+    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", type=Path),
     "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.", "N", 10_000, type=int),
     "schema": OptionSpec("--schema", "Print the JSON schema of configs, for editors."),
     "scheduler": OptionSpec("--scheduler", "Address of a dask scheduler.", "ADDRESS"),
@@ -130,14 +129,14 @@ OPTIONS = {
     "statistic": OptionSpec("--statistic", "Of the replicates.", "mean|median|quantiles", "mean"),
     "stored": OptionSpec("--stored", "Every shipped figure that shows stored results."),
     "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME", ""),
-    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", type=File),
+    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", type=Path),
     "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
-    "text": OptionSpec("--text", "Your text, which comes first.", "FILE", type=File),
+    "text": OptionSpec("--text", "Your text, which comes first.", "FILE", type=Path),
     "theory": OptionSpec("--theory", "Put bounds and predictions beside the measured values."),
     "title": OptionSpec("--title", "A title of your own.", "WORDS", ""),
     "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
     "untested": OptionSpec("--untested", "Fit fewer records than were ever tested."),
-    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=File),
+    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=Path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
     "verdicts": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
     "weights": OptionSpec("--weights", "How messages of --mu-column count.", "budget|equal", "budget"),
@@ -163,7 +162,7 @@ class CommandSpec(NamedTuple):
 COMMANDS = {
     "run": CommandSpec(
         "Experiments", "Run the parts of experiments that are missing or out of date.", "run.command",
-        (("configs", "CONFIG", "+", File),),
+        (("configs", "CONFIG", "+", Path),),
         "sets only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
         "backend scheduler confirm"),
     "plot": CommandSpec(
@@ -185,13 +184,13 @@ COMMANDS = {
 
         A and B are experiments, or their folders, such as results/linear_d5.
         """, "diff.diff",
-        (("a", "A", 1, File), ("b", "B", "?", File)), "by only metrics results as_json"),
+        (("a", "A", 1, Path), ("b", "B", "?", Path)), "by only metrics results as_json"),
     "report": CommandSpec(
         "Experiments", """Write one HTML page of what is stored.
 
         RESULTS is a results folder, or one experiment's.  [default: results]
         """, "report.report",
-        (("target", "RESULTS", "?", File),), "out/page", "title text"),
+        (("target", "RESULTS", "?", Path),), "out/page", "title text"),
     "claims": CommandSpec(
         "Experiments", """Judge the claims of the papers from stored results.
 
@@ -207,7 +206,7 @@ COMMANDS = {
         "Configs", "Write a commented config to start from.", "init.init", (("problem", "PROBLEM", "?", str),),
         "algorithm data target of out/init", "public/init card"),
     "validate": CommandSpec(
-        "Configs", "Check configs without running them.", "validate.command", (("configs", "CONFIG", "*", File),),
+        "Configs", "Check configs without running them.", "validate.command", (("configs", "CONFIG", "*", Path),),
         "sets replicates profile show schema as_json"),
     "list": CommandSpec(
         "Configs", "List experiments with their state, and the names for configs.", "list.command", (),
@@ -216,7 +215,7 @@ COMMANDS = {
         "Configs", """Try the problems and algorithms of a plug-in.
 
         The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails.
-        """, "check.check", (("file", "FILE", "?", File),), "as_json"),
+        """, "check.check", (("file", "FILE", "?", Path),), "as_json"),
     "privacy": CommandSpec(
         "Privacy", """State the privacy of a config, or of a mechanism by its parameters.
 
@@ -241,17 +240,17 @@ COMMANDS = {
 
         FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing
         could be compared.
-        """, "judge.judge", (("bound", "FILE", 1, File),), "as_json", "at seconds seed comparisons"),
+        """, "judge.judge", (("bound", "FILE", 1, Path),), "as_json", "at seconds seed comparisons"),
     "audit": CommandSpec(
         "Privacy", """Compute a lower bound on the privacy loss of what is run.
 
         The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
-        """, "audit.of_config", (("config", "CONFIG", 1, File),), "sets runs as_json", "confidence seed"),
+        """, "audit.of_config", (("config", "CONFIG", 1, Path),), "sets runs as_json", "confidence seed"),
     "fit": CommandSpec(
         "Regression", """Fit a private regression with confidence intervals.
 
         DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
-        """, "fit.command", (("data", "DATA", "?", File),),
+        """, "fit.command", (("data", "DATA", "?", Path),),
         "target formula model mu eps delta central public/fit level person plan n deployment out/fit again as_json",
         "mu_column weights untested seed/fit raw contrasts widths"),
     "predict": CommandSpec(
@@ -259,7 +258,7 @@ COMMANDS = {
 
         RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its released parameters are printed.
         """, "predict.predict",
-        (("result", "RESULT", 1, str), ("table", "TABLE", "?", File)), "out/predict results as_json",
+        (("result", "RESULT", 1, str), ("table", "TABLE", "?", Path)), "out/predict results as_json",
         "cell estimator replicate raw"),
 }  # fmt: skip
 
@@ -282,11 +281,15 @@ def command_line(everything: bool = False, progress: bool = False) -> typer.Type
     line = typer.Typer(name="dpexp", cls=CommandLine, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
                        context_settings=NAMES, pretty_exceptions_enable=False)  # fmt: skip
     line.callback()(common)
+    every = signature(common, eval_str=True).parameters
+    shared = [every[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin")]
     for name, spec in COMMANDS.items():
         rare = spec.rare.split()
-        options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
-        parameters = [*(_argument(*argument) for argument in spec.arguments), *options]
-        many = [parameter.name for parameter in parameters if parameter.default is None and _is_list(parameter)]
+        keys = (*spec.options.split(), *rare)
+        options = [_option(key, key in rare and not everything) for key in keys]
+        many = [key for key, _, count, _ in spec.arguments if count in ("*", "+")]
+        many += [key.partition("/")[0] for key in keys if OPTIONS[key].many]
+        parameters = [*(_argument(*argument) for argument in spec.arguments), *options, *shared]
         body = _with_parameters(partial(_run, name if progress else "", spec.calls, tuple(many)), parameters)
         more = f"More options: dpexp {name} --help-all" if rare and not everything else None
         line.command(name, help=spec.help, epilog=more, context_settings=NAMES)(body)
@@ -314,20 +317,14 @@ def _option(key: str, hidden: bool) -> Parameter:
         annotation if default is not None else annotation | None, declared])  # fmt: skip
 
 
-def _is_list(parameter: Parameter) -> bool:
-    return any(getattr(kind, "__origin__", None) is list for kind in get_args(get_args(parameter.annotation)[0]))
-
-
 def _with_parameters(body: Callable[..., None], parameters: list[Parameter]) -> Callable[..., None]:
-    """A function with these parameters and those of every command; most people write --plugin behind the command."""
+    """A function with these parameters; most people write --plugin and --debug behind the command's name."""
 
     def command(debug: bool = False, plugin: list[Path] | None = None, **options: Any) -> None:
         body(**options)  # the two have done their work before
 
-    shared = signature(common, eval_str=True).parameters
-    every = [*parameters, *(shared[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin"))]
-    command.__signature__ = Signature(every)  # type: ignore[attr-defined]  # what typer reads
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
