@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.store.cluster import on_cluster
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 from tests.loopback import Loopback, square
 
 CONFIG = """experiment: bench

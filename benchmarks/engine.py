@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 
 from dpexp.algorithms.ldp_sgd import LdpSgd  # noqa: E402
 from dpexp.algorithms.schedules import Power  # noqa: E402
-from dpexp.engine.linear.one_pass import Setting, run_lane_group  # noqa: E402
+from dpexp.engine.linear.linear_pass import Setting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
 from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
 

@@ -50,7 +50,7 @@ SERIES = (
 CHILD = """
 import json, resource, sys, time
 import dpexp
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 from pathlib import Path
 config = json.loads(sys.argv[1])
 begin = time.process_time()

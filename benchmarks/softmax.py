@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 
 from benchmarks import twin  # noqa: E402
 from benchmarks.turns import HEAD, columns  # noqa: E402
-from dpexp.engine.softmax import loop as softmax  # noqa: E402
+from dpexp.engine.softmax import softmax_loop as softmax  # noqa: E402
 from dpexp.engine.softmax.batches import poisson  # noqa: E402
 
 N, P, CLASSES, BATCH, CLIP, MULTIPLIER, STEP, REGULARISER = 50_000, 512, 10, 256, 1.0, 1.33, 0.5, 1e-4

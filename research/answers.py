@@ -16,9 +16,9 @@ import numpy as np
 
 from dpexp.accounting.allocation import ATOMS, REACH, Atoms, EpochLoss, epoch_loss
 from dpexp.accounting.functions import erfcx_of, gauss_legendre
-from dpexp.accounting.grid import UNIT
+from dpexp.accounting.loss_grid import UNIT
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.search import narrow
-from dpexp.accounting.steps import step_loss
 from dpexp.config.cells import Cell
 from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.last_iterate import last_iterate

@@ -13,15 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.renyi import mixture_from_base
-from dpexp.accounting.steps import step_loss
 from dpexp.core.parameters import Parameters
 from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.claim import Check, Claim, Outcome, Verdict
 from dpexp.reporting.paper import Paper, ToKnow, data_of
 from dpexp.reporting.row import Printing, by_rule
-from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column
 
 WORDS = data_of(Path(__file__).with_suffix(".yaml"))
 ORDERS = (*(1 + k / 10 for k in range(1, 100)), *range(12, 64))

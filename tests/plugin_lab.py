@@ -148,7 +148,7 @@ SHOWN = '''\
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.paper import Paper
-from dpexp.reporting.table import Content, Table
+from dpexp.reporting.text_table import Content, Table
 from dpexp.store import load_summary
 
 

@@ -19,7 +19,7 @@ from dpexp.core.digests import digest
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import counted
 from dpexp.reporting.figure import Figure, written
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 
 
 class ToyExperiments:

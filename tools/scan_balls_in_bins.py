@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from dpexp.accounting.allocation import EpochLoss
 from dpexp.accounting.compose import Composed, Side, TooWide
-from dpexp.accounting.steps import REACHES, StepLoss, grid
+from dpexp.accounting.loss_steps import REACHES, StepLoss, grid
 
 BATCHES = (2, 4, 8, 16, 32, 64, 128, 256, 1024)
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)

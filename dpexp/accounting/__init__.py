@@ -6,8 +6,8 @@ It imports numpy, and scipy.special inside two functions, and nothing of dpexp b
 """
 
 from dpexp.accounting.accountant import Accountant
-from dpexp.accounting.calibrate import Unreachable, calibrate
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.steps import Steps
+from dpexp.accounting.least_noise import Unreachable, calibrate
+from dpexp.accounting.loss_steps import Steps
 
 __all__ = ["Accountant", "Curve", "Steps", "Unreachable", "calibrate"]

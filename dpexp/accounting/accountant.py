@@ -23,11 +23,11 @@ from dpexp.accounting import conversions
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.events import Kind, NotAccounted, Part, Selection, ZeroConcentrated, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
 from dpexp.accounting.mixed import truncated
 from dpexp.accounting.one_mu import mu_up_to
+from dpexp.accounting.private_choice import best_of
 from dpexp.accounting.sampling import Relation, Sampling, distance, random_step
-from dpexp.accounting.selection import best_of
-from dpexp.accounting.steps import StepLoss, Steps, step_loss
 from dpexp.core.errors import UsageError
 
 

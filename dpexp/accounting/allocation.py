@@ -38,7 +38,7 @@ from dpexp.accounting.compose import Composed, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT, Discrete, from_below
+from dpexp.accounting.loss_grid import UNIT, Discrete, from_below
 
 REACH, TRIMMED = 9.5, 1e-20
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may

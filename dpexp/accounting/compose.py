@@ -52,7 +52,7 @@ import numpy as np
 
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
-from dpexp.accounting.grid import UNIT, Discrete
+from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import first_reached, least
 
 Parts = Sequence[tuple[Discrete, int]]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.functions import exp
-from dpexp.accounting.steps import StepLoss
+from dpexp.accounting.loss_steps import StepLoss
 
 LEAST_KIND = 1e-30
 """probability of a kind that is left out: a million of them over a million steps are far below any delta"""

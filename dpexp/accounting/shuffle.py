@@ -32,7 +32,7 @@ from dpexp.accounting.compose import Tilted, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, gauss_legendre, log, ndtr
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT, Discrete
+from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import narrow
 
 QUADRATURE, MASSES = 1e-11, 1e-13

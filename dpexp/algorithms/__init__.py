@@ -2,7 +2,7 @@
 
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.batch_descent import BatchDescent
-from dpexp.algorithms.central_newton import CentralNewton
+from dpexp.algorithms.central_newton_coverage import CentralNewton
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
@@ -11,7 +11,7 @@ from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.reduced_momentum import ReducedMomentum
 from dpexp.algorithms.sgd import Sgd
-from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.algorithms.tree_momentum import TreeMomentum
 from dpexp.core.parameters import Registry
 

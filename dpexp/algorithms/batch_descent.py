@@ -20,7 +20,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data
+    from dpexp.engine.finite_sum.momentum_loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Stated
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -87,7 +87,7 @@ class BatchDescent(FiniteSumAlgorithm):
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
         from dpexp.core.seeds import generator
-        from dpexp.engine.finite_sum.batch_descent import DescentSteps
+        from dpexp.engine.finite_sum.batch_steps import DescentSteps
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
         # the noise is on the sum of gradients, which is then divided by q N
@@ -120,7 +120,7 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 @lru_cache(maxsize=512)
 def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
     """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above and rounded up."""
-    from dpexp.accounting.calibrate import rounded_up
+    from dpexp.accounting.least_noise import rounded_up
     from dpexp.privacy.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 

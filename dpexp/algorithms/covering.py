@@ -77,7 +77,7 @@ class Trial:
     @cached_property
     def tables(self) -> list[PersonRows]:
         """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
-        from dpexp.engine.linear.one_pass import UserStream
+        from dpexp.engine.linear.linear_pass import UserStream
         from dpexp.inference.simulated import lanes_of, person_rows
 
         # persons hold numbers of rows of their own, which do not lie side by side in lanes
@@ -113,7 +113,7 @@ class Covering(Algorithm):
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """A block of users of eight replicates, a few sums, and the schedule."""
-        from dpexp.inference.users import BLOCK
+        from dpexp.inference.user_blocks import BLOCK
 
         # of every user a step size; of a block its rows, weights, noise and the products of a Hessian
         return int(
@@ -146,7 +146,7 @@ class Covering(Algorithm):
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
         """1 / mu_eff^2 of the efficient bound."""
-        from dpexp.inference.users import noise_of
+        from dpexp.inference.user_blocks import noise_of
 
         return noise_of(model, budget.draw(GRID, 1)).gradients
 

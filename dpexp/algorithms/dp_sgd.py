@@ -19,7 +19,7 @@ from pydantic import Field
 
 from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive
-from dpexp.engine.softmax.loop import gradient_noise_scale
+from dpexp.engine.softmax.softmax_loop import gradient_noise_scale
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class DpSgd(SoftmaxAlgorithm):
 
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
-    from dpexp.accounting.calibrate import rounded_up
+    from dpexp.accounting.least_noise import rounded_up
     from dpexp.privacy.calibration import calibrate
 
     # the kind of mechanism depends on the sampling alone, so one with any noise says which

@@ -20,9 +20,9 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Order
+    from dpexp.engine.finite_sum.momentum_loop import Data, Order
     from dpexp.privacy.budgets import Budget
-    from dpexp.theory.momentum.formulas import Prescription
+    from dpexp.theory.momentum.momentum_formulas import Prescription
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""
@@ -132,7 +132,7 @@ class FiniteSumAlgorithm(Algorithm):
     ) -> Passed:
         """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.finite_sum.following`."""
         from dpexp.engine.finite_sum.following import SLACK, follow_all
-        from dpexp.engine.finite_sum.loop import Data
+        from dpexp.engine.finite_sum.momentum_loop import Data
 
         steps = np.asarray(steps, dtype=np.int64)
         data = Data(problem.pair, *problem.records, problem.constants)
@@ -166,7 +166,7 @@ def looking_seconds(problem: FiniteSum, n: int) -> float:
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
     """One permutation that repeats, or a fresh one in every epoch."""
     from dpexp.core.seeds import generator
-    from dpexp.engine.finite_sum.loop import Order
+    from dpexp.engine.finite_sum.momentum_loop import Order
     from dpexp.privacy.momentum.trees import reshuffled_order
 
     # drawn before the run, from the role `order`, so that no order follows from the data

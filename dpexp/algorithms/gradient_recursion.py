@@ -18,7 +18,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data
+    from dpexp.engine.finite_sum.momentum_loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Stated
 
@@ -67,7 +67,7 @@ class GradientRecursion(FiniteSumAlgorithm):
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
         from dpexp.core.seeds import generator
-        from dpexp.engine.finite_sum.batch_descent import RecursionSteps
+        from dpexp.engine.finite_sum.batch_steps import RecursionSteps
 
         first, later = self.stds(problem, plan, budget)
         noise = generator(seed, replicate, "noise")

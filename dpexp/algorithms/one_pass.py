@@ -22,7 +22,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.linear.one_pass import Setting
+    from dpexp.engine.linear.linear_pass import Setting
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
@@ -149,7 +149,7 @@ class OnePassAlgorithm(Algorithm):
     ) -> Iterator[tuple[list[int], list[Setting], float]]:
         """Settings whose messages are of one kind: their places, they, and Delta or the largest length."""
         from dpexp.engine.linear.caps import Cap
-        from dpexp.engine.linear.one_pass import Setting
+        from dpexp.engine.linear.linear_pass import Setting
 
         pure: tuple[list[int], list[Setting]] = ([], [])
         noisy: tuple[list[int], list[Setting]] = ([], [])
@@ -188,7 +188,7 @@ class OnePassAlgorithm(Algorithm):
         The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
         """
         from dpexp.engine.lanes.vectors import LANES
-        from dpexp.engine.linear.one_pass import run_lane_group
+        from dpexp.engine.linear.linear_pass import run_lane_group
 
         steps = np.asarray(steps, dtype=np.int64)
         states = self.states(steps)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism, Stated
-    from dpexp.theory.momentum.formulas import Prescription
+    from dpexp.theory.momentum.momentum_formulas import Prescription
 
 
 class Printed(NamedTuple):

@@ -24,7 +24,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data
+    from dpexp.engine.finite_sum.momentum_loop import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
@@ -41,7 +41,7 @@ class ReducedMomentum(PrivateMomentum):
     microseconds: ClassVar[float] = 0.35
 
     def printed(self) -> Printed:
-        from dpexp.theory.momentum.formulas import theorem8_sigma, theorem9_schedule
+        from dpexp.theory.momentum.momentum_formulas import theorem8_sigma, theorem9_schedule
 
         return Printed(theorem9_schedule, theorem8_sigma, 3)
 
@@ -77,7 +77,7 @@ class ReducedMomentum(PrivateMomentum):
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
-        from dpexp.engine.finite_sum.loop import Momentum
+        from dpexp.engine.finite_sum.momentum_loop import Momentum
         from dpexp.engine.finite_sum.noise_process import Noise, Windows
 
         n = problem.count

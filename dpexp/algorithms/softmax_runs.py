@@ -14,7 +14,7 @@ from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
-from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax import softmax_loop as engine
 from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
@@ -276,7 +276,7 @@ def run_of(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, re
 @np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result
 def measured(problem: Softmax, weights: np.ndarray, regularisers: Sequence[float]) -> list[tuple[float, float, float]]:
     """The `metrics` of iterates [n, classes, p], each with the regulariser that it has learnt with."""
-    from dpexp.engine.softmax.measuring import tallies
+    from dpexp.engine.softmax.softmax_metrics import tallies
 
     train, test = problem.split
     held_out, own = (tallies(weights, part.features, part.labels) for part in (test, train))

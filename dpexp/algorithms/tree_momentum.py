@@ -22,7 +22,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.loop import Data, Order
+    from dpexp.engine.finite_sum.momentum_loop import Data, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -43,7 +43,7 @@ class TreeMomentum(PrivateMomentum):
     microseconds: ClassVar[float] = 0.2
 
     def printed(self) -> Printed:
-        from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule
+        from dpexp.theory.momentum.momentum_formulas import theorem4_sigma, theorem6_schedule
 
         return Printed(theorem6_schedule, theorem4_sigma, 1)
 
@@ -103,7 +103,7 @@ class TreeMomentum(PrivateMomentum):
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
-        from dpexp.engine.finite_sum.loop import Momentum
+        from dpexp.engine.finite_sum.momentum_loop import Momentum
         from dpexp.engine.finite_sum.noise_process import DESIGNS, Noise
 
         order = drawn_order(seed, replicate, problem.count, plan.steps, self.order)

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from dpexp.commands.judge import judge as judge
     from dpexp.commands.released_model import ReleasedModel
     from dpexp.config.cells import Experiment
-    from dpexp.reporting.audit.audit import Audited
+    from dpexp.reporting.audit.bracket import Audited
     from dpexp.reporting.figure import Drawing
-    from dpexp.reporting.receipt import Receipt
+    from dpexp.reporting.receipt_answer import Receipt
     from dpexp.reporting.statement import Statement
 
     Config = Experiment | Mapping[str, Any] | str | os.PathLike[str]

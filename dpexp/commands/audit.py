@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.audit.audit import Audited, audit, plan_of
+from dpexp.reporting.audit.bracket import Audited, audit, plan_of
 
 
 def of_config(config: Path, sets: Sequence[str], runs: int, confidence: float, seed: int) -> Audited:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from dpexp.accounting.calibrate import Unreachable
+from dpexp.accounting.least_noise import Unreachable
 from dpexp.commands.mechanism_arguments import LEAST, kind_of, mechanism_of, number, own_values, understood, values_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.scalars import scalar

@@ -13,8 +13,8 @@ from dpexp.commands.privacy import of_config
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check import Check, Failed, NotTried, Subject, carry_out
-from dpexp.conformance.settings import toy_of
+from dpexp.conformance.check_result import Check, Failed, NotTried, Subject, carry_out
+from dpexp.conformance.toy_settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, counted
@@ -46,7 +46,7 @@ def shown(subject: Subject[Any]) -> str:
 
     A command may refuse it, with a hint. Raises Failed where anything else is raised.
     """
-    from dpexp.store.run import Options, run
+    from dpexp.store.experiment_run import Options, run
 
     named = subject.name if isinstance(subject.value, type) else subject.value.name
     toy = toy_of(subject.kind, named)

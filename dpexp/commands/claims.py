@@ -16,7 +16,7 @@ from dpexp.core.terminal import note
 from dpexp.core.text import guess
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.verdict import VERDICTS
-from dpexp.store.files import write_text
+from dpexp.store.documents import write_text
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Claim, Outcome

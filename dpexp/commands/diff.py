@@ -7,13 +7,13 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from dpexp.config.settings import Words, varying
+from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, guess
 from dpexp.reporting.accuracies import said_of_records
 from dpexp.reporting.results.compared import Final, Pair, certainty, compared, finals, levels, metrics_of, shown
 from dpexp.reporting.results.gather import FROM, Source, gather
-from dpexp.reporting.table import fitting_columns, terminal_width
+from dpexp.reporting.text_table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in, holds_results
 

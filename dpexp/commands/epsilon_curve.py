@@ -18,7 +18,7 @@ from dpexp.commands.mechanism_arguments import PHASED, deltas_of, kind_of, mecha
 from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting.drawing import Written
-from dpexp.reporting.epsilon_curve import EpsilonCurve
+from dpexp.reporting.epsilon_curves import EpsilonCurve
 
 MOST_KEYS, MOST_SETTINGS, POINTS = 2, 2000, 13
 RANGE = re.compile(r"([^.].*?)\.\.(.+?)(?:/(\d+))?")

@@ -15,11 +15,11 @@ from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import warn
+from dpexp.data.budget_file import read_budgets
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
-from dpexp.data.remarks import identifiers, losses, none_read
-from dpexp.data.users import read_budgets
+from dpexp.data.table_remarks import identifiers, losses, none_read
 from dpexp.inference.refusals import Checked
 from dpexp.inference.user_scale import COLUMNS, Inference, contrast_row
 from dpexp.store.receipts import records_in, records_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpexp.data.regression import FitRecords, Units
     from dpexp.inference.fitting import Fitted, Planned
     from dpexp.inference.models import Model
-    from dpexp.inference.users import DrawNormals
+    from dpexp.inference.user_blocks import DrawNormals
 
 DELTAS = (1e-5, 1e-6)
 
@@ -219,7 +219,7 @@ def _randomness(request: Request) -> tuple[int, DrawNormals]:
     if request.deployment:
         import secrets
 
-        from dpexp.inference.users import operating_system_normals
+        from dpexp.inference.user_blocks import operating_system_normals
 
         # Published, so that whoever has the messages can compute the fit again.
         return secrets.randbits(63), operating_system_normals

@@ -18,7 +18,7 @@ from dpexp.core.text import csv_cell
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates
-from dpexp.data.remarks import losses
+from dpexp.data.table_remarks import losses
 from dpexp.inference.user_scale import COLUMNS, Inference, in_line, read_inference
 
 if TYPE_CHECKING:

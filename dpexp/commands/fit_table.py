@@ -10,7 +10,7 @@ from typing import Any
 from dpexp.commands.fit_result import read_fit
 from dpexp.inference.user_scale import in_line
 from dpexp.reporting.digits import rounded
-from dpexp.reporting.table import Content
+from dpexp.reporting.text_table import Content
 
 NOTE = "Standard errors in brackets. Unbounded: no finite interval at this budget."
 GLANCE = {"target": "target", "model": "model", "nobs": "n", "sigma": "scale of the errors", "mu": "mu", "eps": "eps",

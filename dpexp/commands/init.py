@@ -11,7 +11,7 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.scalars import yaml_in_line
 from dpexp.data.records import Header, read_header
-from dpexp.data.remarks import RANGE
+from dpexp.data.table_remarks import RANGE
 from dpexp.reporting.templates import filled
 
 

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.config.cell_settings import label
 from dpexp.config.cells import Cell, Experiment, is_noisy
-from dpexp.config.settings import label
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import Analysis

@@ -8,9 +8,9 @@ from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
-from dpexp.privacy.judge import verdict as privacy
+from dpexp.privacy.judge import answer as privacy
+from dpexp.privacy.judge.answer import Verdict
 from dpexp.privacy.judge.bound import Stated, from_names, read_file
-from dpexp.privacy.judge.verdict import Verdict
 
 RATE = "param_distance_sq"
 
@@ -51,9 +51,9 @@ def judge(
 def _rate(
     stated: Stated, assumes: Any, line: int, at: str | None, seconds: float, seed: int, comparisons: int | None
 ) -> Verdict:
-    from dpexp.reporting import rates
+    from dpexp.reporting import rate_bounds
 
-    rate = rates.rate_of(stated, assumes, line)
+    rate = rate_bounds.rate_of(stated, assumes, line)
     if at is not None:
-        return rates.rerun_rate(rate, at, seed)
-    return rates.judge_rate(rate, seconds, seed, comparisons or rates.COMPARISONS)
+        return rate_bounds.rerun_rate(rate, at, seed)
+    return rate_bounds.judge_rate(rate, seconds, seed, comparisons or rate_bounds.COMPARISONS)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dpexp.config.cell_settings import identity
+from dpexp.config.error_messages import listed
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.messages import listed
-from dpexp.config.settings import identity
 from dpexp.config.shipped import shipped as shipped_files
 from dpexp.config.yamlfile import ConfigError, NotChecked
 from dpexp.core.errors import ResultsMissing
@@ -18,9 +18,9 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
-from dpexp.reporting.table import fitting_columns, in_lines
+from dpexp.reporting.text_table import fitting_columns, in_lines
 from dpexp.store import Folder, load_generation
-from dpexp.store.files import read_document
+from dpexp.store.documents import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.folder import experiments_in
 from dpexp.store.generation import config_path

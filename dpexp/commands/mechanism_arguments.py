@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from dpexp.accounting.calibrate import Unreachable
+from dpexp.accounting.least_noise import Unreachable
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
@@ -49,7 +49,7 @@ def understood(name: str) -> Iterator[None]:
 
 def kind_of(name: str) -> type[Mechanism]:
     if name not in MECHANISMS:
-        from dpexp.config.messages import listed
+        from dpexp.config.error_messages import listed
 
         raise UsageError(f"no mechanism '{name}'", f"{guess(name, MECHANISMS)}mechanisms: {listed(MECHANISMS)}")
     return MECHANISMS[name]
@@ -154,7 +154,7 @@ def mechanism_of(name: str, values: dict[str, Any]) -> Mechanism:
     else:
         if not problems:
             return built
-    from dpexp.config.messages import suggest  # with the reader of configs, which a statement does not need
+    from dpexp.config.error_messages import suggest  # with the reader of configs, which a statement does not need
 
     # A kind of batches that another mechanism has is no spelling mistake.
     elsewhere = values.get("sampling")

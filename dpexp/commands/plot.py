@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.selection import Selection, Work, is_path
-from dpexp.config.messages import listed
+from dpexp.commands.figure_names import Selection, Work, is_path
+from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
 from dpexp.reporting.drawing import FORMATS, PLAIN, Look

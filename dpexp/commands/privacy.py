@@ -190,8 +190,8 @@ class StatementOfParameters(MechanismStatement):
 
 def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
     """The statement of a file of users, with the columns mu and, if there, uses and group."""
-    from dpexp.data.users import read_users
-    from dpexp.privacy.users import ledger
+    from dpexp.data.budget_file import read_users
+    from dpexp.privacy.local_users import ledger
 
     values = values_of(pairs)
     deltas = deltas_of(values)

@@ -11,7 +11,7 @@ from typing import Any
 from dpexp.commands.mechanism_arguments import values_of
 from dpexp.config.card import read_card
 from dpexp.core.errors import UsageError
-from dpexp.reporting.receipt import Receipt
+from dpexp.reporting.receipt_answer import Receipt
 
 FORMATS = ("text", "md", "tex")
 

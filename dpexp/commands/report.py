@@ -109,11 +109,11 @@ def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture
 
 def _with_numbers(section: Section) -> Section:
     """With the table of a result, its levels compared, and its statement; what cannot be shown has a line."""
-    from dpexp.config.settings import varying
+    from dpexp.config.cell_settings import varying
     from dpexp.papers import theories
     from dpexp.reporting.page import Numbers
     from dpexp.reporting.results.compared import between_levels, certainty, compared, shown
-    from dpexp.reporting.results.table import content_of
+    from dpexp.reporting.results.result_table import content_of
 
     one, tables, remarks = section.stored, list[Numbers](), list[str]()
     gathered = one.gathered

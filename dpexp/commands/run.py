@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
+from dpexp.config.cell_settings import identity, label
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.only import matches
 from dpexp.config.resources import processes_pay, require_room
-from dpexp.config.settings import identity, label
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration, few
-from dpexp.reporting.table import fitting_columns
+from dpexp.reporting.text_table import fitting_columns
 from dpexp.store.executors import BACKENDS, in_context
 from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import CellPlan, plan, plan_of_deployment
 
 if TYPE_CHECKING:
-    from dpexp.store.run import Options, Report
+    from dpexp.store.experiment_run import Options, Report
 
 
 Answer = tuple[dict[str, Any], str, int]
@@ -191,7 +191,7 @@ def run(request: Request) -> Answer:
 
 def _run_share(experiments: list[Experiment], request: Request) -> Answer:
     """Compute a share of the chunks."""
-    from dpexp.store.run import run_part
+    from dpexp.store.experiment_run import run_part
 
     match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", request.part)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -235,7 +235,7 @@ def _deploy(experiment: Experiment, options: Options, request: Request) -> Repor
     """
     from dpexp.engine.lanes.internals import require_compiler
     from dpexp.store import receipts
-    from dpexp.store.run import deploy, deployment_name
+    from dpexp.store.experiment_run import deploy, deployment_name
 
     require_compiler()  # before anything is spent
     cells = _of(experiment, options.only)
@@ -275,7 +275,7 @@ def _refusal(cells: Sequence[Cell], results: Path) -> tuple[str, str]:
 
 def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[Experiment, Options]]:
     """How each experiment is run; of each it is said first what should be known of it."""
-    from dpexp.store.run import Options
+    from dpexp.store.experiment_run import Options
 
     ids = _chosen(experiments, request.only)
     for experiment in experiments:
@@ -291,7 +291,7 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
 
 def run_all(experiments: list[Experiment], request: Request) -> Answer:
     """Run experiments that are loaded, one after the other."""
-    from dpexp.store.run import run
+    from dpexp.store.experiment_run import run
 
     reports = [
         _deploy(experiment, options, request) if request.deployment else run(experiment, options)

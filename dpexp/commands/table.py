@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.selection import Selection, Work
+from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.papers import tables
 from dpexp.reporting.results.gather import Source, mark, name_of
-from dpexp.reporting.table import Content, Table, terminal_width
 from dpexp.reporting.table_formats import FORMATS, render
+from dpexp.reporting.text_table import Content, Table, terminal_width
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] |
     def build(_: Path) -> Content:
         from dpexp.papers import theories
         from dpexp.reporting.results.gather import gather
-        from dpexp.reporting.results.table import content_of
+        from dpexp.reporting.results.result_table import content_of
 
         gathered = gather(sources, request.only)
         return content_of(gathered, request.metrics, request.estimators, request.statistic, theories(), request.theory)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpexp.config.cell_settings import setting
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
-from dpexp.config.settings import setting
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import USAGE, UsageError
 from dpexp.core.standard_json import standard_json

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
-from dpexp.config.messages import explain, suggest
+from dpexp.config.error_messages import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config.cells import SECTIONS, Cell, Experiment
-from dpexp.config.messages import suggest
+from dpexp.config.error_messages import suggest
 from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped

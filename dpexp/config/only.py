@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dpexp.config.settings import NON_PRIVATE, spelled
+from dpexp.config.cell_settings import NON_PRIVATE, spelled
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
 from dpexp.core.text import guess

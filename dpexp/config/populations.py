@@ -19,7 +19,7 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
-from dpexp.config.messages import explain
+from dpexp.config.error_messages import explain
 from dpexp.config.yamlfile import Position, Tree
 from dpexp.core.parameters import Parameters
 from dpexp.problems.linear_predictor import LinearPredictorProblem

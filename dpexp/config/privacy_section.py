@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from dpexp.config.messages import explain, suggest
+from dpexp.config.error_messages import explain, suggest
 from dpexp.config.yamlfile import ConfigError, Issue, Tree
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from dpexp.config.messages import explain
+from dpexp.config.error_messages import explain
 from dpexp.config.yamlfile import ConfigError, Issue, Position, all_at, read
 from dpexp.core.parameters import Fault, Faults, Parameters
 from dpexp.data.encode import letters, limits_of

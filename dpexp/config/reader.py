@@ -23,14 +23,14 @@ from pydantic import ValidationError
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.config.cell_of_sections import Part, cell_of
+from dpexp.config.cell_settings import differences
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, Parameter, RunSettings, shared_names
+from dpexp.config.error_messages import explain, kind, listed, show, suggest
 from dpexp.config.fields import field, in_words, takes_a_list
-from dpexp.config.grid import Part, cell_of
-from dpexp.config.messages import explain, kind, listed, show, suggest
 from dpexp.config.populations import POPULATION, alternatives
 from dpexp.config.privacy_section import privacy_of
 from dpexp.config.sections import by_name, completed, from_its_folder
-from dpexp.config.settings import differences
 from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Position, Tree
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Named, Parameters

@@ -13,11 +13,11 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
+from dpexp.config.cell_of_sections import problems_of
 from dpexp.config.cells import RunSettings
+from dpexp.config.error_messages import suggest
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.fields import field, in_words, meanings, takes_a_list
-from dpexp.config.grid import problems_of
-from dpexp.config.messages import suggest
 from dpexp.config.reader import REGISTRIES, parameters_of
 from dpexp.config.yamlfile import ConfigError, Issue
 from dpexp.core.errors import UsageError

@@ -18,9 +18,9 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
 from dpexp.conformance.canary import ATTACK
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
 from dpexp.conformance.problems import furthest
-from dpexp.conformance.settings import WHOLE_RUN, Toy, toys_of
+from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.analyses.analysis import Analysis

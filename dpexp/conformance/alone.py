@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpexp.conformance.check import Check, NotTried, Subject
+from dpexp.conformance.check_result import Check, NotTried, Subject
 from dpexp.core.errors import UsageError
 from dpexp.plugins.loaded import LOADED
 
@@ -55,8 +55,8 @@ ALONE: Check[Any] = Check("alone", "Its Python files and its inputs are all that
 
 def main(file: Path) -> str:
     """What is wrong where only this file and what lies beside it are there; empty for nothing."""
-    from dpexp.conformance.settings import toy_of
     from dpexp.conformance.suite import subjects_of
+    from dpexp.conformance.toy_settings import toy_of
     from dpexp.plugins.loading import use
     from dpexp.store.simulating import Failed, simulate
 

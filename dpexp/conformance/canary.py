@@ -15,14 +15,14 @@ import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.canaries import PREPARED
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.audit import audit
+from dpexp.reporting.audit.bracket import audit
 from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, linear_pair, softmax_pair, user_worlds
 
 PILOT, RUNS, LEVEL = 600, 3000, 1e-4

@@ -16,8 +16,8 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
-from dpexp.conformance.settings import toys_of
+from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.conformance.toy_settings import toys_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum

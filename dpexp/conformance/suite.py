@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpexp.conformance import algorithms, problems, weights
-from dpexp.conformance.check import Check, Result, Subject, carry_out
+from dpexp.conformance import algorithms, problems, weight_checks
+from dpexp.conformance.check_result import Check, Result, Subject, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
@@ -14,7 +14,7 @@ from dpexp.plugins.loading import registries
 SUITE: dict[str, tuple[Check[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
-    "weight": weights.CHECKS,
+    "weight": weight_checks.CHECKS,
 }
 """kind -> its checks, in the order in which they are made"""
 

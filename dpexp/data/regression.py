@@ -23,11 +23,11 @@ import numpy as np
 
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
+from dpexp.data.budget_file import read_budgets
 from dpexp.data.encode import columns_of, encoded, listed, read_id
 from dpexp.data.formulas import Factor, Formula, applied, limits_of
 from dpexp.data.public_inputs import Column, PublicInputs
 from dpexp.data.records import Header, Table
-from dpexp.data.users import read_budgets
 
 FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""

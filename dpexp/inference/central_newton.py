@@ -46,7 +46,7 @@ import numpy as np
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import GUESSED_VARIANCE, Model
 from dpexp.inference.newton import regularise, symmetric_noise
-from dpexp.inference.users import DrawNormals
+from dpexp.inference.user_blocks import DrawNormals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 from dpexp.problems.mallows import WEIGHT_CAP
 

@@ -31,7 +31,7 @@ from dpexp.inference.refusals import (
     two_digits,
 )
 from dpexp.inference.staged_newton import SHARES, Design, StagedFit, guessed_curvature, staged_newton
-from dpexp.inference.users import DrawNormals, TableUsers, noise_of
+from dpexp.inference.user_blocks import DrawNormals, TableUsers, noise_of
 
 FEWEST_TO_COMPUTE = 150
 """users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""

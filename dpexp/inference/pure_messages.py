@@ -24,7 +24,7 @@ from dpexp.inference.capped import Caps, Sphere
 from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import DrawNormals
+from dpexp.inference.user_blocks import DrawNormals
 from dpexp.privacy.cap import cap, deviation
 from dpexp.problems.huber_linear import HuberLinear
 

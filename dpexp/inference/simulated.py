@@ -19,10 +19,10 @@ from dpexp.core.seeds import generator, stream_states
 from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.streams import draw_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.one_pass import UserStream
+from dpexp.engine.linear.linear_pass import UserStream
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
-from dpexp.inference.users import gradient_weights, hessian_users, hessian_weights
+from dpexp.inference.user_blocks import gradient_weights, hessian_users, hessian_weights
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -87,7 +87,7 @@ def person_rows(problem: LinearPredictorProblem, seed: int, replicates: Sequence
 
 
 class Simulated:
-    """Simulated users, drawn when it is their turn; a `dpexp.inference.users.UserSource`.
+    """Simulated users, drawn when it is their turn; a `dpexp.inference.user_blocks.UserSource`.
 
     No number depends on the budgets, so all settings of an experiment meet the same users and the same noise.
     """

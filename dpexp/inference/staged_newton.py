@@ -27,7 +27,7 @@ from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected
 from dpexp.inference.scale_bias import scale_bias
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.inference.users import BLOCK, UserSource
+from dpexp.inference.user_blocks import BLOCK, UserSource
 
 FARTHEST_PACE = 16.0
 """steps become at most so many times longer or shorter than they were planned"""

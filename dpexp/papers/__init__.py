@@ -15,7 +15,7 @@ from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.results.lines import Theory
-from dpexp.reporting.table import Table
+from dpexp.reporting.text_table import Table
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
-from dpexp.accounting.calibrate import Unreachable, solve
+from dpexp.accounting.least_noise import Unreachable, solve
 from dpexp.privacy.analyses.analysis import Analysis
 
 TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}

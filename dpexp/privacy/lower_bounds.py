@@ -40,7 +40,7 @@ def exact_walk(
     orders. Where a step can turn the set around, a slope may be told better from a flat record than from the opposite
     one, and the larger holds, which `turning` adds to `pair`. Empty where the set is too wide or the maps are too many.
     """
-    from dpexp.privacy.exact import runs
+    from dpexp.privacy.exact import run_laws
     from dpexp.privacy.exact.update import Drift, Update, affine, constant
 
     sampling, n, batch_size, steps = drawn
@@ -60,7 +60,7 @@ def exact_walk(
     one = Update(sampling, n, batch_size, steps, h, others, records[0])
     other = [None] if relation == "add-remove" else records[1:] if turns else records[1:2]
     pairs = [(one, replace(one, record=record)) for record in other]
-    eps = cache(lambda delta: max(runs.pair(*both).eps(delta) for both in pairs))
+    eps = cache(lambda delta: max(run_laws.pair(*both).eps(delta) for both in pairs))
     return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
 
 

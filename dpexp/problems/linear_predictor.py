@@ -29,8 +29,8 @@ from dpexp.problems.problem import Problem
 from dpexp.problems.weights import Weight
 
 if TYPE_CHECKING:
+    from dpexp.engine.linear.linear_pass import Model
     from dpexp.engine.linear.measuring import Measured
-    from dpexp.engine.linear.one_pass import Model
 
 
 class Curvature(NamedTuple):
@@ -286,7 +286,7 @@ class LinearPredictorProblem(Problem):
         """The functions and numbers from which the engine simulates this problem."""
         from dpexp.engine.linear import designs
         from dpexp.engine.linear.kernel import Law, Shape
-        from dpexp.engine.linear.one_pass import Model
+        from dpexp.engine.linear.linear_pass import Model
 
         design, errors, numbers = compiled(self.law, designs.Errors(self.response_noise))
         if type(self).weight is not LinearPredictorProblem.weight:
@@ -303,7 +303,7 @@ class LinearPredictorProblem(Problem):
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `size` users: rows x [size, d + 1] and responses y [size]."""
         if self.population is not None:
-            from dpexp.engine.linear.one_pass import draw_users
+            from dpexp.engine.linear.linear_pass import draw_users
 
             return draw_users(self.model(), size, int(rng.integers(2**62)))
         x = np.concatenate([np.ones((size, 1)), self.sigma_z * rng.standard_normal((size, self.d))], axis=1)

@@ -20,7 +20,7 @@ from dpexp.problems.finite_sum import FiniteSum, Sample
 
 def _known(name: str) -> Shape:
     """Of a shipped data set, without reading it: records to train on, numbers of a prepared record, and classes."""
-    from dpexp.data.loading import DATASETS, TEST_FRACTION
+    from dpexp.data.load import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
     assert source.shape is not None  # every shipped one states it
@@ -82,7 +82,7 @@ class NonconvexLinear(FiniteSum):
 
     def build(self) -> Sample:
         if self.data != "synthetic":
-            from dpexp.data.loading import load
+            from dpexp.data.load import load
 
             train, rows = load(self.data).train, slice(self.N)
             return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))

@@ -43,12 +43,12 @@ from dpexp.data.dataset import (
 )
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import columns_of_file
-from dpexp.data.loading import DATASETS, TEST_FRACTION, load
+from dpexp.data.load import DATASETS, TEST_FRACTION, load
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_table
-from dpexp.data.remarks import none_read
+from dpexp.data.table_remarks import none_read
 from dpexp.problems.problem import Problem
-from dpexp.theory.dp_sgld.softmax import data_lipschitz, minimiser_radius, smoothness_of_norm
+from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
 _OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
@@ -353,7 +353,7 @@ def _loaded(source: str, folder: Path | None) -> Split:
 @lru_cache(maxsize=1)
 def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
-    from dpexp.data.remarks import majority, remarks
+    from dpexp.data.table_remarks import majority, remarks
 
     with paths_from(folder):
         data = DataSource.model_validate_json(source, strict=False)
@@ -366,7 +366,7 @@ def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]
 
 def expanded(features: np.ndarray, count: int) -> np.ndarray:
     """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
-    from dpexp.engine.softmax.measuring import add_product
+    from dpexp.engine.softmax.softmax_metrics import add_product
 
     p = features.shape[1] - 1
     draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)

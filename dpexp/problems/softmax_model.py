@@ -25,7 +25,7 @@ from dpexp.data.encode import unread
 from dpexp.data.labelled import entries_of
 from dpexp.data.public_inputs import Column, column_of
 from dpexp.data.records import read_table
-from dpexp.data.remarks import losses
+from dpexp.data.table_remarks import losses
 from dpexp.problems.softmax import expanded
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from dpexp.accounting.curve import implied_delta
+from dpexp.accounting.loss_steps import Steps
 from dpexp.accounting.one_mu import mu_up_to
-from dpexp.accounting.steps import Steps
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.config.settings import varying
+from dpexp.config.cell_settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import up
@@ -25,7 +25,7 @@ from dpexp.reporting.results.gather import Gathered, Source, Unreadable, gather
 from dpexp.reporting.results.labels import constants, values
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
-from dpexp.store.files import read_document
+from dpexp.store.documents import read_document
 from dpexp.store.reading import command_of
 
 CURRENT, INCOMPLETE, MISSING, UNREADABLE = "current", "not complete", "missing", "not readable here"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
     from dpexp.reporting.declared_claim import Numbers
     from dpexp.reporting.results.lines import Theory
-    from dpexp.reporting.table import Table
+    from dpexp.reporting.text_table import Table
 
 
 class NotClaimed(NamedTuple):

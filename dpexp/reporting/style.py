@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.config.settings import spelled
+from dpexp.config.cell_settings import spelled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import csv_cell, guess
 from dpexp.reporting import latex
-from dpexp.reporting.table import Content, Table, folded
+from dpexp.reporting.text_table import Content, Table, folded
 
 FORMATS = ("text", "md", "tex", "csv", "json")
 

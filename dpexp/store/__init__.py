@@ -4,7 +4,7 @@
 `manifest.json` are derived from it, one generation at a time.
 """
 
-from dpexp.store.files import write_text
+from dpexp.store.documents import write_text
 from dpexp.store.folder import Folder
 from dpexp.store.reading import (
     at_last_step,

@@ -22,7 +22,7 @@ import numpy as np
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.files import read_table, select, write_table
+from dpexp.store.documents import read_table, select, write_table
 from dpexp.store.folder import Folder
 from dpexp.store.stats import too_far, with_distance
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpexp.config.cells import Cell
-    from dpexp.store.files import TableFile
+    from dpexp.store.documents import TableFile
 
 
 def _id_of(parameters: dict[str, Any]) -> str:

@@ -18,15 +18,15 @@ from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import few
+from dpexp.store.cell_rows import Ended, agree, row_of
+from dpexp.store.documents import table_of, write_document, write_table
 from dpexp.store.executors import Task, executed
-from dpexp.store.files import table_of, write_document, write_table
 from dpexp.store.fingerprint import changed, code_of, watch
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
 from dpexp.store.manifest import Manifest, proof_by, stamp, witness_of
 from dpexp.store.partials import Chunk, chunks_of, computed
 from dpexp.store.planning import CellPlan, plan
-from dpexp.store.rows import Ended, agree, row_of
 from dpexp.store.simulating import Done, Failed, simulate
 
 

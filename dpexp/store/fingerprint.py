@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 NUMBERS = (
     "core", "engine", "theory", "data", "accounting", "problems", "privacy", "inference", "algorithms",
-    "config/cells.py", "store/simulating.py", "store/rows.py", "store/stats.py",
+    "config/cells.py", "store/simulating.py", "store/cell_rows.py", "store/stats.py",
 )  # fmt: skip
 """what a cell's numbers, its row and its summary come from"""
 KINDS = (".py", ".json", ".yaml")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, State, clear_leftovers, lock, state_of
-from dpexp.store.files import SUBFOLDERS, read_document
+from dpexp.store.documents import SUBFOLDERS, read_document
 
 LOCK = ".lock"
 DEPLOYED = r".+\.deployed-\d{8}T\d{6}Z"

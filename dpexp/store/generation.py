@@ -21,7 +21,7 @@ from dpexp.core.files import Damaged, State, state_of
 from dpexp.core.text import few
 from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, model_of, stored_cell_file
-from dpexp.store.files import TableFile, read_table
+from dpexp.store.documents import TableFile, read_table
 from dpexp.store.fingerprint import changed, plugins_missing, today, what_changed
 from dpexp.store.folder import Folder
 from dpexp.store.manifest import STAMPS, Manifest, read_manifest

@@ -25,7 +25,7 @@ from dpexp.core.files import Damaged, lock
 from dpexp.core.text import counted
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Stored, digest_of
-from dpexp.store.files import SCHEMA_VERSION, read_document, write_document
+from dpexp.store.documents import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.fingerprint import Code, changed, code_of
 from dpexp.store.folder import Folder
 from dpexp.store.stats import CI_NAME, summary_columns

@@ -21,7 +21,8 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Stored, write_cell, write_model
-from dpexp.store.files import SCHEMA_VERSION, table_of, write_document, write_table
+from dpexp.store.cell_rows import Ended, ended, row_of
+from dpexp.store.documents import SCHEMA_VERSION, table_of, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
@@ -29,7 +30,6 @@ from dpexp.store.manifest import describe, witness_of
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.receipts import records_in
-from dpexp.store.rows import Ended, ended, row_of
 from dpexp.store.stats import summary_columns
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
-from dpexp.store.files import TableFile, read_document
+from dpexp.store.documents import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
 from dpexp.store.generation import Generation, config_path, identity_of, read_generation
 from dpexp.store.manifest import Manifest

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Settings
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.linear.kernel import Shape
-    from dpexp.engine.linear.one_pass import Model
+    from dpexp.engine.linear.linear_pass import Model
 
 TOGETHER = 65536
 """steps whose factors are multiplied at once"""
@@ -136,7 +136,7 @@ class ControlledLdpSgd(OnePassAlgorithm):
         self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int, lanes: Sequence[int]
     ) -> np.ndarray:
         """|e|^2 and e' H e / 2 less their exact means, for up to 8 replicates; [settings, 2, K, 2, replicates]."""
-        from dpexp.engine.linear.one_pass import Setting, run_lane_group
+        from dpexp.engine.linear.linear_pass import Setting, run_lane_group
 
         # one pass for all: settings that share a schedule, an eigenvalue and a part of (b) share its states
         linears = [linear(problem, budget) for _, budget in settings]

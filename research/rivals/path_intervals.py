@@ -48,7 +48,7 @@ from dpexp.inference.simulated import Simulated
 from dpexp.inference.small_matrices import inverses, pseudo_inverses
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.targets import target_of
-from dpexp.inference.users import UserSource
+from dpexp.inference.user_blocks import UserSource
 from dpexp.plugins import Plugin
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 

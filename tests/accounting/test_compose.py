@@ -11,8 +11,8 @@ from scipy import fft
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.compose import Tilted, _transform_size
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.grid import UNIT, Discrete, from_above, from_below
-from dpexp.accounting.steps import StepLoss
+from dpexp.accounting.loss_grid import UNIT, Discrete, from_above, from_below
+from dpexp.accounting.loss_steps import StepLoss
 from tests.oracles.composition import epsilon
 
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}

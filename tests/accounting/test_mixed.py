@@ -7,8 +7,8 @@ import pytest
 from scipy.special import bdtrc
 from scipy.stats import binom, norm
 
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.mixed import shown_sizes, truncated
-from dpexp.accounting.steps import step_loss
 from dpexp.privacy.mechanisms import MECHANISMS
 
 DELTA = 1e-5

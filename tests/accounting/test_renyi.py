@@ -11,8 +11,8 @@ from dpexp.accounting import renyi as step
 from dpexp.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.search import least, root
-from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Law, renyi, shifting

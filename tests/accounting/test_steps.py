@@ -10,7 +10,7 @@ import pytest
 from dpexp.accounting import Curve, Unreachable, calibrate
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import StepLoss, Steps, step_loss
+from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
 from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
 

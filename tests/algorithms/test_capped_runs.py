@@ -15,7 +15,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.linear.designs import Design, Errors, independent_normals
-from dpexp.engine.linear.one_pass import run_lane_group
+from dpexp.engine.linear.linear_pass import run_lane_group
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget, PureBudget
 from dpexp.problems import PROBLEMS

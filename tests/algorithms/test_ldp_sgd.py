@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-import dpexp.engine.linear.one_pass as linear_pass
+import dpexp.engine.linear.linear_pass as linear_pass
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.core.seeds import stream_states

@@ -11,13 +11,13 @@ from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, drawn_o
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
-from dpexp.engine.finite_sum.loop import Data
+from dpexp.engine.finite_sum.momentum_loop import Data
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms.momentum import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover
 from dpexp.problems import PROBLEMS
-from dpexp.theory.momentum.formulas import lemma5_sharp
+from dpexp.theory.momentum.momentum_formulas import lemma5_sharp
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 
@@ -117,7 +117,7 @@ def test_algorithm_2_is_the_literal_pseudo_code(noise, n, steps):
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 7, 64])
 def test_the_split_into_blocks_changes_no_bit(block, monkeypatch):
-    from dpexp.engine.finite_sum import loop as momentum
+    from dpexp.engine.finite_sum import momentum_loop as momentum
 
     problem = problem_of()
     for name, order in (

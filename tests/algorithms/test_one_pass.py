@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pytest
 
-import dpexp.engine.linear.one_pass as linear_pass
+import dpexp.engine.linear.linear_pass as linear_pass
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd, rescale
 from dpexp.algorithms.clipped_ldp_sgd import Numbers as Clip
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
@@ -16,7 +16,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, exp, maximum, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
-from dpexp.engine.linear.one_pass import Setting, draw_users, run_lane_group
+from dpexp.engine.linear.linear_pass import Setting, draw_users, run_lane_group
 from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS

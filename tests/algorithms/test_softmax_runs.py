@@ -16,14 +16,14 @@ from dpexp.core.digests import hash_of_data
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.measuring import tally
+from dpexp.engine.softmax.softmax_metrics import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms import langevin as accounting
 from dpexp.privacy.mechanisms.langevin import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
+from dpexp.store.experiment_run import Options, run
 from dpexp.store.planning import plan
-from dpexp.store.run import Options, run
 from tests.oracles import softmax as oracle
 
 ROOT = Path(__file__).parents[2]

@@ -24,16 +24,16 @@ from scipy.stats import binom
 from dpexp.algorithms import dp_sgd, softmax_runs
 from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.finite_sum import noise_process
-from dpexp.engine.linear import one_pass
+from dpexp.engine.linear import linear_pass
 from dpexp.engine.softmax import batches as schemes
-from dpexp.engine.softmax import loop
+from dpexp.engine.softmax import softmax_loop
 from dpexp.engine.softmax import steps as kernel
 from dpexp.inference.messages import Users
 from dpexp.inference.staged_newton import Server
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit.audit import Row, audit, plan_of
-from dpexp.reporting.audit.cells import Worlds
+from dpexp.reporting.audit import bracket as auditing
+from dpexp.reporting.audit.audit_cells import Worlds
+from dpexp.reporting.audit.bracket import Row, audit, plan_of
 from tests.oracles.hessians import hessians
 from tests.oracles.regression_audit import RegressionAudit, audits_of_regression
 
@@ -160,9 +160,9 @@ def wrong_bins(scheme: schemes.Scheme) -> object:
 
 
 def wrong_noise(change: Callable[[np.ndarray, list[np.ndarray], np.random.Generator], None]) -> object:
-    true = loop.gaussian
+    true = softmax_loop.gaussian
 
-    def gaussian(generator: np.random.Generator) -> loop.Noise:
+    def gaussian(generator: np.random.Generator) -> softmax_loop.Noise:
         fill, own = true(generator), np.random.default_rng(generator.integers(2**63))
         before: list[np.ndarray] = []
 
@@ -174,7 +174,7 @@ def wrong_noise(change: Callable[[np.ndarray, list[np.ndarray], np.random.Genera
 
         return noise
 
-    return patch.object(loop, "gaussian", gaussian)
+    return patch.object(softmax_loop, "gaussian", gaussian)
 
 
 def noise_in_pairs() -> object:
@@ -189,7 +189,7 @@ def noise_in_pairs() -> object:
 
 def users_exchanged() -> object:
     """8: two users have each other's noise."""
-    true = one_pass._Sizes.__call__
+    true = linear_pass._Sizes.__call__
 
     def wrong(self, first, count):
         sizes = true(self, first, count)
@@ -198,7 +198,7 @@ def users_exchanged() -> object:
             rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
         return sizes
 
-    return patch.object(one_pass._Sizes, "__call__", wrong)
+    return patch.object(linear_pass._Sizes, "__call__", wrong)
 
 
 def nodes_reused() -> object:

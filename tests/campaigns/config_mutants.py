@@ -42,8 +42,8 @@ from dpexp.commands import validate
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.reader import REGISTRIES
 from dpexp.core.errors import DpexpError
-from dpexp.store.run import Options
-from dpexp.store.run import run as run_experiment
+from dpexp.store.experiment_run import Options
+from dpexp.store.experiment_run import run as run_experiment
 
 CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.yaml"))
 LIMIT_S = 5.0

@@ -20,7 +20,7 @@ import numpy as np
 
 import dpexp
 from dpexp.accounting import Accountant
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.judge import judge

@@ -49,8 +49,8 @@ from dpexp.store import (
     load_summary,
     load_trajectories,
 )
-from dpexp.store import run as running
-from dpexp.store.run import Options, run
+from dpexp.store import experiment_run as running
+from dpexp.store.experiment_run import Options, run
 from tests.conftest import numbers
 
 CONFIG = """\

@@ -25,9 +25,9 @@ from scipy.stats import beta, binom
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.reporting.audit import audit as auditing
-from dpexp.reporting.audit import cells
-from dpexp.reporting.audit.audit import Row, audit
+from dpexp.reporting.audit import audit_cells
+from dpexp.reporting.audit import bracket as auditing
+from dpexp.reporting.audit.bracket import Row, audit
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)
@@ -42,7 +42,7 @@ class Drawn(NamedTuple):
 
     config: str
     copy: dict[str, Any]
-    """what the copy that is audited has in place of the constants of `dpexp.reporting.audit.cells`"""
+    """what the copy that is audited has in place of the constants of `dpexp.reporting.audit.audit_cells`"""
 
 
 class Draw(np.random.Generator):
@@ -159,7 +159,7 @@ def drawn(seed: int) -> Drawn:
 
 def row_of(one: Drawn, seed: int) -> Row | None:
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
-    with patch.multiple(cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
+    with patch.multiple(audit_cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
         found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
         return audit(found[0], RUNS, LEVEL, 1.0, seed, DELTAS) if found else None
     return None

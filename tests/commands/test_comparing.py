@@ -26,7 +26,7 @@ from dpexp.reporting.results import compared
 from dpexp.reporting.results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 from tests.campaigns.faults import damage
 from tests.conftest import call, of_other_code, share
 

@@ -21,20 +21,20 @@ from dpexp.config.public_file import read_public
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.standard_json import standard_json
+from dpexp.data.budget_file import read_budgets, read_users
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import unread
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_table
 from dpexp.data.regression import Roles, read_records
-from dpexp.data.users import read_budgets, read_users
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central, plan_local, released
 from dpexp.inference.intervals import intervals, level_of
 from dpexp.inference.models import unit_model
 from dpexp.inference.newton import standard_errors, symmetric_noise
 from dpexp.inference.staged_newton import Design, guessed_curvature, staged_newton
-from dpexp.inference.users import noise_of
+from dpexp.inference.user_blocks import noise_of
 from dpexp.problems.huber_linear import HuberLinear
 from tests.conftest import call, share
 from tests.oracles.hessians import hessians

@@ -72,7 +72,7 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpexp.inference.users.operating_system_normals", dies)
+        patched.setattr("dpexp.inference.user_blocks.operating_system_normals", dies)
         with pytest.raises(KeyboardInterrupt):
             deployed(lab)
     assert seen == ["begun"]

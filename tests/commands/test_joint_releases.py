@@ -11,7 +11,7 @@ from dpexp.commands import privacy
 from dpexp.commands.joint_releases import NOT_PRIVATE, cautions
 from dpexp.commands.report import report
 from dpexp.config.experiment_file import load_experiment, read_experiment
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 
 DIGITS = """\
 experiment: toy

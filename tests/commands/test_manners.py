@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dpexp.config.yamlfile import ConfigError
-from dpexp.reporting.table import fitting_columns, in_lines
+from dpexp.reporting.text_table import fitting_columns, in_lines
 from tests.conftest import call, installed
 
 ODD = """experiment: odd

@@ -37,9 +37,9 @@ from dpexp.store import (
     publish,
     simulating,
 )
-from dpexp.store import run as running
+from dpexp.store import experiment_run as running
+from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import own_folders
-from dpexp.store.run import Options, run
 from tests.campaigns import faults
 from tests.conftest import AT_LENGTH, call
 

@@ -7,7 +7,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.inference.users import BLOCK
+from dpexp.inference.user_blocks import BLOCK
 from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
 

@@ -11,7 +11,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.conformance.canary import ATTACK, attack
-from dpexp.conformance.check import Failed, Subject, carry_out
+from dpexp.conformance.check_result import Failed, Subject, carry_out
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed

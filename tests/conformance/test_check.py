@@ -12,7 +12,7 @@ from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.ldp_sgd import update
 from dpexp.commands import check as checking
 from dpexp.commands.cli import app
-from dpexp.conformance.check import carry_out
+from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.suite import SUITE, hold, subjects_of
 from dpexp.core.errors import UsageError

@@ -3,7 +3,7 @@
 import pytest
 
 from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
-from dpexp.conformance.check import carry_out
+from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
 from tests.conftest import AT_LENGTH, share

@@ -24,7 +24,7 @@ from hypothesis.strategies import integers
 from dpexp.algorithms import softmax_runs
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.core.seeds import generator
-from dpexp.data import loading
+from dpexp.data import load
 from dpexp.data.dataset import GROUP, TEST, VALIDATION, Dataset, split, split_by_draws, with_draws
 from dpexp.engine.softmax import batches as schemes
 from tests.conftest import call, share
@@ -242,11 +242,11 @@ def clip_by_count(self, problem, schedule, budget, sizes):
 NOISE = DpSgd.noise
 GROUPS = "name: dp-sgd, sampling: cyclic-poisson, groups: 3"
 PLANTED = [
-    ("order of places", "name: dp-sgd", (loading, "split_by_draws", by_order), "who is in which part"),
-    ("order of places, groups", GROUPS, (loading, "split_by_draws", by_order), "groups"),
-    ("number by place", "name: dp-sgd", (loading, "with_draws", by_place), "who is in which part"),
-    ("key by count", "name: dp-sgld, sampling: poisson", (loading, "with_draws", by_count), "who is in which part"),
-    ("centred", "name: dp-sgd", (loading, "with_draws", centred), "who is in which part"),
+    ("order of places", "name: dp-sgd", (load, "split_by_draws", by_order), "who is in which part"),
+    ("order of places, groups", GROUPS, (load, "split_by_draws", by_order), "groups"),
+    ("number by place", "name: dp-sgd", (load, "with_draws", by_place), "who is in which part"),
+    ("key by count", "name: dp-sgld, sampling: poisson", (load, "with_draws", by_count), "who is in which part"),
+    ("centred", "name: dp-sgd", (load, "with_draws", centred), "who is in which part"),
     ("counted", "name: dp-sgd", (softmax_runs.Softmax, "_parts", property(counted)), "cells"),
     ("q", "name: dp-sgd", (softmax_runs.SoftmaxAlgorithm, "batches", probability_of_the_count), "the law of batches"),
     ("bins", "name: dp-sgd, sampling: balls-in-bins", (softmax_runs.SoftmaxAlgorithm, "batches", probability_of_the_count), "the law of batches"),
@@ -278,7 +278,7 @@ def test_parts_of_files_with_odd_values(tmp_path, added):
 
     def parts(file, seed):
         (tmp_path / "t.csv").write_bytes(file.content())
-        found = loading.load(
+        found = load.load(
             path=tmp_path / "t.csv",
             target="y",
             public=LEARNT,
@@ -418,5 +418,5 @@ def test_a_file_made_for_the_old_split_shows_nothing_of_its_last_line(tmp_path):
     stays = patch.object(softmax_runs.Softmax, "dealt_anew", lambda self, seed: self)  # as when data_seed was the seed
     with stays:
         assert abs(apart()) < 0.25  # whoever knows the key learns no more
-        with patch.object(loading, "split_by_draws", by_order):
+        with patch.object(load, "split_by_draws", by_order):
             assert apart() > 0.4

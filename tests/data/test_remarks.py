@@ -9,7 +9,7 @@ import pytest
 from dpexp.data.labelled import columns_of_file
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_table
-from dpexp.data.remarks import OF_ONE_SIZE, remarks
+from dpexp.data.table_remarks import OF_ONE_SIZE, remarks
 from tests.conftest import call
 
 N = 200

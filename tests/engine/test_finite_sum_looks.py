@@ -6,8 +6,8 @@ from numba import njit
 
 from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.looking import objectives, slope
-from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import LOSSES, mean_of
+from dpexp.engine.finite_sum.momentum_loop import Data
 from dpexp.engine.lanes.vectormath import expm1, sine_cosine
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS

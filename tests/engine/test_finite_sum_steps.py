@@ -8,8 +8,8 @@ import pytest
 
 from dpexp.core.discounts import discounts
 from dpexp.engine.finite_sum.following import company_of, follow_all
-from dpexp.engine.finite_sum.loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.losses import LOSSES
+from dpexp.engine.finite_sum.momentum_loop import Data, Momentum, Order, Together
 from dpexp.engine.finite_sum.noise_process import Noise, Tree
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum

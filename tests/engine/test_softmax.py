@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.schedules import Langevin
-from dpexp.engine.softmax import loop as softmax
+from dpexp.engine.softmax import softmax_loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.measuring import RECORDS, add_product, tallies, tally
+from dpexp.engine.softmax.softmax_metrics import RECORDS, add_product, tallies, tally
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 

@@ -8,7 +8,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
-from dpexp.engine.softmax import loop as engine
+from dpexp.engine.softmax import softmax_loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import DataSource, Softmax

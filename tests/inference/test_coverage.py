@@ -8,14 +8,14 @@ import pytest
 
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.central_newton import CentralNewton
+from dpexp.algorithms.central_newton_coverage import CentralNewton
 from dpexp.algorithms.covering import METRICS, LaneIntervals, Trial, efficient_errors, measured, shown
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.seeds import generator
-from dpexp.engine.linear.one_pass import UserStream, draw_users
+from dpexp.engine.linear.linear_pass import UserStream, draw_users
 from dpexp.inference.fitting import Fitted, fit_central, fit_local, of_outcome, plan_central, plan_local
 from dpexp.inference.intervals import Release, intervals
 from dpexp.inference.models import model_of, unit_model
@@ -23,7 +23,7 @@ from dpexp.inference.refusals import Checked, Reason, of_steepness
 from dpexp.inference.simulated import Simulated, lanes_of, person_rows
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
-from dpexp.inference.users import noise_of
+from dpexp.inference.user_blocks import noise_of
 from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.budgets import ConstantBudget, PureBudget
 from dpexp.problems.huber_linear import HuberLinear

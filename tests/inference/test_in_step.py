@@ -6,12 +6,12 @@ from scipy.integrate import quad
 
 from dpexp.algorithms.covering import Trial
 from dpexp.algorithms.schedules import SCHEDULES, Power
-from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.inference.models import careful, model_of
 from dpexp.inference.newton import fixed_points
 from dpexp.inference.simulated import NormalRows, Simulated
 from dpexp.inference.staged_newton import guessed_curvature
-from dpexp.inference.users import BLOCK, SPREAD
+from dpexp.inference.user_blocks import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic

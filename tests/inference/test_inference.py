@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.inference import public_numbers
-from dpexp.inference import users as people
+from dpexp.inference import user_blocks as people
 from dpexp.inference.fitting import released
 from dpexp.inference.intervals import judged
 from dpexp.inference.messages import symmetric

@@ -19,7 +19,7 @@ from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_l
 from dpexp.inference.messages import Sums, symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import TableUsers, hessian_users
+from dpexp.inference.user_blocks import TableUsers, hessian_users
 from tests.conftest import share
 from tests.oracles.hessians import hessians
 from tests.oracles.watched_messages import isometric, received

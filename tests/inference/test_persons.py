@@ -21,7 +21,7 @@ from dpexp.inference.messages import symmetric
 from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.pure_messages import PureServer, pure
 from dpexp.inference.staged_newton import Server
-from dpexp.inference.users import TableUsers
+from dpexp.inference.user_blocks import TableUsers
 from tests.oracles.hessians import hessians
 from tests.oracles.private_messages import Loss, huber, logistic, stage
 

@@ -13,7 +13,7 @@ from dpexp.inference.messages import symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import POOL, PureServer, pure
 from dpexp.inference.staged_newton import Design, staged_newton
-from dpexp.inference.users import TableUsers
+from dpexp.inference.user_blocks import TableUsers
 from dpexp.privacy.cap import cap, deviation, eps_at, gaussian_mu
 from tests.conftest import share
 from tests.oracles.hessians import hessians

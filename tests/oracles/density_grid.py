@@ -1,6 +1,6 @@
 """The law of a run on a density grid with an atom at either wall, step by step.
 
-It shares no code with `dpexp.privacy.exact.runs`, nor with `tests.oracles.node_laws`: equidistant points and the Gregory
+It shares no code with `dpexp.privacy.exact.run_laws`, nor with `tests.oracles.node_laws`: equidistant points and the Gregory
 weights of fourth order between kinks, one step after the other, the literal sum over batch sizes by Pascal's rule, and
 epsilon by bisection on delta(eps), which integrates the positive part of p - e^eps q on the grid. Meant for checking; it
 is about a hundred times slower.

@@ -15,7 +15,7 @@ from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, unit_model
 from dpexp.inference.refusals import Checked, after
 from dpexp.inference.staged_newton import Design, guessed_curvature, staged_newton
-from dpexp.inference.users import hessian_users
+from dpexp.inference.user_blocks import hessian_users
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 

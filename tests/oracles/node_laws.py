@@ -1,6 +1,6 @@
 """The law of a run on Gauss-Legendre nodes with an atom at either wall, and what a pair attains by unions of intervals.
 
-It shares no code with `dpexp.privacy.exact.runs`. Between the walls the law has a smooth density; a step is a positive
+It shares no code with `dpexp.privacy.exact.run_laws`. Between the walls the law has a smooth density; a step is a positive
 matrix acting on masses at nodes of panels which end at every kink of the drift, and at the two walls. Steps are taken
 one after the other. The last one is taken exactly: the mass of an interval is an average of normal probabilities over
 the state before it, and intervals are divided where the ratio crosses a level.

@@ -13,12 +13,12 @@ from functools import lru_cache, partial
 import numpy as np
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.config.cells import Cell
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.audit.cells import budgets_of
+from dpexp.reporting.audit.audit_cells import budgets_of
 from dpexp.reporting.audit.worlds import Seen
 from tests.oracles.watched_messages import Sent, Watched
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpexp.theory.dp_sgld.softmax import data_lipschitz, smoothness_of_norm
+from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, smoothness_of_norm
 
 
 def smoothness_per_example(features: np.ndarray, regulariser: float) -> float:

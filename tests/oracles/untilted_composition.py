@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from dpexp.accounting.grid import from_above
+from dpexp.accounting.loss_grid import from_above
 from dpexp.accounting.pairs import adding, removing
 
 ROUNDING = 1e-14

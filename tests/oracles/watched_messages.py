@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.algorithms.staged_newton import StagedNewton
+from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.vectors import LANES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.allocation import epoch_loss
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.exact.walk import renyi
 from research import answers
 

@@ -20,7 +20,7 @@ from dpexp.config.cells import stored_cell
 from dpexp.engine.result import CellData
 from dpexp.papers import claims
 from dpexp.papers.dp_sgld.claims import tuned
-from dpexp.papers.ldp_sgd.claims import privacy, remarks, theorems
+from dpexp.papers.ldp_sgd.claims import local_privacy, remarks, theorem_claims
 from dpexp.papers.noisy_sgd.claims import lower
 from dpexp.plugins.loading import load_research
 from dpexp.reporting.checks import JOINT
@@ -373,12 +373,12 @@ def settled():
     ("name", "words"),
     [
         ("ldp-sgd/theorem-1", f"at a joint {1 - JOINT:.0%} level"),
-        ("ldp-sgd/theorem-1", f"within {privacy.POWER:.0%} of it"),
-        ("ldp-sgd/theorem-2", f"within {privacy.POWER:.0%} of the claimed"),
-        ("ldp-sgd/section-5/unused", f"{privacy.ROOM:.0%}, "),
+        ("ldp-sgd/theorem-1", f"within {local_privacy.POWER:.0%} of it"),
+        ("ldp-sgd/theorem-2", f"within {local_privacy.POWER:.0%} of the claimed"),
+        ("ldp-sgd/section-5/unused", f"{local_privacy.ROOM:.0%}, "),
         ("ldp-sgd/remark-1/rate", f"{remarks.SLACK} in a local exponent"),
         ("ldp-sgd/remark-1/rate-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
-        ("ldp-sgd/remark-1/dimension-of-the-error", f"{theorems.QUARTER} in the exponent"),
+        ("ldp-sgd/remark-1/dimension-of-the-error", f"{theorem_claims.QUARTER} in the exponent"),
         ("ldp-sgd/remark-1/budget-of-the-error", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/introduction/sensitivity", f"{RATE_TOLERANCE} in the exponent"),
         ("ldp-sgd/remark-3/ends", f"{RATE_TOLERANCE} in the exponent"),
@@ -453,9 +453,8 @@ def test_another_verdict_on_wrong_data(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ldp-sgd/theorem-1", "ldp-sgd/theorem-2"])
 def test_privacy_claims_on_replicates_with_the_right_and_the_wrong_noise(name, toys, monkeypatch):
-    from dpexp.papers.ldp_sgd.claims import privacy
 
-    monkeypatch.setattr(privacy, "POWER", 10.0)  # toys have too few replicates for the claim's own
+    monkeypatch.setattr(local_privacy, "POWER", 10.0)  # toys have too few replicates for the claim's own
     results = toys.results({*BY_ID[name].experiments, *BY_ID["ldp-sgd/theorem-1"].experiments})
 
     class Toy(Evidence):
@@ -529,7 +528,7 @@ def one(method, factor):
     return lambda row: factor if row.method == method else 1.0
 
 
-MOMENTUM, TABLES = "dpexp.papers.momentum", "dpexp.papers.dp_sgld.tables"
+MOMENTUM, TABLES = "dpexp.papers.momentum", "dpexp.papers.dp_sgld.langevin_tables"
 FROM_SUMMARIES = {
     "momentum/lemma-5": (f"{MOMENTUM}.claims.lemmas.prescribed_rows", lambda row: -1.0, "false"),
     "momentum/theorem-6": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 100.0, "false"),

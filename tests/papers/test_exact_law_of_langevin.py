@@ -10,8 +10,8 @@ from dpexp.accounting import gaussian as gdp
 from dpexp.accounting.mixtures import GaussianMixture, _log_g, renyi_of
 from dpexp.papers.dp_sgld import exact_law as exact_langevin
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
-from dpexp.papers.dp_sgld.figures import failing
-from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
+from dpexp.papers.dp_sgld.langevin_figures import failing
+from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope
 from tests.conftest import at_length, share
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5

@@ -11,13 +11,13 @@ import pytest
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.papers import figures, overlays, tables
-from dpexp.papers.dp_sgld import figures as figures_of_sgld
-from dpexp.papers.momentum.rows import METHODS
+from dpexp.papers.dp_sgld import langevin_figures as figures_of_sgld
+from dpexp.papers.momentum.momentum_runs import METHODS
 from dpexp.reporting.figure import written
 from dpexp.reporting.style import RC
 from dpexp.reporting.table_formats import render
 from dpexp.store import load_summary, load_trajectories
-from dpexp.store.files import read_document, write_document
+from dpexp.store.documents import read_document, write_document
 from tests.conftest import COSTLY, at_length, in_share
 from tests.referee import faults
 from tests.toy_experiments import numbers_of

@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 
 from dpexp.config.experiment_file import load_experiment
-from dpexp.papers.momentum import rows as stored
-from dpexp.papers.momentum.claims import runs
-from dpexp.papers.momentum.rows import ends
+from dpexp.papers.momentum import momentum_runs as stored
+from dpexp.papers.momentum.claims import run_claims
+from dpexp.papers.momentum.momentum_runs import ends
 from dpexp.reporting.evidence import Evidence
 from dpexp.store import load_summary
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 
 TOY = """\
 experiment: toy_grid
@@ -75,11 +75,11 @@ def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
     if not apart:
         found["reduced"] = rows["tree"] | {"method": "reduced"}
     places = [row | {"place": "p", "ends": ""} for row in found.values()]
-    monkeypatch.setattr(runs, "tuned_places", lambda results: places)
-    outcome = runs.smaller("tree", "")(Evidence(Path()))
+    monkeypatch.setattr(run_claims, "tuned_places", lambda results: places)
+    outcome = run_claims.smaller("tree", "")(Evidence(Path()))
     assert outcome.verdict == verdict
     assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
-    assert runs.smaller("tree", "", other=True)(Evidence(Path())).numbers["better"] == outcome.numbers["worse"]
+    assert run_claims.smaller("tree", "", other=True)(Evidence(Path())).numbers["better"] == outcome.numbers["worse"]
 
 
 def _line_up(*settings):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dpexp.config.experiment_file import load_experiment
-from dpexp.papers.dp_sgld import tables
+from dpexp.papers.dp_sgld import langevin_tables
 from dpexp.reporting import accuracies as errors
 from dpexp.store import load_summary
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 
 # --- errors ----------------------------------------------------------------------------------------------------
 
@@ -100,8 +100,8 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def rows(results, monkeypatch):
-    monkeypatch.setattr(tables, "TUNED", ("dp_sgld_tuned_toy",))
-    return {r["method"]: r for r in tables.tuned_accuracy_rows(results)}
+    monkeypatch.setattr(langevin_tables, "TUNED", ("dp_sgld_tuned_toy",))
+    return {r["method"]: r for r in langevin_tables.tuned_accuracy_rows(results)}
 
 
 def test_the_choice_is_validations_and_its_accuracy_is_of_the_test_records(results, rows):
@@ -127,16 +127,16 @@ def test_the_choice_is_validations_and_its_accuracy_is_of_the_test_records(resul
 def test_what_validation_did_not_choose_is_told(results, rows):
     """Full batches run with a step that is not the best one, and lies at the end of the grid."""
     full = rows["full"]
-    assert full["batch"] == tables.FULL
+    assert full["batch"] == langevin_tables.FULL
     assert full["behind"] > 5
     assert full["edges"] == ["eta"]
-    note = tables.build_tuned(results).note
+    note = langevin_tables.build_tuned(results).note
     assert "Not the best in validation: full batches" in note
     assert "DP-SGD on digits" not in note
 
 
 def test_methods_are_compared_with_both_errors(rows):
-    found = tables.against(list(rows.values()), "digits", "free", "full")
+    found = langevin_tables.against(list(rows.values()), "digits", "free", "full")
     assert found["difference"] == pytest.approx(rows["free"]["accuracy"] - rows["full"]["accuracy"])
     assert found["records"] == 1
     assert found["reach"] > found["seeds_reach"]
@@ -144,7 +144,9 @@ def test_methods_are_compared_with_both_errors(rows):
 
 def test_a_method_without_its_choice_is_refused(results, rows, monkeypatch):
     """The settings that were run are hidden from one method."""
-    usual = tables._method
-    monkeypatch.setattr(tables, "_method", lambda row: "" if row.step == 45 and usual(row) == "plain" else usual(row))
+    usual = langevin_tables._method
+    monkeypatch.setattr(
+        langevin_tables, "_method", lambda row: "" if row.step == 45 and usual(row) == "plain" else usual(row)
+    )
     with pytest.raises(ValueError, match="runs no setting of DP-SGD on digits that was tuned"):
-        tables.tuned_accuracy_rows(results)
+        langevin_tables.tuned_accuracy_rows(results)

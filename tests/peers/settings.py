@@ -15,7 +15,7 @@ from pathlib import Path
 import dpexp
 from dpexp.accounting import Accountant
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS
 

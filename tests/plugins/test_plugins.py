@@ -21,7 +21,7 @@ from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
 from dpexp.config.yamlfile import ConfigError
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check import Subject, carry_out
+from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
@@ -30,9 +30,9 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.reporting.ledger.judging import require
 from dpexp.store import fingerprint
 from dpexp.store.executors import in_process, packed
+from dpexp.store.experiment_run import Options, run
 from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
-from dpexp.store.run import Options, run
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
 from tests.conftest import ROOT, call

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
 from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian

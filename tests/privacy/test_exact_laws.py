@@ -12,8 +12,8 @@ import pytest
 import dpexp.privacy.exact
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.linear import linear, statistic_law
-from dpexp.privacy.exact import memory
-from dpexp.privacy.exact.runs import pair
+from dpexp.privacy.exact import memory_chain
+from dpexp.privacy.exact.run_laws import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import composed
 from tests.oracles import density_grid, node_laws
@@ -162,8 +162,8 @@ def test_composition_of_normal_steps_and_renyi():
 
 def test_a_loss_that_remembers():
     """adversary.md 4.4: 1.455 on 36 noise units; one threshold on 24 remembers more than the linear law (.6137)."""
-    assert memory.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).pair.eps(1e-5) == pytest.approx(1.455, abs=1e-3)
-    chain = memory.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
+    assert memory_chain.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).pair.eps(1e-5) == pytest.approx(1.455, abs=1e-3)
+    chain = memory_chain.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
     assert chain.width == 24
     assert chain.pair.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
     assert linear("poisson", False, 0.001, 0.6, 10_000).eps(1e-5) == pytest.approx(0.6137, abs=1e-4)
@@ -172,8 +172,8 @@ def test_a_loss_that_remembers():
 
 def test_the_memory_by_simulation():
     """The loss as it is written: decode, count, aim; noise, walls."""
-    chain = memory.Memory(0.05, 1.5, 0.25, 6, 60)
-    rng, count, width = np.random.default_rng(1), 100_000, memory.W
+    chain = memory_chain.Memory(0.05, 1.5, 0.25, 6, 60)
+    rng, count, width = np.random.default_rng(1), 100_000, memory_chain.W
     for kappa, law in ((chain.kappa, chain.cells.p), (0.0, chain.cells.q)):
         y = np.zeros(count)
         for _ in range(chain.steps):

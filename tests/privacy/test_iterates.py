@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import delta_of
-from dpexp.papers.momentum.claims.privacy import attack
+from dpexp.papers.momentum.claims.momentum_privacy import attack
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import certificate
 from dpexp.privacy.momentum.tree_streams import unit_split
 from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
-from dpexp.theory.momentum.formulas import theorem8_sigma
+from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 from tests.conftest import at_length
 from tests.oracles.literal_momentum import estimate_noise
 from tools import momentum_certificates as making

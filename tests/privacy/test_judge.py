@@ -13,18 +13,18 @@ import dpexp
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.linear import linear
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
-from dpexp.privacy.exact import memory
+from dpexp.privacy.exact import memory_chain
 from dpexp.privacy.judge import judge
+from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.judge.families import FAMILIES
 from dpexp.privacy.judge.kinds import analyses
 from dpexp.privacy.judge.setting import Assumes, Setting
-from dpexp.privacy.judge.verdict import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
 from tests.conftest import mostly_slow, share
@@ -193,7 +193,7 @@ def test_known_witnesses(name):
 
 def test_the_loss_that_remembers_refutes_the_heuristic():
     """On 24 noise units, one threshold: a witness among clipped losses with the record against a typical one."""
-    chain = memory.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
+    chain = memory_chain.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
     batch = math.ceil(100 * chain.largest_drift / chain.kappa)
     u = chain.needs(batch)
     point = {"n": 1000 * batch, "batch_size": batch, "steps": 10_000, "step_size": 1.0, "noise_std": 1 / u,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.curve import eps_of_delta
-from dpexp.accounting.steps import step_loss
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps

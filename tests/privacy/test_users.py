@@ -9,7 +9,7 @@ import pytest
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.commands import calibrate, privacy
 from dpexp.core.errors import UsageError
-from dpexp.privacy.users import ledger, spent
+from dpexp.privacy.local_users import ledger, spent
 
 # --- users ------------------------------------------------------------------------------------------------------
 

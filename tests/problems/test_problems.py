@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpexp.conformance.check import Subject, carry_out
+from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import normal_moments

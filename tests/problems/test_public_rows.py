@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.engine.linear.one_pass import draw_users
+from dpexp.engine.linear.linear_pass import draw_users
 
 CONFIG = """experiment: t
 problem: {{name: mallows-logistic}}

@@ -8,8 +8,8 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.conformance.check import Failed, Subject
-from dpexp.conformance.weights import lengths
+from dpexp.conformance.check_result import Failed, Subject
+from dpexp.conformance.weight_checks import lengths
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import minimum

@@ -16,10 +16,10 @@ from scipy.stats import beta, binom, norm
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands.audit import of_config
-from dpexp.engine.linear import one_pass
+from dpexp.engine.linear import linear_pass
 from dpexp.privacy.audit.tests_of_claims import allowed, bets_of, e_process, most, separation, trade_off_test
 from dpexp.problems.canaries import Canaries
-from dpexp.reporting.audit import audit as auditing
+from dpexp.reporting.audit import bracket as auditing
 from tests.campaigns.audit_faults import planned, users_exchanged
 from tests.conftest import call
 
@@ -174,8 +174,8 @@ def test_a_message_is_seen_whatever_the_server_does(config, algorithm):
 
 
 def users_with_less_noise():
-    made = one_pass._Sizes.__init__
-    return patch.object(one_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
+    made = linear_pass._Sizes.__init__
+    return patch.object(linear_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
 
 
 def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):

@@ -10,7 +10,7 @@ import pytest
 from dpexp.core.errors import UsageError
 from dpexp.engine.softmax import steps as kernel
 from dpexp.inference.staged_newton import Server
-from dpexp.reporting.audit import audit as auditing
+from dpexp.reporting.audit import bracket as auditing
 from tests.campaigns.audit_faults import (
     BALL,
     FAULTS,

@@ -27,7 +27,7 @@ from dpexp.reporting.results.lines import exponent_of
 from dpexp.reporting.results.scene import Scene
 from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC, for_tex
 from dpexp.store import load_summary
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 from tests.conftest import AT_LENGTH, COSTLY, ROOT, call, in_share
 from tests.referee import faults
 

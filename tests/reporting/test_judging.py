@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpexp.papers.ldp_sgd.claims import rates
-from dpexp.papers.ldp_sgd.claims.privacy import verdict_of
+from dpexp.papers.ldp_sgd.claims import rate_claims
+from dpexp.papers.ldp_sgd.claims.local_privacy import verdict_of
 from dpexp.reporting import verdict
 from dpexp.reporting.checks import Ratio
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
@@ -67,7 +67,7 @@ class Given(list):
 
 
 def _compared(drawn, steady, faster=True):
-    check = rates.compared(Given(drawn), Given(steady), "", faster, "(0, 1)")
+    check = rate_claims.compared(Given(drawn), Given(steady), "", faster, "(0, 1)")
     return check.check(None).verdict
 
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 import dpexp
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
-from dpexp.reporting.rates import Comparison, Setting
+from dpexp.reporting.rate_bounds import Comparison, Setting
 
 SMALL = {"families": ["normal"], "n": (200, 400), "eta": (0.2, 0.2), "alpha": (0.5, 0.6), "mu": (1, 2), "d": (2, 2)}
 CODE = f"""
 import numpy as np
 from dpexp.problems.gaussian_means import gaussian_means
-from dpexp.reporting.rates import problem_of
+from dpexp.reporting.rate_bounds import problem_of
 from dpexp.theory.ldp_sgd.closure import closure
 
 ASSUMES = {SMALL!r}

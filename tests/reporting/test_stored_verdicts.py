@@ -24,7 +24,7 @@ from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judging import judge
 from dpexp.reporting.ledger.pages import WRONG
-from dpexp.store.files import read_document, read_table, write_document, write_table
+from dpexp.store.documents import read_document, read_table, write_document, write_table
 from tests.campaigns import faults
 from tests.conftest import COMMAND, ROOT, call
 

@@ -11,15 +11,15 @@ import pytest
 import dpexp
 from dpexp.commands import plot
 from dpexp.commands import table as command
-from dpexp.config.settings import Words, digits_of, named, spelled
+from dpexp.config.cell_settings import Words, digits_of, named, spelled
 from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain, within
 from dpexp.reporting.results.gather import gather
-from dpexp.reporting.results.table import said_of_majority
-from dpexp.reporting.table import Content, Table, folded, without_constants
+from dpexp.reporting.results.result_table import said_of_majority
 from dpexp.reporting.table_formats import render
+from dpexp.reporting.text_table import Content, Table, folded, without_constants
 from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, call, share
 from tests.plugin_lab import write_lab

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.engine.result import CellData
-from dpexp.papers.momentum import rows
+from dpexp.papers.momentum import momentum_runs
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from tests.campaigns import wrong_evidence
@@ -96,11 +96,11 @@ def test_summaries_are_those_of_the_altered_runs(stored, monkeypatch):
     for r in stored.runs("toy"):
         r.cell.run = SimpleNamespace(diverged_above=1e6)
         r.row["cell_id"] = r.budget
-    plain = rows.load_summary
+    plain = momentum_runs.load_summary
     evidence = AlteredEvidence(stored, through(scaled(3.0, ("loss_gap",))))
     with read_from(evidence):
-        frame = rows.load_summary(stored.results, "toy")
-    assert rows.load_summary is plain
+        frame = momentum_runs.load_summary(stored.results, "toy")
+    assert momentum_runs.load_summary is plain
     (last,) = frame[
         (frame.metric == "loss_gap") & (frame.step == 1000) & (frame.estimator == "asgd") & (frame.budget == "2")
     ].to_dict("records")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.conformance.check import Subject, carry_out
+from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.conformance.problems import LOSSES
 from dpexp.engine.lanes.elementwise import logistic
 from dpexp.problems.mallows import rule

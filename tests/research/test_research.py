@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dpexp.conformance.check import carry_out
+from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
 from dpexp.plugins import loading
 from dpexp.plugins.loaded import LOADED, research_folders

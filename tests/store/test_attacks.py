@@ -14,8 +14,8 @@ from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
 from dpexp.store import Folder, fingerprint, load_cells, load_summary, partials
-from dpexp.store import run as running
-from dpexp.store.run import Options, run
+from dpexp.store import experiment_run as running
+from dpexp.store.experiment_run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
 
 CONFIG = """\

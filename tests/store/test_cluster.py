@@ -13,7 +13,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.store import Folder, cluster
 from dpexp.store.cluster import on_cluster
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 from tests.conftest import AT_LENGTH, SMALL, call, numbers
 from tests.loopback import (
     PATIENCE,

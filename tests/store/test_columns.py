@@ -10,14 +10,14 @@ import yaml
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import run as command
+from dpexp.config.cell_settings import flat, identity, named, setting
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
 from dpexp.config.experiment_file import read_experiment, resolved_yaml
-from dpexp.config.settings import flat, identity, named, setting
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.store import load_cells, load_summary
-from dpexp.store.rows import beside
-from dpexp.store.run import Options, run
+from dpexp.store.cell_rows import beside
+from dpexp.store.experiment_run import Options, run
 from dpexp.store.stats import COLUMNS
 from tests.commands.test_comparing import Beta, BetaSteps, built, cell_of
 

@@ -11,12 +11,12 @@ from dpexp.algorithms.schedules import Power
 from dpexp.commands import run as command
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.engine.linear import one_pass
+from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
 from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
 from dpexp.store.confirming import confirm
+from dpexp.store.experiment_run import Options, run
 from dpexp.store.planning import plan
-from dpexp.store.run import Options, run
 from tests.conftest import SMALL
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
@@ -34,12 +34,12 @@ def edited(monkeypatch):
         other.cache_clear = OF_ROOMS.cache_clear
         monkeypatch.setattr(fingerprint, "_of_rooms", other)
         fingerprint.forget()
-        one_pass._step_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
+        linear_pass._step_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
     yield edit
     monkeypatch.undo()
     fingerprint.forget()
-    one_pass._step_sizes.cache_clear()
+    linear_pass._step_sizes.cache_clear()
 
 
 def stored(text, tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpexp.store import cell_files, files, generation
+from dpexp.store import cell_files, documents, generation
 from tests.campaigns import faults
 from tests.conftest import share
 
@@ -55,8 +55,8 @@ def test_the_campaign_notices_a_store_without_checks(monkeypatch):
         import pyarrow.parquet as pq
 
         data = path.read_bytes()
-        metadata = files.json.loads(pq.read_schema(pa.BufferReader(data)).metadata[b"dpexp"])
-        return files.TableFile(path.name, data, metadata)
+        metadata = documents.json.loads(pq.read_schema(pa.BufferReader(data)).metadata[b"dpexp"])
+        return documents.TableFile(path.name, data, metadata)
 
     with faults.scenario("extend") as (world, allowed, again):
         again()

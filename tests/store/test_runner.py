@@ -17,8 +17,8 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import Folder, load_cells, load_trajectories, partials
 from dpexp.store.executors import executed
+from dpexp.store.experiment_run import Options, run, run_part
 from dpexp.store.planning import plan
-from dpexp.store.run import Options, run, run_part
 from tests.conftest import ROOT, SMALL, call, numbers
 
 
@@ -126,10 +126,10 @@ def test_fewer_replicates_than_stored_keep_them_all(config, done):
 HELD = """
 import os, threading
 from dpexp.commands import cli
-from dpexp.store import partials, run
+from dpexp.store import partials, experiment_run
 
 kept, lock, begun = threading.Event(), threading.Lock(), []
-save, simulate = partials.save, run.simulate_chunk
+save, simulate = partials.save, experiment_run.simulate_chunk
 
 def save_and_tell(*arguments):
     save(*arguments)
@@ -145,7 +145,7 @@ def hold(chunk, key):
         os.read(0, 1)
     return simulate(chunk, key)
 
-partials.save, run.simulate_chunk = save_and_tell, hold
+partials.save, experiment_run.simulate_chunk = save_and_tell, hold
 cli.main()
 """
 """The command; when its first chunk is kept and another has begun it says so, and goes on when its stdin is closed."""

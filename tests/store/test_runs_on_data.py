@@ -17,7 +17,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.problem import Problem
 from dpexp.store import load_cells, load_summary
-from dpexp.store.run import Options, run
+from dpexp.store.experiment_run import Options, run
 
 
 class Bowl(Problem):

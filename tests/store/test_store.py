@@ -26,10 +26,10 @@ from dpexp.store import (
     load_summary,
     load_trajectories,
 )
-from dpexp.store import run as running
+from dpexp.store import experiment_run as running
 from dpexp.store.cell_files import stored_cell_file
-from dpexp.store.files import read_document, read_table, write_document, write_table
-from dpexp.store.run import Options, run
+from dpexp.store.documents import read_document, read_table, write_document, write_table
+from dpexp.store.experiment_run import Options, run
 from tests.campaigns.faults import damage, new_code
 from tests.conftest import SMALL, numbers
 

@@ -9,7 +9,7 @@ import pytest
 from dpexp.accounting.conversions import eps_of_curve
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.mechanisms.langevin import Langevin
-from dpexp.theory.dp_sgld import privacy, softmax, utility
+from dpexp.theory.dp_sgld import privacy_statements, softmax_constants, utility
 from dpexp.theory.dp_sgld.ridge import Ridge
 from tests.oracles.smoothness import lipschitz_on_ball, smoothness_batches, smoothness_per_example
 
@@ -25,15 +25,15 @@ RUNS = [
 def test_the_published_epsilon_counts_epochs(run, epochs_eps, steps_eps):
     step, lam, size, sigma, n, delta, epochs, steps = run
     for count, expected in ((epochs, epochs_eps), (steps, steps_eps)):
-        slope = privacy.corollary32(1, size, n, sigma, lam, step, count)
-        assert privacy.eps_of_slope(slope, delta) == pytest.approx(expected, abs=0.006)
+        slope = privacy_statements.corollary32(1, size, n, sigma, lam, step, count)
+        assert privacy_statements.eps_of_slope(slope, delta) == pytest.approx(expected, abs=0.006)
 
 
 def test_decreasing_runs():
     for size, sigma, beta, few, many in ((20, 0.0021, 55, 0.974, 25.7), (20, 0.00095, 259, 0.993, 27.1)):
         for steps, expected in ((30, few), (11730, many)):
-            slope = privacy.corollary33(1, size, 50000, sigma, 0.001, beta, steps)
-            assert privacy.eps_of_slope(slope, 1e-5) == pytest.approx(expected, rel=2e-3)
+            slope = privacy_statements.corollary33(1, size, 50000, sigma, 0.001, beta, steps)
+            assert privacy_statements.eps_of_slope(slope, 1e-5) == pytest.approx(expected, rel=2e-3)
 
 
 def mironov(slope, delta):
@@ -43,16 +43,20 @@ def mironov(slope, delta):
 
 
 def test_conversion_and_its_inverse():
-    slope = privacy.corollary32(1, 15, 50000, 0.0022, 0.001, 0.018, 30)
-    assert mironov(slope, 1e-5) == pytest.approx(privacy.eps_of_slope(slope, 1e-5))
+    slope = privacy_statements.corollary32(1, 15, 50000, 0.0022, 0.001, 0.018, 30)
+    assert mironov(slope, 1e-5) == pytest.approx(privacy_statements.eps_of_slope(slope, 1e-5))
     assert eps_of_curve(lambda a: a * slope, 1e-5)[0] == pytest.approx(0.796, abs=5e-4)
-    best = privacy.best_order(slope, 1e-5)
-    assert slope * best + math.log(1e5) / (best - 1) == pytest.approx(privacy.eps_of_slope(slope, 1e-5))
-    assert privacy.slope_of_eps(1, 1e-5) == pytest.approx(0.02082, abs=5e-6)
+    best = privacy_statements.best_order(slope, 1e-5)
+    assert slope * best + math.log(1e5) / (best - 1) == pytest.approx(privacy_statements.eps_of_slope(slope, 1e-5))
+    assert privacy_statements.slope_of_eps(1, 1e-5) == pytest.approx(0.02082, abs=5e-6)
     for eps in (1e-6, 0.3, 40):
-        assert privacy.eps_of_slope(privacy.slope_of_eps(eps, 1e-5), 1e-5) == pytest.approx(eps, rel=1e-10)
-    sigma = privacy.sigma_for_eps(1.0, 1e-5, 2.0, 1000, 0.1, 7.0)
-    assert privacy.eps_of_slope(privacy.theorem31(1, 2.0, 1000, sigma, 0.1, 7.0), 1e-5) == pytest.approx(1)
+        assert privacy_statements.eps_of_slope(privacy_statements.slope_of_eps(eps, 1e-5), 1e-5) == pytest.approx(
+            eps, rel=1e-10
+        )
+    sigma = privacy_statements.sigma_for_eps(1.0, 1e-5, 2.0, 1000, 0.1, 7.0)
+    assert privacy_statements.eps_of_slope(
+        privacy_statements.theorem31(1, 2.0, 1000, sigma, 0.1, 7.0), 1e-5
+    ) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.decreasing], ids=lambda case: case.name)
@@ -84,23 +88,23 @@ def test_the_fifty_steps_of_the_counterexamples_claim_052():
 
 @pytest.mark.parametrize(("sigma", "expected"), [(1e-200, math.inf), (1e300, 0.0)])
 def test_noise_beyond_all_scales_is_an_ordinary_value(sigma, expected):
-    slope = privacy.theorem31(1, 1.0, 1000, sigma, 0.1, 5.0)
+    slope = privacy_statements.theorem31(1, 1.0, 1000, sigma, 0.1, 5.0)
     assert slope == expected
-    assert privacy.eps_of_slope(slope, 1e-5) == expected
+    assert privacy_statements.eps_of_slope(slope, 1e-5) == expected
 
 
 def test_the_statements_agree_with_each_other():
-    lsi = privacy.lsi_constant(0.2, 1.3)
-    expected = privacy.theorem31(3, 2, 50, 1.3, 0.2, 40 * 0.1)
-    assert privacy.theorem33(3, 2, 50, 1.3, lsi, 4.0) == pytest.approx(expected)
-    assert privacy.corollary31(3, 2, 50, 1.3, lsi, 0.1, 40) == pytest.approx(expected)
-    assert privacy.corollary32(3, 2, 50, 1.3, 0.2, 0.1, 40) == pytest.approx(expected)
+    lsi = privacy_statements.lsi_constant(0.2, 1.3)
+    expected = privacy_statements.theorem31(3, 2, 50, 1.3, 0.2, 40 * 0.1)
+    assert privacy_statements.theorem33(3, 2, 50, 1.3, lsi, 4.0) == pytest.approx(expected)
+    assert privacy_statements.corollary31(3, 2, 50, 1.3, lsi, 0.1, 40) == pytest.approx(expected)
+    assert privacy_statements.corollary32(3, 2, 50, 1.3, 0.2, 0.1, 40) == pytest.approx(expected)
     beta, lam = 5.0, 1e-6
     small = 3 * 2**2 * 10 / (beta * 50**2 * 1.3**2)
-    assert privacy.corollary32(3, 2, 50, 1.3, lam, 1 / (2 * beta), 10) == pytest.approx(small, rel=1e-5)
-    assert privacy.corollary33(3, 2, 50, 1.3, lam, beta, 10) == pytest.approx(small, rel=1e-5)
+    assert privacy_statements.corollary32(3, 2, 50, 1.3, lam, 1 / (2 * beta), 10) == pytest.approx(small, rel=1e-5)
+    assert privacy_statements.corollary33(3, 2, 50, 1.3, lam, beta, 10) == pytest.approx(small, rel=1e-5)
     large = 4 * 3 * 2**2 / (lam * 50**2 * 1.3**2)
-    assert privacy.corollary32(3, 2, 50, 1.3, lam, 0.1, 10**10) == pytest.approx(large)
+    assert privacy_statements.corollary32(3, 2, 50, 1.3, lam, 0.1, 10**10) == pytest.approx(large)
 
 
 @pytest.mark.parametrize(
@@ -109,17 +113,17 @@ def test_the_statements_agree_with_each_other():
 )
 def test_corollary33_lies_between_the_two_sums(beta, lam, steps, factors):
     def factor(first):
-        return -math.expm1(-lam / 2 * privacy.total_decreasing_step(beta, lam, steps, first))
+        return -math.expm1(-lam / 2 * privacy_statements.total_decreasing_step(beta, lam, steps, first))
 
-    bound = privacy.corollary33(1, 1, 1, 1, lam, beta, steps) * lam / 4
+    bound = privacy_statements.corollary33(1, 1, 1, 1, lam, beta, steps) * lam / 4
     assert (factor(0), bound, factor(1)) == pytest.approx(factors, abs=5e-5 if beta == 1 else 6e-8)
     assert factor(1) <= bound <= factor(0)
 
 
 def test_the_closed_sum_is_the_sum():
     for first in (0, 1):
-        terms = math.fsum(privacy.decreasing_steps(55, 0.001, 20_000, first))
-        assert privacy.total_decreasing_step(55, 0.001, 20_000, first) == pytest.approx(terms, rel=1e-10)
+        terms = math.fsum(privacy_statements.decreasing_steps(55, 0.001, 20_000, first))
+        assert privacy_statements.total_decreasing_step(55, 0.001, 20_000, first) == pytest.approx(terms, rel=1e-10)
 
 
 def test_utility_theorems_follow_from_their_lemmas():
@@ -215,17 +219,19 @@ def test_table4_uses_the_number_of_classes():
     printed = [(50000, 5.5e4, 3.2e-3, 258, 10, 5130, 6.2e-6), (50000, 2.6e5, 1.5e-4, 246, 10, 2570, 5.8e-7)]
     printed.append((5163, 7.1e4, 6.8e-5, 78, 3, 1539, 1.3e-7))
     for n, condition, ratio, product, classes, d, true_ratio in printed:
-        implied = softmax.implied_order_times_d(1, n, condition, ratio)
+        implied = softmax_constants.implied_order_times_d(1, n, condition, ratio)
         assert implied == pytest.approx(product, rel=5e-3)
-        assert softmax.table4_ratio(1, n, implied / classes, d, condition) == pytest.approx(true_ratio, rel=3e-2)
+        assert softmax_constants.table4_ratio(1, n, implied / classes, d, condition) == pytest.approx(
+            true_ratio, rel=3e-2
+        )
 
 
 def test_softmax_constants_bound_the_hessian():
     rng = np.random.default_rng(3)
     x, lam, classes = rng.standard_normal((40, 4)), 0.05, 3
-    full, each = softmax.smoothness_full(x, lam), smoothness_per_example(x, lam)
+    full, each = softmax_constants.smoothness_full(x, lam), smoothness_per_example(x, lam)
     assert full < each
-    assert each == softmax.smoothness_of_norm(np.linalg.norm(x, axis=1).max(), lam)
+    assert each == softmax_constants.smoothness_of_norm(np.linalg.norm(x, axis=1).max(), lam)
     assert full < smoothness_batches(x, 8, lam) < each
     assert smoothness_batches(x, 40) == pytest.approx(full - lam)
     for _ in range(50):
@@ -235,20 +241,20 @@ def test_softmax_constants_bound_the_hessian():
         assert np.linalg.eigvalsh(np.mean(hessians, axis=0))[-1] + lam <= full
         assert max(np.linalg.eigvalsh(h)[-1] for h in hessians) + lam <= each
         gradients = np.linalg.norm(p - np.eye(classes)[0], axis=1) * np.linalg.norm(x, axis=1)
-        assert np.all(gradients <= softmax.data_lipschitz(1.0) * np.linalg.norm(x, axis=1))
-    assert softmax.data_lipschitz(math.sqrt(1.0625)) == pytest.approx(1.458, abs=5e-4)
-    assert softmax.minimiser_radius(1.0, 0.01, 10) == pytest.approx(math.sqrt(200 * math.log(10)))
-    assert lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax.data_lipschitz(1))
+        assert np.all(gradients <= softmax_constants.data_lipschitz(1.0) * np.linalg.norm(x, axis=1))
+    assert softmax_constants.data_lipschitz(math.sqrt(1.0625)) == pytest.approx(1.458, abs=5e-4)
+    assert softmax_constants.minimiser_radius(1.0, 0.01, 10) == pytest.approx(math.sqrt(200 * math.log(10)))
+    assert lipschitz_on_ball(1.0, 0.01, math.sqrt(2) / 0.01) == pytest.approx(2 * softmax_constants.data_lipschitz(1))
 
 
 def test_softmax_constants_are_attained_by_two_equal_classes():
     """At p = (1/2, 1/2) the Hessian of a record x is (1/2) |x|^2 along x: 4.5 for |x| = 3, and lambda is added."""
     p = np.array([0.5, 0.5])
     largest = np.linalg.eigvalsh(np.kron(np.diag(p) - np.outer(p, p), np.outer([3.0, 0.0], [3.0, 0.0])))[-1]
-    assert softmax.smoothness_of_norm(3.0, 0.1) == pytest.approx(largest + 0.1, rel=1e-12)
+    assert softmax_constants.smoothness_of_norm(3.0, 0.1) == pytest.approx(largest + 0.1, rel=1e-12)
     assert largest == pytest.approx(4.5, rel=1e-12)
     x = np.array([[2.0, 0.0], [0.0, 1.0]])
-    assert softmax.smoothness_full(x, 0.1) == pytest.approx(1.1, rel=1e-12)
+    assert softmax_constants.smoothness_full(x, 0.1) == pytest.approx(1.1, rel=1e-12)
     assert smoothness_per_example(x, 0.1) == pytest.approx(2.1, rel=1e-12)
     assert smoothness_batches(x, 1, 0.1) == pytest.approx(1.35, rel=1e-12)
 
@@ -292,7 +298,7 @@ def test_utility_statements_hold_on_the_ridge_toy(form, seed):
     near = utility.lemma7(300, constant[0], beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
     assert 0.005 * near < last < near
     assert near <= utility.lemma41(300, constant[0], beta, lam, d, sigma, xi_sq, size, form)
-    average = toy.risks(privacy.decreasing_steps(beta, lam, 300), sigma, m)[:-1].mean()
+    average = toy.risks(privacy_statements.decreasing_steps(beta, lam, 300), sigma, m)[:-1].mean()
     bound = utility.lemma11(300, beta, lam, d, sigma, xi_sq, toy.start_distance(sigma), form)
     assert 0.05 * bound < average < bound
     eps, order = 0.5, 20.0
@@ -313,5 +319,5 @@ def test_utility_statements_hold_on_the_ridge_toy(form, seed):
     for noise, k1, one, k2, two in (renyi, both):
         risk = toy.risks(np.full(math.ceil(k1), 1 / (2 * beta)), noise, m)[-1]
         assert 0.01 * one < risk < one
-        mean = toy.risks(privacy.decreasing_steps(beta, lam, math.ceil(k2)), noise, m)[1:].mean()
+        mean = toy.risks(privacy_statements.decreasing_steps(beta, lam, math.ceil(k2)), noise, m)[1:].mean()
         assert 0.01 * two < mean < two

@@ -8,21 +8,21 @@ import pytest
 from scipy.optimize import brentq
 
 from dpexp.accounting.gaussian import delta_of
-from dpexp.theory.momentum import formulas
+from dpexp.theory.momentum import momentum_formulas
 from tests.oracles import theorems_of_momentum as proofs
 
 DELTA = 1e-5
 
 
 def printed6(N, d, eps):
-    return formulas.theorem6_printed(
-        N, d, eps, DELTA, formulas.theorem6_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
+    return momentum_formulas.theorem6_printed(
+        N, d, eps, DELTA, momentum_formulas.theorem6_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
     )
 
 
 def printed9(N, d, eps):
-    return formulas.theorem9_printed(
-        N, d, eps, DELTA, formulas.theorem9_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
+    return momentum_formulas.theorem9_printed(
+        N, d, eps, DELTA, momentum_formulas.theorem9_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
     )
 
 
@@ -38,7 +38,7 @@ def printed9(N, d, eps):
     ],
 )  # fmt: skip
 def test_theorem_6_schedule_and_bound(N, d, eps, steps, bound):
-    schedule = formulas.theorem6_schedule(N, d, eps, DELTA)
+    schedule = momentum_formulas.theorem6_schedule(N, d, eps, DELTA)
     T = schedule.exact_steps
     assert steps == pytest.approx(T, rel=0.02)
     assert bound == pytest.approx(printed6(N, d, eps), rel=0.02)
@@ -58,7 +58,7 @@ def test_theorem_6_schedule_and_bound(N, d, eps, steps, bound):
     ],
 )  # fmt: skip
 def test_theorem_9_schedule(N, d, eps, steps, gamma):
-    schedule = formulas.theorem9_schedule(N, d, eps, DELTA)
+    schedule = momentum_formulas.theorem9_schedule(N, d, eps, DELTA)
     assert steps == pytest.approx(schedule.exact_steps, rel=0.03)
     assert gamma == pytest.approx(schedule.gamma, rel=0.06)
     assert schedule.alpha * N == pytest.approx(1, abs=1e-12)
@@ -68,21 +68,21 @@ def test_theorem_9_schedule(N, d, eps, steps, gamma):
 
 def test_theorem_9_bound():
     assert [round(printed9(1000, 10, eps)) for eps in (0.5, 1, 4)] == [9972, 6564, 2844]
-    sizes = formulas.theorem9_terms(1000, 10, 1, DELTA, 2154435, 1, 1, 1)
-    assert sum(sizes) == pytest.approx(formulas.theorem9_printed(1000, 10, 1, DELTA, 2154435, 1, 1, 1))
+    sizes = momentum_formulas.theorem9_terms(1000, 10, 1, DELTA, 2154435, 1, 1, 1)
+    assert sum(sizes) == pytest.approx(momentum_formulas.theorem9_printed(1000, 10, 1, DELTA, 2154435, 1, 1, 1))
 
 
 @pytest.mark.parametrize(("eps", "rounded"), [(0.5, 30), (1, 52)])
 def test_less_than_one_epoch_is_refused(eps, rounded):
-    schedule = formulas.theorem6_schedule(100, 100, eps, DELTA)
+    schedule = momentum_formulas.theorem6_schedule(100, 100, eps, DELTA)
     assert not schedule.feasible
     assert schedule.steps == rounded
 
 
 def test_theorem_9_is_refused_where_gamma_exceeds_one_half():
     for d, least in ((10, 8.944), (100, 28.28)):
-        assert formulas.theorem9_schedule(1000, d, 1.001 * least / 1000, DELTA).feasible
-        assert "gamma" in formulas.theorem9_schedule(1000, d, 0.999 * least / 1000, DELTA).refused
+        assert momentum_formulas.theorem9_schedule(1000, d, 1.001 * least / 1000, DELTA).feasible
+        assert "gamma" in momentum_formulas.theorem9_schedule(1000, d, 0.999 * least / 1000, DELTA).refused
 
 
 def crossing(gap, low, high):
@@ -97,13 +97,13 @@ def test_where_the_bounds_say_something():
     assert crossing(lambda N: printed9(N, 100, 1) - 1, 3, 15) == pytest.approx(10, abs=0.05)
     both = crossing(lambda N: printed9(N, 10, 1) - printed6(N, 10, 1), 10, 30)
     assert both == pytest.approx(22.4, abs=0.05)
-    assert formulas.theorem9_schedule(10**both, 10, 1, DELTA).exact_steps == pytest.approx(5e51, rel=0.05)
+    assert momentum_formulas.theorem9_schedule(10**both, 10, 1, DELTA).exact_steps == pytest.approx(5e51, rel=0.05)
 
 
 def test_theorem_6_against_the_terms_of_its_derivation():
-    schedule = formulas.theorem6_schedule(1000, 10, 1, DELTA)
+    schedule = momentum_formulas.theorem6_schedule(1000, 10, 1, DELTA)
     T = schedule.steps
-    gap, large, noise, small, sampling, start = formulas.theorem6_terms(1000, 10, 1, DELTA, T, 1, 1, 1)
+    gap, large, noise, small, sampling, start = momentum_formulas.theorem6_terms(1000, 10, 1, DELTA, T, 1, 1, 1)
     rebuilt = proofs.theorem6_rebuilt(1000, T, schedule.alpha, schedule.eta, 1, 1, 1, 8.90 / 3)
     assert gap == pytest.approx(0.084, abs=5e-4)
     assert rebuilt[0] == pytest.approx(0.557, abs=1e-3)
@@ -116,19 +116,19 @@ def test_theorem_6_against_the_terms_of_its_derivation():
     assert sampling == pytest.approx(2 * rebuilt[3], rel=1e-12)
     assert start == pytest.approx(2 * rebuilt[5], rel=1e-4)
     assert schedule.path_length == pytest.approx(2.7, abs=0.05)
-    assert formulas.theorem6_schedule(10**4, 10, 1, DELTA).path_length == pytest.approx(7, abs=0.05)
+    assert momentum_formulas.theorem6_schedule(10**4, 10, 1, DELTA).path_length == pytest.approx(7, abs=0.05)
 
 
 def test_lemma_7_terms():
-    schedule = formulas.theorem9_schedule(1000, 10, 1, DELTA)
+    schedule = momentum_formulas.theorem9_schedule(1000, 10, 1, DELTA)
     given = (1000, 10, 1, DELTA, schedule.steps, schedule.alpha, schedule.eta, 1, 1)
-    assert [round(term) for term in formulas.lemma7_terms(*given)] == [43, 591, 6]
-    assert round(formulas.lemma7_printed(*given)) == 640
+    assert [round(term) for term in momentum_formulas.lemma7_terms(*given)] == [43, 591, 6]
+    assert round(momentum_formulas.lemma7_printed(*given)) == 640
 
 
 def test_lemma_5_constants_are_three_halves_of_the_sharp_ones():
-    assert formulas.lemma5_sharp(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.5 + 0.15 + 0.5)
-    assert formulas.lemma5_printed(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.75 + 0.225 + 0.75)
+    assert momentum_formulas.lemma5_sharp(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.5 + 0.15 + 0.5)
+    assert momentum_formulas.lemma5_printed(1.0, 0.25, 0.1, 20, 3.0) == pytest.approx(0.75 + 0.225 + 0.75)
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3, 3.0])
@@ -148,15 +148,19 @@ def test_lemma_5_sharp_holds_on_every_path(noise, eta):
     def loss(v):
         return np.sum(1 - np.cos(v) + v**2 / 4)
 
-    bound = formulas.lemma5_sharp(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
-    assert np.mean(sizes) <= bound <= formulas.lemma5_printed(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
+    bound = momentum_formulas.lemma5_sharp(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
+    assert (
+        np.mean(sizes)
+        <= bound
+        <= momentum_formulas.lemma5_printed(loss(start) - loss(w), np.mean(errors), eta, 200, 1.5)
+    )
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.5, 1, 4, 8])
 def test_the_best_order_is_the_minimum_over_orders(eps):
     for rdp, sigma in (
-        (formulas.theorem4_rdp, formulas.theorem4_sigma_best_order),
-        (formulas.theorem8_rdp, formulas.theorem8_sigma_best_order),
+        (momentum_formulas.theorem4_rdp, momentum_formulas.theorem4_sigma_best_order),
+        (momentum_formulas.theorem8_rdp, momentum_formulas.theorem8_sigma_best_order),
     ):
         s = sigma(eps, DELTA)
         orders = 1 + np.geomspace(1e-3, 1e5, 200001)
@@ -166,8 +170,16 @@ def test_the_best_order_is_the_minimum_over_orders(eps):
 
 def test_printed_multipliers_follow_up_to_a_multiple_of_log_inverse_delta():
     for largest, sigma, best in (
-        (proofs.theorem4_largest_eps(DELTA), formulas.theorem4_sigma, formulas.theorem4_sigma_best_order),
-        (proofs.theorem8_largest_eps(DELTA), formulas.theorem8_sigma, formulas.theorem8_sigma_best_order),
+        (
+            proofs.theorem4_largest_eps(DELTA),
+            momentum_formulas.theorem4_sigma,
+            momentum_formulas.theorem4_sigma_best_order,
+        ),
+        (
+            proofs.theorem8_largest_eps(DELTA),
+            momentum_formulas.theorem8_sigma,
+            momentum_formulas.theorem8_sigma_best_order,
+        ),
     ):
         assert sigma(largest, DELTA) == pytest.approx(best(largest, DELTA), rel=1e-12)
         assert sigma(0.99 * largest, DELTA) > best(0.99 * largest, DELTA)
@@ -177,21 +189,21 @@ def test_printed_multipliers_follow_up_to_a_multiple_of_log_inverse_delta():
 
 def test_the_printed_hypothesis_admits_what_is_false_and_refuses_what_is_true():
     assert proofs.theorem4_printed_hypothesis(40, DELTA)
-    assert delta_of(1 / formulas.theorem4_sigma(40, DELTA), 40) == pytest.approx(3.6e-5, rel=0.02)
+    assert delta_of(1 / momentum_formulas.theorem4_sigma(40, DELTA), 40) == pytest.approx(3.6e-5, rel=0.02)
     assert proofs.theorem4_largest_eps(DELTA) < 30
-    assert delta_of(1 / formulas.theorem4_sigma(30, DELTA), 30) < DELTA
+    assert delta_of(1 / momentum_formulas.theorem4_sigma(30, DELTA), 30) < DELTA
     assert not proofs.theorem4_printed_hypothesis(1, DELTA)
-    assert delta_of(1 / formulas.theorem4_sigma(1, DELTA), 1) < DELTA
-    assert delta_of(1 / formulas.theorem4_sigma(1, DELTA), 0.52) == pytest.approx(DELTA, rel=0.1)
+    assert delta_of(1 / momentum_formulas.theorem4_sigma(1, DELTA), 1) < DELTA
+    assert delta_of(1 / momentum_formulas.theorem4_sigma(1, DELTA), 0.52) == pytest.approx(DELTA, rel=0.1)
 
 
 def test_bounds_grow_with_the_loss_that_they_speak_of():
     """Of c F the gap, G and L are c times those of F, and so is every gradient: each term of a bound has one of them."""
     given, c = (1000, 10, 0.7, DELTA, 5000), 3.0
-    for terms in (formulas.theorem6_terms, formulas.theorem9_terms):
+    for terms in (momentum_formulas.theorem6_terms, momentum_formulas.theorem9_terms):
         once, scaled = terms(*given, 0.9, 0.7, 1.9), terms(*given, c * 0.9, c * 0.7, c * 1.9)
         assert scaled == pytest.approx([c * term for term in once], rel=1e-12)
-    once, scaled = (formulas.lemma7_terms(*given, 1e-3, 0.01, k * 0.7, k * 1.9) for k in (1, c))
+    once, scaled = (momentum_formulas.lemma7_terms(*given, 1e-3, 0.01, k * 0.7, k * 1.9) for k in (1, c))
     assert scaled == pytest.approx([c * term for term in once], rel=1e-12)
 
 
@@ -225,42 +237,42 @@ def test_every_printed_constant_of_theorems_6_and_9(N, d, eps, steps):
         (24 * K * rate9, 6 / math.sqrt(N), 36 * K * math.sqrt(d) / (eps * N), 0),
         ((48 * K + 12) * rate9, 0, 0, 9 * K * math.sqrt(d) / (eps * N)),
     )
-    for terms, printed in ((formulas.theorem6_terms, six), (formulas.theorem9_terms, nine)):
+    for terms, printed in ((momentum_formulas.theorem6_terms, six), (momentum_formulas.theorem9_terms, nine)):
         for unit, factors in zip(np.eye(3), printed, strict=True):
             assert terms(N, d, eps, DELTA, steps, *unit) == pytest.approx(factors, rel=1e-12)
 
 
 def test_the_least_sizes_that_the_theorems_speak_of_are_not_refused():
-    assert formulas.theorem6_schedule(1, 1, 100.0, DELTA).exact_steps > 0  # one record and one parameter
-    assert formulas.theorem9_schedule(1, 1, 1.0, DELTA).steps == 1
-    assert formulas.lemma5_sharp(1.0, 0.25, 0.1, 1, 3.0) == pytest.approx(10 + 0.15 + 0.5)  # one step
-    for terms in (formulas.theorem6_terms, formulas.theorem9_terms):
+    assert momentum_formulas.theorem6_schedule(1, 1, 100.0, DELTA).exact_steps > 0  # one record and one parameter
+    assert momentum_formulas.theorem9_schedule(1, 1, 1.0, DELTA).steps == 1
+    assert momentum_formulas.lemma5_sharp(1.0, 0.25, 0.1, 1, 3.0) == pytest.approx(10 + 0.15 + 0.5)  # one step
+    for terms in (momentum_formulas.theorem6_terms, momentum_formulas.theorem9_terms):
         assert min(terms(10, 1, 1, DELTA, 2, 1, 1, 1)) > 0  # log2 T = 1
-    assert min(formulas.lemma7_terms(10, 1, 1, DELTA, 2, 0.1, 0.1, 1, 1)) > 0
+    assert min(momentum_formulas.lemma7_terms(10, 1, 1, DELTA, 2, 0.1, 0.1, 1, 1)) > 0
 
 
 def test_theorem_9_is_allowed_at_its_limit():
     """eps N = 2 sqrt(2 d) gives T = 4 N and gamma = 1/2, and a few last digits of the powers do not decide."""
     for N, d in itertools.product((7, 30, 100, 999, 10_000), (1, 2, 3, 10, 77)):
         limit = 2 * math.sqrt(2 * d) / N
-        assert formulas.theorem9_schedule(N, d, limit * (1 - 1e-14), DELTA).feasible
-        assert not formulas.theorem9_schedule(N, d, limit * (1 - 1e-9), DELTA).feasible
+        assert momentum_formulas.theorem9_schedule(N, d, limit * (1 - 1e-14), DELTA).feasible
+        assert not momentum_formulas.theorem9_schedule(N, d, limit * (1 - 1e-9), DELTA).feasible
 
 
 def test_impossible_numbers_are_refused():
     for call in (
-        lambda: formulas.theorem6_schedule(0, 1, 1, DELTA),
-        lambda: formulas.theorem9_schedule(10, 1, 0, DELTA),
-        lambda: formulas.theorem6_schedule(10, 1, 1, 1.1),
-        lambda: formulas.theorem9_schedule(10, 1, 1, 1.0),
-        lambda: formulas.theorem4_sigma(1, 1),
+        lambda: momentum_formulas.theorem6_schedule(0, 1, 1, DELTA),
+        lambda: momentum_formulas.theorem9_schedule(10, 1, 0, DELTA),
+        lambda: momentum_formulas.theorem6_schedule(10, 1, 1, 1.1),
+        lambda: momentum_formulas.theorem9_schedule(10, 1, 1, 1.0),
+        lambda: momentum_formulas.theorem4_sigma(1, 1),
         lambda: proofs.theorem8_largest_eps(0),
         lambda: proofs.theorem8_largest_eps(1),
         lambda: proofs.theorem8_largest_eps(1.1),
-        lambda: formulas.theorem6_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
-        lambda: formulas.theorem9_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
-        lambda: formulas.lemma7_printed(10, 1, 1, DELTA, 1, 0.1, 0.1, 1, 1),
-        lambda: formulas.lemma5_sharp(1, 1, 0, 1, 1),
+        lambda: momentum_formulas.theorem6_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
+        lambda: momentum_formulas.theorem9_printed(10, 1, 1, DELTA, 1, 1, 1, 1),
+        lambda: momentum_formulas.lemma7_printed(10, 1, 1, DELTA, 1, 0.1, 0.1, 1, 1),
+        lambda: momentum_formulas.lemma5_sharp(1, 1, 0, 1, 1),
         lambda: proofs.theorem6_rebuilt(10, 10, 0, 0.1, 1, 1, 1, 1),
     ):
         with pytest.raises(ValueError):

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from dpexp.engine.finite_sum.looking import objectives, slopes
-from dpexp.engine.finite_sum.loop import Data, Momentum, Together
+from dpexp.engine.finite_sum.momentum_loop import Data, Momentum, Together
 
 SLACK = "lemma5_slack"
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", SLACK)

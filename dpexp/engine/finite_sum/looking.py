@@ -24,8 +24,8 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import Compiled, LaneForm, mean_of
+from dpexp.engine.finite_sum.momentum_loop import Data
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 

@@ -1,7 +1,7 @@
 """Compiled steps of softmax regression: gradients of sixteen records at once, in tiles of 4 records and 5 classes.
 
-`dpexp.engine.softmax.loop` says what a step is; tests hold these kernels to a literal transcription. All sums over
-features and records are on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
+`softmax_loop` says what a step is; tests hold these kernels to a literal transcription. All sums over features and
+records are on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
 
 (a) Sixteen records of a batch are copied to rows of whole lanes, filled up with zeros, once for all runs.
 (b) Scores w_c x are sums over the features, which lie along the lanes. A tile of 4 records and 5 classes has 20 of them

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
-from dpexp.theory.dp_sgld.privacy import corollary32, corollary33, eps_of_slope
+from dpexp.theory.dp_sgld.privacy_statements import corollary32, corollary33, eps_of_slope
 
 
 @dataclass(frozen=True)

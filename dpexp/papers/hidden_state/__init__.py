@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from dpexp.papers.hidden_state.claims import CHECKS
-from dpexp.papers.hidden_state.figures import FIGURES
+from dpexp.papers.hidden_state.hidden_state_claims import CHECKS
+from dpexp.papers.hidden_state.hidden_state_figures import FIGURES
 from dpexp.reporting.paper import Paper, declared_paper
 
 PAPER = Paper(

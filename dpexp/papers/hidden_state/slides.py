@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from dpexp.accounting.steps import StepLoss, step_loss
+from dpexp.accounting.loss_steps import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 
 DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001

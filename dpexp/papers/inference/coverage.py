@@ -12,7 +12,7 @@ import numpy as np
 
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
 
 EXPERIMENTS = (

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from dpexp.papers.ldp_sgd.claims import CHECKS
-from dpexp.papers.ldp_sgd.figures import FIGURES
+from dpexp.papers.ldp_sgd.ldp_sgd_figures import FIGURES
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of
+from dpexp.papers.ldp_sgd.ldp_sgd_tables import RATES, TABLE1
 from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
-from dpexp.papers.ldp_sgd.runs import constants_of
-from dpexp.papers.ldp_sgd.tables import RATES, TABLE1
 from dpexp.reporting.declared_claim import Numbers
 from dpexp.reporting.paper import Paper, declared_paper
 from dpexp.theory import THEOREMS

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dpexp.papers.momentum.claims import CHECKS
-from dpexp.papers.momentum.rows import GRIDS
+from dpexp.papers.momentum.momentum_runs import GRIDS
 from dpexp.papers.momentum.shown import FIGURES, MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper, declared_paper
 

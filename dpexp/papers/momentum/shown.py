@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.momentum.levels import crossing, fixed_path_levels
-from dpexp.papers.momentum.rows import EPOCHS, GRIDS, METHODS, TUNED, G, epoch_rows, grid_rows, tuned_rows
+from dpexp.papers.momentum.momentum_runs import EPOCHS, GRIDS, METHODS, TUNED, G, epoch_rows, grid_rows, tuned_rows
+from dpexp.papers.momentum.noise_levels import crossing, fixed_path_levels
 from dpexp.problems.robust_means import RippledMean
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column
 
 LOOKS = {"tree": ("#2b6cb8", "o"), "reduced": ("#e0701a", "s")}
 """colour and marker of a method"""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dpexp.papers.noisy_sgd.claims import CHECKS
-from dpexp.papers.noisy_sgd.figures import FIGURES
+from dpexp.papers.noisy_sgd.noisy_sgd_figures import FIGURES
 from dpexp.reporting.paper import Paper, declared_paper
 
 PAPER = Paper(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from dpexp.accounting.conversions import eps_near, eps_of_curve
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of, rdp_of
-from dpexp.accounting.steps import NONE, Steps
+from dpexp.accounting.loss_steps import NONE, Steps
 
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"

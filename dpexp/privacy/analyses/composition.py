@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from dpexp.accounting import linear
 from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.loss_steps import Steps, step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
-from dpexp.accounting.steps import Steps, step_loss
 from dpexp.privacy.analyses.analysis import (
     ALL,
     LAST,

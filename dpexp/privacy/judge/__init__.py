@@ -1,5 +1,5 @@
 """A bound on the privacy loss, held against exact laws: `dpexp judge FILE` and `dpexp.judge(function, assumes=...)`."""
 
-from dpexp.privacy.judge.verdict import Verdict, judge
+from dpexp.privacy.judge.answer import Verdict, judge
 
 __all__ = ["Verdict", "judge"]

@@ -21,10 +21,10 @@ import numpy as np
 from dpexp.accounting import linear
 from dpexp.accounting.allocation import epoch_loss
 from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
-from dpexp.accounting.steps import step_loss
-from dpexp.privacy.exact import memory, runs
+from dpexp.privacy.exact import memory_chain, run_laws
 from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Law
@@ -112,10 +112,10 @@ Drifts = tuple[Drift, Drift, Drift, float]
 
 def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0) -> Law | None:
     """The pair of walks; `other` is left out where the record is removed."""
-    if a.sampling == "poisson" and others.largest > 0 and runs.count_of_sizes(s.n, s.q) > MOST_SIZES:
+    if a.sampling == "poisson" and others.largest > 0 and run_laws.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
     first = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
-    return runs.pair(first, replace(first, record=other if a.relation == "replace-one" else None))
+    return run_laws.pair(first, replace(first, record=other if a.relation == "replace-one" else None))
 
 
 def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | None]) -> Build:
@@ -198,7 +198,7 @@ def _memory_setting(x: Shape | np.ndarray, shape: Shape) -> Setting:
     q = 10 ** (-3.3 + 2.3 * x[0])
     kappa = 0.4 * (2.0 / 0.4) ** x[3]
     states = 2 + round(14 * shape[1] ** 2)
-    chain = memory.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, max(1, round(10 ** (4.5 * x[2]))))
+    chain = memory_chain.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, max(1, round(10 ** (4.5 * x[2]))))
     # so large a batch that the others' drift is a hundredth of b kappa, which the record's own takes of the clip
     batch = math.ceil(100 * chain.largest_drift / kappa)
     lipschitz, step_size = 10 ** (2 * x[7] - 1), 10 ** (2 * x[8] - 2)
@@ -211,19 +211,19 @@ def _memory(s: Setting, a: Assumes, shape: Shape) -> Law | None:
     """What the setting allows: as many cells as fit, kappa what the clip leaves."""
     step = 0.05 * (6 / 0.05) ** shape[0]
     # the set has to be whole cells wide, or the walls would cut the last one
-    states = math.floor(s.width / memory.W + 1e-9)
+    states = math.floor(s.width / memory_chain.W + 1e-9)
     if states < 2 or s.q >= 1:
         return None
     states = min(states, 2 + round(14 * shape[1] ** 2))
-    if states * memory.W < s.width * (1 - 1e-9):
+    if states * memory_chain.W < s.width * (1 - 1e-9):
         return None
     u, kappa = s.largest_drift, 1 / s.multiplier
     # kappa is what the chain's drift leaves of u for each record, and the drift has kappa in it
     for _ in range(4):
         if kappa <= 0.05:
             return None
-        kappa = (u - memory.Memory(s.q, kappa, step, states, s.steps).largest_drift) / s.batch_size
-    chain = memory.Memory(s.q, kappa * (1 - 1e-9), step, states, s.steps) if kappa > 0.05 else None
+        kappa = (u - memory_chain.Memory(s.q, kappa, step, states, s.steps).largest_drift) / s.batch_size
+    chain = memory_chain.Memory(s.q, kappa * (1 - 1e-9), step, states, s.steps) if kappa > 0.05 else None
     return chain.pair if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
 
 

@@ -30,8 +30,8 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from dpexp.accounting.allocation import epochs_eps
-from dpexp.accounting.calibrate import Unreachable, least_noise, rounded_up
 from dpexp.accounting.gaussian import raised
+from dpexp.accounting.least_noise import Unreachable, least_noise, rounded_up
 from dpexp.accounting.sampling import Relation, Sampling
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
@@ -91,7 +91,7 @@ class Langevin(BatchedMechanism):
         if not 0 < self.sigma < math.inf:
             return every
         # imported here, because the package of theorems takes a while, and other mechanisms need none of them
-        from dpexp.theory.dp_sgld.privacy import corollary32, eps_of_slope
+        from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope
 
         slope = corollary32(1, self.lipschitz, self.n, self.sigma, self.strong_convexity, self.step_size, self.steps)
         refused = ""
@@ -241,7 +241,7 @@ class AccountedLangevin:
         """What the accountant states."""
         run, sigma = self.run, self.sigma
         if self.accountant in REFUSED:
-            from dpexp.theory.dp_sgld.privacy import eps_of_slope, theorem31
+            from dpexp.theory.dp_sgld.privacy_statements import eps_of_slope, theorem31
 
             slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, run.total(self.accountant))
             source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if self.accountant == "published" else "")
@@ -342,7 +342,7 @@ def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float
 
 def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
     if accountant in REFUSED:
-        from dpexp.theory.dp_sgld.privacy import sigma_for_eps
+        from dpexp.theory.dp_sgld.privacy_statements import sigma_for_eps
 
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, run.total(accountant))
     # the noise multiplier is proportional to sigma; all iterates cost no less than the last one

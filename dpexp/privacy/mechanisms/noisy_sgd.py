@@ -18,8 +18,8 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
-from dpexp.accounting.steps import step_loss
 from dpexp.privacy.analyses.analysis import (
     LAST,
     Analysis,

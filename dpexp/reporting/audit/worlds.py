@@ -23,7 +23,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.linear.designs import Design, Errors, independent_normals
-from dpexp.engine.linear.one_pass import Model
+from dpexp.engine.linear.linear_pass import Model
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.budgets import Budget

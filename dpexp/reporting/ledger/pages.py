@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dpexp.core.text import columns, few
 from dpexp.reporting.ledger.judgement import FACTS, Judgement
 from dpexp.reporting.paper import Difference
-from dpexp.reporting.table import markdown_table
 from dpexp.reporting.templates import filled
+from dpexp.reporting.text_table import markdown_table
 from dpexp.reporting.verdict import VERDICTS
 
 if TYPE_CHECKING:

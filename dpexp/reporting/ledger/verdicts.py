@@ -16,7 +16,7 @@ from dpexp.core.files import Damaged
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.verdict import power_and_seeds
-from dpexp.store.files import SCHEMA_VERSION, read_document, write_document
+from dpexp.store.documents import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.reading import numbers_held
 
 FILE = "claims.json"

@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpexp.config.settings import Settings, varying
+from dpexp.config.cell_settings import Settings, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.declaration import DOTS, STEP, Declaration

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.messages import suggest
-from dpexp.config.settings import Settings, Words, varying
+from dpexp.config.cell_settings import Settings, Words, varying
+from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.gather import Gathered, Run, Source

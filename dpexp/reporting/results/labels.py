@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpexp.config.settings import NON_PRIVATE, Words, varying
+from dpexp.config.cell_settings import NON_PRIVATE, Words, varying
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.results.choose import Factor, is_number
 from dpexp.reporting.results.gather import FROM, Gathered, Run, Source, gather

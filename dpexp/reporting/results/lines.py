@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.config.settings import Settings
+from dpexp.config.cell_settings import Settings
 from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.gather import Gathered, Run
 from dpexp.reporting.results.metrics import COEFFICIENTS, TERM, metric_of

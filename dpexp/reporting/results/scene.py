@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config.settings import Words
+from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
 from dpexp.reporting import style
 from dpexp.reporting.results.choose import ESTIMATOR, Factor, choose

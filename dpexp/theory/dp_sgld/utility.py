@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from dpexp.theory.dp_sgld.privacy import total_decreasing_step
+from dpexp.theory.dp_sgld.privacy_statements import total_decreasing_step
 
 Form = Literal["printed", "proved"]
 """`printed` follows the paper to the letter; `proved` has the constant that its argument gives"""

@@ -1,5 +1,5 @@
 """What decides the claims of `dp-sgld`: privacy and utility by exact laws and moments, tables from stored runs."""
 
-from dpexp.papers.dp_sgld.claims import privacy, tables, tuned, utility
+from dpexp.papers.dp_sgld.claims import langevin_privacy, table_claims, tuned, utility_claims
 
-CHECKS = privacy.CHECKS | tables.CHECKS | tuned.CHECKS | utility.CHECKS
+CHECKS = langevin_privacy.CHECKS | table_claims.CHECKS | tuned.CHECKS | utility_claims.CHECKS

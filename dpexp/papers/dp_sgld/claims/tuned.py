@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from dpexp.papers.dp_sgld.langevin_tables import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
 from dpexp.papers.dp_sgld.printed import ACCURACIES
-from dpexp.papers.dp_sgld.tables import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 

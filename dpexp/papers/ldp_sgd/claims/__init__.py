@@ -1,5 +1,12 @@
 """The checks of `ldp-sgd`, by the ids of the claims in `claims.yaml`."""
 
-from dpexp.papers.ldp_sgd.claims import figures, levels, privacy, rates, remarks, theorems
+from dpexp.papers.ldp_sgd.claims import figure_claims, level_claims, local_privacy, rate_claims, remarks, theorem_claims
 
-CHECKS = figures.CHECKS | levels.CHECKS | privacy.CHECKS | rates.CHECKS | remarks.CHECKS | theorems.CHECKS
+CHECKS = (
+    figure_claims.CHECKS
+    | level_claims.CHECKS
+    | local_privacy.CHECKS
+    | rate_claims.CHECKS
+    | remarks.CHECKS
+    | theorem_claims.CHECKS
+)

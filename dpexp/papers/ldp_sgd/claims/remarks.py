@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import constants_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, used
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Run
 from dpexp.reporting.row import EVALUATED, near

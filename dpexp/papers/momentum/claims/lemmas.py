@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.momentum.rows import METHODS, PRESCRIBED, VARIANTS, prescribed_rows
+from dpexp.papers.momentum.momentum_runs import METHODS, PRESCRIBED, VARIANTS, prescribed_rows
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import near

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 
 from dpexp.reporting.row import above, near
-from dpexp.theory.dp_sgld.softmax import smoothness_full
+from dpexp.theory.dp_sgld.softmax_constants import smoothness_full
 
 STEP = 1e-4
 """of the central differences: their error is of the order of its square"""

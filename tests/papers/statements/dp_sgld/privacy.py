@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from itertools import product
 
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.renyi import mixture_from_base
-from dpexp.accounting.steps import step_loss
 from dpexp.papers.dp_sgld.cases import CASES, Case
-from dpexp.papers.dp_sgld.claims.privacy import (
+from dpexp.papers.dp_sgld.claims.langevin_privacy import (
     CERTAIN,
     PRESCRIBED,
     _attained,
@@ -19,7 +19,7 @@ from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above, near
-from dpexp.theory.dp_sgld.privacy import (
+from dpexp.theory.dp_sgld.privacy_statements import (
     corollary32,
     corollary33,
     eps_of_slope,

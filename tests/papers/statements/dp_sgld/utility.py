@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.dp_sgld.claims.utility import (
+from dpexp.papers.dp_sgld.claims.utility_claims import (
     BATCH,
     DP_DECREASING,
     MOMENTS,
@@ -30,9 +30,9 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import EVALUATED, above, near
 from dpexp.theory import THEOREMS
 from dpexp.theory.dp_sgld import utility
-from dpexp.theory.dp_sgld.privacy import decreasing_steps
+from dpexp.theory.dp_sgld.privacy_statements import decreasing_steps
 from dpexp.theory.dp_sgld.ridge import Ridge
-from dpexp.theory.dp_sgld.softmax import implied_order_times_d, table4_ratio
+from dpexp.theory.dp_sgld.softmax_constants import implied_order_times_d, table4_ratio
 
 SIGMAS = (0.0, 0.05, 0.5)
 

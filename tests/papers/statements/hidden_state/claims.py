@@ -7,8 +7,8 @@ from functools import partial
 from itertools import product
 
 from dpexp.accounting.curve import eps_of_delta
-from dpexp.accounting.steps import StepLoss
-from dpexp.papers.hidden_state.claims import (
+from dpexp.accounting.loss_steps import StepLoss
+from dpexp.papers.hidden_state.hidden_state_claims import (
     FIELDS,
     PUSH,
     _pair,

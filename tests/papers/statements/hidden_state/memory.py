@@ -1,7 +1,7 @@
 """What hidden state can hide and what it cannot: a clipped loss that remembers, and the law of linear losses as a bound.
 
 Steinke et al. (arXiv 2410.06186) take the exact law of linear losses on an unbounded set as a heuristic for the last
-iterate. It is attained there. The memory of `dpexp.privacy.exact.memory` is a clipped loss without convexity on a
+iterate. It is attained there. The memory of `dpexp.privacy.exact.memory_chain` is a clipped loss without convexity on a
 bounded interval whose last iterate tells more.
 """
 
@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.accounting.linear import eps_of_scheme
+from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import Scheme
-from dpexp.accounting.steps import step_loss
-from dpexp.privacy.exact.memory import Memory, W
+from dpexp.privacy.exact.memory_chain import Memory, W
 from dpexp.reporting.row import above
 
 DELTA = 1e-5

@@ -12,10 +12,10 @@ import math
 import numpy as np
 
 from dpexp.papers.momentum.claims.lemmas import equation_3
-from dpexp.papers.momentum.rows import DELTA
+from dpexp.papers.momentum.momentum_runs import DELTA
 from dpexp.privacy.momentum.trees import cover, node_counts
 from dpexp.reporting.row import above, near
-from dpexp.theory.momentum.formulas import lemma7_printed, theorem9_schedule
+from dpexp.theory.momentum.momentum_formulas import lemma7_printed, theorem9_schedule
 from tests.papers.statements.momentum.levels import printed_noise
 
 COUNTED = "counted"

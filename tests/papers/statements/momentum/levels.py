@@ -16,7 +16,7 @@ import numpy as np
 
 from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import cover
-from dpexp.theory.momentum.formulas import (
+from dpexp.theory.momentum.momentum_formulas import (
     Prescription,
     theorem8_sigma,
     theorem9_schedule,

@@ -22,12 +22,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from dpexp.accounting.gaussian import delta_of, mu_of
-from dpexp.papers.momentum.claims.privacy import (
+from dpexp.papers.momentum.claims.momentum_privacy import (
     WHAT,
     counts,
     repaired,
 )
-from dpexp.papers.momentum.rows import DELTA
+from dpexp.papers.momentum.momentum_runs import DELTA
 from dpexp.privacy.momentum.tree_streams import (
     occurrence_sensitivities,
     printed_counts,
@@ -41,7 +41,7 @@ from dpexp.privacy.momentum.trees import (
     squared_sensitivities,
 )
 from dpexp.reporting.row import above
-from dpexp.theory.momentum.formulas import theorem4_sigma, theorem6_schedule
+from dpexp.theory.momentum.momentum_formulas import theorem4_sigma, theorem6_schedule
 from tests.oracles.trees import largest_count, largest_node_sensitivity
 
 EXACT = "exact, up to rounding"

@@ -8,10 +8,15 @@ from __future__ import annotations
 import math
 
 from dpexp.accounting.search import narrow
-from dpexp.papers.momentum.levels import crossing, fixed_path_levels
-from dpexp.papers.momentum.rows import DELTA
+from dpexp.papers.momentum.momentum_runs import DELTA
+from dpexp.papers.momentum.noise_levels import crossing, fixed_path_levels
 from dpexp.reporting.row import above, near
-from dpexp.theory.momentum.formulas import theorem6_printed, theorem6_schedule, theorem9_printed, theorem9_schedule
+from dpexp.theory.momentum.momentum_formulas import (
+    theorem6_printed,
+    theorem6_schedule,
+    theorem9_printed,
+    theorem9_schedule,
+)
 from tests.papers.statements.momentum.privacy import EXACT
 
 

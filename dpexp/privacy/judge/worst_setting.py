@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.privacy.exact.runs import RunPair, pair
+from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted, exact_pair

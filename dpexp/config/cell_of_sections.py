@@ -12,8 +12,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import SECTIONS, Cell, RunSettings, smoke
+from dpexp.config.error_messages import explain
 from dpexp.config.fields import field, in_words
-from dpexp.config.messages import explain
 from dpexp.config.populations import POPULATION
 from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Tree
 from dpexp.core.errors import UsageError

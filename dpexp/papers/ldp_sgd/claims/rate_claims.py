@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import (
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import (
     Used,
     used,
 )

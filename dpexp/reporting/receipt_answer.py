@@ -455,7 +455,7 @@ class Receipt(Printed):
     def appendix(self, form: str) -> str:
         """A paragraph and a table for a paper's appendix, in Markdown or LaTeX."""
         from dpexp.reporting import latex
-        from dpexp.reporting.table import markdown_table
+        from dpexp.reporting.text_table import markdown_table
 
         answers = [(reading, delta, reading.best(delta), reading.attained(delta)) for reading in self.readings
                  for delta in self.card.delta]  # fmt: skip

@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import constants_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, used
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run

@@ -14,7 +14,7 @@ from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.scores import Audit, audit_runs
-from dpexp.reporting.audit.cells import Worlds, audits_of
+from dpexp.reporting.audit.audit_cells import Worlds, audits_of
 
 PILOT, PASS = 1000, 1000
 """runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""

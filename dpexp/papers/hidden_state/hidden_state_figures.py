@@ -18,7 +18,7 @@ from dpexp.reporting.figure import Drawing
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.accounting.steps import StepLoss
+    from dpexp.accounting.loss_steps import StepLoss
 
 COLOURS = {0.0: "#a50f4c", 0.1: "#e0701a", 0.5: "#2a9d6f", 1.0: "#2b6cb8", 2.0: "#111111"}
 """of an epsilon"""

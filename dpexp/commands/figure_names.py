@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from dpexp.config.messages import listed
+from dpexp.config.error_messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.files import Damaged
@@ -23,7 +23,7 @@ from dpexp.core.text import counted, guess
 from dpexp.reporting.results.gather import Source
 from dpexp.reporting.worker_processes import in_processes, outcomes
 from dpexp.store import Folder
-from dpexp.store.files import read_document
+from dpexp.store.documents import read_document
 from dpexp.store.folder import experiments_in, holds_results
 
 T = TypeVar("T")

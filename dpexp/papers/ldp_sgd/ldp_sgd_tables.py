@@ -10,7 +10,7 @@ from typing import Any
 from dpexp.core.text import exponent, fraction
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, loglog_slope, rate
-from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column
 from dpexp.store import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 

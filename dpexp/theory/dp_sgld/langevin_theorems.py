@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from dpexp.theory.dp_sgld import privacy, utility
+from dpexp.theory.dp_sgld import privacy_statements, utility
 from dpexp.theory.theorem import Theorem
 
 _PRIVATE = ("every record's gradient bounded by L", "every record's loss beta-smooth", "steps below 1 / beta")
@@ -28,13 +28,13 @@ def _both(name: str, printed: Theorem) -> dict[str, Theorem]:
 
 _4_1, _4_2 = ("Theorem 4.1, (eps, delta) form", "Theorem 4.2, (eps, delta) form")
 THEOREMS: dict[str, Theorem] = {
-    "dp-sgld/theorem-3-1": _loss("Theorem 3.1", function=privacy.theorem31),
-    "dp-sgld/theorem-3-3": _loss("Theorem 3.3", assumes=_SOBOLEV, function=privacy.theorem33),
-    "dp-sgld/corollary-3-1": _loss("Corollary 3.1", assumes=_SOBOLEV, function=privacy.corollary31),
-    "dp-sgld/corollary-3-2": _loss("Corollary 3.2", function=privacy.corollary32),
+    "dp-sgld/theorem-3-1": _loss("Theorem 3.1", function=privacy_statements.theorem31),
+    "dp-sgld/theorem-3-3": _loss("Theorem 3.3", assumes=_SOBOLEV, function=privacy_statements.theorem33),
+    "dp-sgld/corollary-3-1": _loss("Corollary 3.1", assumes=_SOBOLEV, function=privacy_statements.corollary31),
+    "dp-sgld/corollary-3-2": _loss("Corollary 3.2", function=privacy_statements.corollary32),
     "dp-sgld/corollary-3-3": _loss(
         "Corollary 3.3", valid="full batches, steps eta_1 .. eta_K: false for mini-batches",
-        function=privacy.corollary33,
+        function=privacy_statements.corollary33,
     ),
     **_both("dp-sgld/lemma-7", _last("Lemma (7)", valid=_HALF, function=utility.lemma7)),
     **_both("dp-sgld/lemma-4-1", _last("Lemma 4.1", valid=_HALF, function=utility.lemma41)),

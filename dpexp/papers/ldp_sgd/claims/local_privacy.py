@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.accounting.gaussian import delta_of
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import local_of, problem_of, used
 from dpexp.papers.ldp_sgd.predictions import asymptote
-from dpexp.papers.ldp_sgd.runs import local_of, problem_of, used
 from dpexp.reporting.checks import JOINT, Ratio, predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run

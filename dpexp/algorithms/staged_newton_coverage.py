@@ -78,7 +78,7 @@ class StagedNewton(FitCoverage):
         return model if budget.pure_eps is None else pure(model, budget.pure_eps)
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
-        from dpexp.inference.users import noise_of
+        from dpexp.inference.user_blocks import noise_of
 
         return noise_of(model, self.budgets(budget), self.weights != "budget").gradients
 

@@ -16,8 +16,8 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
 from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.kinds import tightest
-from dpexp.privacy.judge.search import FLOOR, Comparison, Search
 from dpexp.privacy.judge.setting import Setting
+from dpexp.privacy.judge.worst_setting import FLOOR, Comparison, Search
 
 REFUTED, NOT_REFUTED, CONFIRMED, NOTHING = "refuted", "not-refuted", "confirmed", "nothing-compared"
 """confirmed: at one point a pair attains a bound from below"""

@@ -20,7 +20,7 @@ from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.curve import Curve, Side
 from dpexp.accounting.functions import log1p
 from dpexp.accounting.gaussian import delta_of, eps_of
-from dpexp.accounting.grid import Discrete, from_above, from_below
+from dpexp.accounting.loss_grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import mixture_from_base, symmetrised
 from dpexp.accounting.sampling import Relation, Sampling, Scheme, random_step
 

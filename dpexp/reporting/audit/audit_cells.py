@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from dpexp.algorithms.central_newton import CentralNewton
+from dpexp.algorithms.central_newton_coverage import CentralNewton
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm

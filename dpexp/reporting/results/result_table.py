@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dpexp.config.settings import Words, varying
+from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import up
 from dpexp.reporting.digits import from_to, within
@@ -19,7 +19,7 @@ from dpexp.reporting.results.lines import Line, Theory, column_of, fitted, lines
 from dpexp.reporting.results.metrics import COEFFICIENTS, CONTROLLED, metric_of
 from dpexp.reporting.results.statistic import STATISTICS, of_replicates
 from dpexp.reporting.slopes import Rate, decades
-from dpexp.reporting.table import Column, Content, by_column, without_constants
+from dpexp.reporting.text_table import Column, Content, by_column, without_constants
 
 PAYS = 3.0
 """how many replicates one with its control must be worth: it takes as long as two or three"""

@@ -30,8 +30,8 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
 from dpexp.core.text import guess
 from dpexp.privacy.budgets import ConstantBudget
+from dpexp.privacy.judge.answer import NOT_REFUTED, NOTHING, QUANTILES, REFUTED, Verdict
 from dpexp.privacy.judge.bound import Stated
-from dpexp.privacy.judge.verdict import NOT_REFUTED, NOTHING, QUANTILES, REFUTED, Verdict
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem

@@ -20,10 +20,10 @@ from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS
 from dpexp.papers.dp_sgld.printed import ACCURACIES, TABLE4, beside
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy, difference
-from dpexp.reporting.table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column
 from dpexp.store import at_last_step, load_summary
-from dpexp.theory.dp_sgld.privacy import best_order, slope_of_eps
-from dpexp.theory.dp_sgld.softmax import implied_order_times_d, smoothness_full, table4_ratio
+from dpexp.theory.dp_sgld.privacy_statements import best_order, slope_of_eps
+from dpexp.theory.dp_sgld.softmax_constants import implied_order_times_d, smoothness_full, table4_ratio
 
 WAYS = {"published": "fixed-size", "theorem-3-1": "fixed-size", "pld": "poisson"}
 """accountant of DP-SGLD -> its batches; DP-SGD is accounted for by `pld`, Poisson batches, in all"""

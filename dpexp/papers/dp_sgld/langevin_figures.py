@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.calibrate import least_noise
+from dpexp.accounting.least_noise import least_noise
 from dpexp.accounting.sampling import Relation
 from dpexp.accounting.search import first_whole
 from dpexp.core.text import counted

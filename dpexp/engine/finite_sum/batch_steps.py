@@ -12,8 +12,8 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.looking import slope
-from dpexp.engine.finite_sum.loop import Data
 from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.finite_sum.momentum_loop import Data
 
 
 @compiled(kept=True)

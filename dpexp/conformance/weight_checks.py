@@ -7,8 +7,8 @@ import math
 import numpy as np
 from pydantic import ValidationError
 
-from dpexp.conformance.check import Check, Failed, NotTried, Subject
-from dpexp.engine.linear.one_pass import draw_users
+from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.population import Population
 from dpexp.problems.weights import Weight

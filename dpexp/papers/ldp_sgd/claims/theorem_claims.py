@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.runs import (
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import (
     constants_of,
     predicted_of,
     problem_of,

@@ -26,14 +26,15 @@ from typing import Any
 
 import numpy as np
 
+from dpexp.config.cell_settings import identity
 from dpexp.config.cells import Experiment
-from dpexp.config.settings import identity
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged, settle
 from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_of
+from dpexp.store.cell_rows import Ended
 from dpexp.store.confirming import prove
 from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import watch
@@ -41,7 +42,6 @@ from dpexp.store.folder import LOCK, Folder
 from dpexp.store.partials import Chunk, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, plan, plan_of_deployment
 from dpexp.store.publish import Computed, Fresh, publish
-from dpexp.store.rows import Ended
 from dpexp.store.simulating import Done, Failed, simulate
 
 

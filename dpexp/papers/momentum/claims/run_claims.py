@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.momentum.rows import (
+from dpexp.papers.momentum.momentum_runs import (
     DELTA,
     METHODS,
     PRESCRIBED,
@@ -25,7 +25,7 @@ from dpexp.problems.robust_means import RippledMean
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
-from dpexp.theory.momentum.formulas import theorem6_printed, theorem9_printed
+from dpexp.theory.momentum.momentum_formulas import theorem6_printed, theorem9_printed
 
 
 def printed_bound(theorem: int, evidence: Evidence) -> Outcome:

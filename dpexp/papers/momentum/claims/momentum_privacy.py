@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.papers.momentum.rows import DELTA
+from dpexp.papers.momentum.momentum_runs import DELTA
 from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     printed_counts,
@@ -37,7 +37,7 @@ from dpexp.privacy.momentum.trees import (
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above
-from dpexp.theory.momentum.formulas import theorem8_sigma
+from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 
 FIRST_EPOCH = 3
 
