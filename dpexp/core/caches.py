@@ -17,37 +17,37 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def kept_once(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def kept_once(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`functools.lru_cache(maxsize=most)` for functions that take long: threads never compute the same side by side."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        memory, lock = cast("Callable[P, R]", lru_cache(maxsize=most)(function)), threading.RLock()
+        memory, lock = cast("Callable[P, R]", lru_cache(maxsize=size)(function)), threading.RLock()
 
         @wraps(function)
-        def kept(*args: P.args, **named: P.kwargs) -> R:
+        def call(*args: P.args, **named: P.kwargs) -> R:
             # (b); one that calls itself has the lock already
             with lock:
                 return memory(*args, **named)
 
-        return kept
+        return call
 
     return decorate
 
 
-def kept_per_thread(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def kept_per_thread(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`functools.lru_cache(maxsize=most)`, one for each thread; it goes when the thread ends."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         memory = threading.local()
 
         @wraps(function)
-        def kept(*args: P.args, **named: P.kwargs) -> R:
+        def call(*args: P.args, **named: P.kwargs) -> R:
             # (a)
             own: Callable[P, R] | None = vars(memory).get("kept")
             if own is None:
-                own = memory.kept = cast("Callable[P, R]", lru_cache(maxsize=most)(function))
+                own = memory.kept = cast("Callable[P, R]", lru_cache(maxsize=size)(function))
             return own(*args, **named)
 
-        return kept
+        return call
 
     return decorate

@@ -35,13 +35,13 @@ def files_below(place: Path) -> list[Path]:
     """The files in a folder, sorted, in the folders that links in it lead to as well; or the file itself."""
     if not place.is_dir():
         return [place]
-    found, seen = [], set()
+    files, visited = [], set()
     for folder, inner, names in os.walk(place, followlinks=True):
         # links can lead in a circle
-        if (real := os.path.realpath(folder)) in seen:
+        if (real := os.path.realpath(folder)) in visited:
             inner.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         inner.sort()
-        found += [file for name in names if (file := Path(folder, name)).is_file()]
-    return sorted(found)
+        files += [file for name in names if (file := Path(folder, name)).is_file()]
+    return sorted(files)

@@ -45,19 +45,15 @@ def lock(path: Path, patience_s: float = 0.0) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    held = FileLock(path, timeout=patience_s)
     try:
-        held.acquire()
+        with FileLock(path, timeout=patience_s):
+            yield
     except Timeout:
         raise Held(errno.EAGAIN, "another process is at work", str(path)) from None
-    try:
-        yield
-    finally:
-        held.release()
 
 
 @contextmanager
-def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
+def opened(path: Path, limit: int | None = None) -> Iterator[BinaryIO]:
     """An ordinary file of at most `most` bytes (the memory of this machine where None), open for reading.
 
     Raises OSError, for what it cannot be read as too: a device could be read for ever, and a pipe waited for. It is
@@ -67,22 +63,22 @@ def opened(path: Path, most: int | None = None) -> Iterator[BinaryIO]:
     _require_ordinary(os.stat(path), path, None)
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        _require_ordinary(os.fstat(file.fileno()), path, memory if most is None else most)
+        _require_ordinary(os.fstat(file.fileno()), path, memory if limit is None else limit)
         yield file
 
 
-def _require_ordinary(state: os.stat_result, path: Path, most: int | None) -> None:
+def _require_ordinary(state: os.stat_result, path: Path, limit: int | None) -> None:
     if stat.S_ISDIR(state.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(state.st_mode):
         raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-    if most is not None and state.st_size > most:
-        raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {most:,} are read", str(path))
+    if limit is not None and state.st_size > limit:
+        raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {limit:,} are read", str(path))
 
 
-def read_ordinary(path: Path, most: int | None = None) -> bytes:
+def read_ordinary(path: Path, limit: int | None = None) -> bytes:
     """What an ordinary file holds; see `opened`. Raises OSError."""
-    with opened(path, most) as file:
+    with opened(path, limit) as file:
         return file.read()
 
 
@@ -170,11 +166,11 @@ OFF = ("0", "off", "no")
 def own_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made; None where nothing is to be kept,
     where nobody has a home, and where it is a link or others may write to it or to the folder it is in."""
-    asked, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    if asked.lower() in OFF or (home() is None and not asked.startswith("/")):
+    place_named, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    if place_named.lower() in OFF or (home() is None and not place_named.startswith("/")):
         return None
     try:
-        above = Path(asked).expanduser() if asked else Path(base).expanduser() / "dpexp"
+        above = Path(place_named).expanduser() if place_named else Path(base).expanduser() / "dpexp"
         # nothing of ours belongs in the root of the disk
         if not above.is_absolute() or os.path.realpath(above) == "/":
             return None
@@ -188,8 +184,8 @@ def own_folder(own: str) -> Path | None:
         return None
 
 
-def forget_oldest(place: Path, most: int) -> None:
+def forget_oldest(place: Path, limit: int) -> None:
     """Leave so many of the files that are named by a key, those of the latest times; others are not ours."""
     ours = (path for path in place.iterdir() if re.fullmatch(r"\.?[0-9a-f]{32}", path.name) and path.is_file())
-    for path in sorted(ours, key=lambda path: -path.stat().st_mtime)[most:]:
+    for path in sorted(ours, key=lambda path: -path.stat().st_mtime)[limit:]:
         path.unlink(missing_ok=True)

@@ -35,27 +35,27 @@ def require_readable(path: Path) -> None:
         return
     if columns > MOST_COLUMNS:
         raise UsageError(f"{path}: {columns:,} columns; at most {MOST_COLUMNS:,} are read", "keep those that are used")
-    there, need = memory_of_machine(), (BYTES_OF_ENTRY if parquet else BYTES_OF_TEXT) * entries
-    if there is not None and need > there:
+    available, need = memory_of_machine(), (BYTES_OF_ENTRY if parquet else BYTES_OF_TEXT) * entries
+    if available is not None and need > available:
         message = f"{path}: needs about {in_bytes(need)} of memory for about {entries:.2g} entries; "
-        raise UsageError(f"{message}{in_bytes(there)} are there", "take fewer records or columns")
+        raise UsageError(f"{message}{in_bytes(available)} are there", "take fewer records or columns")
 
 
 def _text(path: Path) -> tuple[int, int]:
     """About how many entries a table has, and how many columns at most. Raises OSError also for what is no text."""
-    with opened(path, most=2**62) as file:
+    with opened(path, limit=2**62) as file:
         size, start = os.fstat(file.fileno()).st_size, file.read(LOOKED_AT)
     header = start.partition(b"\n")[0]
     if b"\0" in header and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):  # another alphabet of text has zeros
         raise OSError(0, f"it has zero bytes from byte {header.find(0):,} on, which no text has")
-    most = [max(text.count(mark) for mark in (b",", b";", b"\t", b"|")) for text in (start, header)]
-    return round(size / max(len(start), 1) * (most[0] + start.count(b"\n"))), most[1] + 1
+    marks = [max(text.count(mark) for mark in (b",", b";", b"\t", b"|")) for text in (start, header)]
+    return round(size / max(len(start), 1) * (marks[0] + start.count(b"\n"))), marks[1] + 1
 
 
 def _parquet(path: Path) -> tuple[int, int]:
     from pyarrow import parquet
 
-    with opened(path, most=2**62) as file:
+    with opened(path, limit=2**62) as file:
         metadata = parquet.read_metadata(file)
     return int(metadata.num_rows * metadata.num_columns), int(metadata.num_columns)
 
@@ -83,15 +83,15 @@ def memory_of_machine() -> int | None:
 
 def _limits_of_groups(mount: str = "/sys/fs/cgroup") -> list[str]:
     """Files with the limits of the process's control group, as of a batch job, and of the groups around it."""
-    found = []
+    files = []
     # lines are NUMBER:CONTROLLERS:PATH; version 2 has one without controllers
     for controllers, path in (line.split(":", 2)[1:] for line in _read("/proc/self/cgroup").splitlines()):
         if controllers and "memory" not in controllers.split(","):
             continue
         place, name = (mount, "memory.max") if not controllers else (f"{mount}/memory", "memory.limit_in_bytes")
         parts = [part for part in path.split("/") if part]
-        found += ["/".join([place, *parts[:depth], name]) for depth in range(len(parts) + 1)]
-    return found
+        files += ["/".join([place, *parts[:depth], name]) for depth in range(len(parts) + 1)]
+    return files
 
 
 def _read(path: str) -> str:

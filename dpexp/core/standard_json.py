@@ -31,13 +31,13 @@ def _with_words(value: Any) -> tuple[Any, Any]:
     """A value of JSON's own, and what the numbers are that it lost: a word, or a list of the same shape, or None."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(value, dict):
-        found: dict[str, Any] = {}
+        plain_values: dict[str, Any] = {}
         for key, inner in value.items():
-            found[str(key)], words = _with_words(inner)
+            plain_values[str(key)], words = _with_words(inner)
             if words is not None:
-                found[f"{key}{BESIDE}"] = words
+                plain_values[f"{key}{BESIDE}"] = words
         # a mapping says so for itself
-        return found, None
+        return plain_values, None
     if isinstance(value, list | tuple):
         pairs = [_with_words(inner) for inner in value]
         lost = any(words is not None for _, words in pairs)

@@ -34,10 +34,10 @@ class Listeners(Generic[What]):
         finally:
             self._called.remove(listener)
 
-    def tell(self, *what: What.args, **named: What.kwargs) -> None:
+    def tell(self, *arguments: What.args, **named: What.kwargs) -> None:
         """Call everybody who listens."""
         for listener in tuple(self._called):
-            listener(*what, **named)
+            listener(*arguments, **named)
 
 
 _LISTENERS: Listeners[[str | None, float | None]] = Listeners()
@@ -57,10 +57,10 @@ def tell(step: str, done: float | None = None) -> None:
     _LISTENERS.tell(step, done)
 
 
-def each(things: Sequence[T], what: str, name: Callable[[T], str]) -> Iterator[T]:
+def each(things: Sequence[T], noun: str, name: Callable[[T], str]) -> Iterator[T]:
     """The things, one after the other; each is told as a step before it is handed over."""
     for number, thing in enumerate(things, 1):
-        tell(f"{what} {number} of {len(things)}: {name(thing)}")
+        tell(f"{noun} {number} of {len(things)}: {name(thing)}")
         yield thing
 
 

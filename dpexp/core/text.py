@@ -49,9 +49,9 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def few(names: Sequence[str], most: int = 3) -> str:
+def few(names: Sequence[str], limit: int = 3) -> str:
     """The first names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
 def guess(word: str, known: Iterable[str]) -> str:
@@ -99,12 +99,12 @@ def duration(seconds: float) -> str:
     """A time in words: 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    seconds_rounded = round(seconds)
+    if seconds_rounded < 60:
+        return f"{seconds_rounded} s"
+    if seconds_rounded < 3600:
+        return f"{seconds_rounded // 60} min {seconds_rounded % 60:02d} s"
+    return f"{seconds_rounded // 3600} h {seconds_rounded % 3600 // 60:02d} min"
 
 
 def csv_cell(value: Any, raw: bool = False) -> Any:

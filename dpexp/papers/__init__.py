@@ -37,21 +37,21 @@ def our_papers() -> Registry[Paper]:
 
 def papers() -> Registry[Paper]:
     """Every paper by its id, those of plug-ins too. Raises UsageError where two share an id."""
-    found: Registry[Paper] = Registry("paper", our_papers())
+    registry: Registry[Paper] = Registry("paper", our_papers())
     for loaded in LOADED.values():
         for paper in _each(loaded.plugin.papers, Paper, loaded):
             if not all(isinstance(sentence, ToKnow) for sentence in paper.what_to_know):
                 message = f"{where(loaded, paper.id)}: what_to_know has a sentence without the claims that it rests on"
                 raise UsageError(message, f"each is a {ToKnow.__module__}.{ToKnow.__name__}")
-            found.add(paper.id, paper, where(loaded, paper.id))
-    return found
+            registry.add(paper.id, paper, where(loaded, paper.id))
+    return registry
 
 
 def claims() -> dict[str, tuple[Claim, ...]]:
     """The claims of every paper, by its id; a plug-in may add claims to a paper of ours."""
-    found = _every(Claim, lambda holder: holder.claims, lambda claim: claim.id).values()
-    ids = dict.fromkeys([*papers(), *(claim.paper for claim in found)])
-    return {paper: tuple(claim for claim in found if claim.paper == paper) for paper in ids}
+    all_claims = _every(Claim, lambda holder: holder.claims, lambda claim: claim.id).values()
+    ids = dict.fromkeys([*papers(), *(claim.paper for claim in all_claims)])
+    return {paper: tuple(claim for claim in all_claims if claim.paper == paper) for paper in ids}
 
 
 def figures() -> Registry[Figure]:
@@ -75,25 +75,27 @@ def theories() -> tuple[Theory, ...]:
 
 
 def _every(
-    kind: type[T], asked: Callable[[Paper | Plugin], Sequence[object]], name_of: Callable[[T], str]
+    kind: type[T], entries_of: Callable[[Paper | Plugin], Sequence[object]], name_of: Callable[[T], str]
 ) -> Registry[T]:
     """What papers and plug-ins hold of one kind, ours first. Raises UsageError where two have one name."""
-    found: Registry[T] = Registry(kind.__name__.lower(), {})
-    held: list[tuple[Loaded | None, T]]
-    held = [(None, one) for paper in our_papers().values() for one in asked(paper) if isinstance(one, kind)]
+    registry: Registry[T] = Registry(kind.__name__.lower(), {})
+    entries: list[tuple[Loaded | None, T]]
+    entries = [
+        (None, entry) for paper in our_papers().values() for entry in entries_of(paper) if isinstance(entry, kind)
+    ]
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
-        held += [(loaded, one) for holder in holders for one in _each(asked(holder), kind, loaded)]
-    for origin, one in held:
-        found.add(name_of(one), one, where(origin, name_of(one)))
-    return found
+        entries += [(loaded, entry) for holder in holders for entry in _each(entries_of(holder), kind, loaded)]
+    for origin, entry in entries:
+        registry.add(name_of(entry), entry, where(origin, name_of(entry)))
+    return registry
 
 
 def _each(values: Iterable[object], kind: type[T], loaded: Loaded) -> Iterator[T]:
     """The values, of which every one is of this kind. Raises UsageError, since plug-ins are written by hand."""
     for value in values:
         if not isinstance(value, kind):
-            given = value.__name__ if isinstance(value, type) else f"a value of type {type(value).__name__}"
-            message = f"{given} stands among the {kind.__name__.lower()}s"
+            description = value.__name__ if isinstance(value, type) else f"a value of type {type(value).__name__}"
+            message = f"{description} stands among the {kind.__name__.lower()}s"
             raise UsageError(f"{where(loaded, 'PLUGIN')}: {message}", f"each is a {kind.__module__}.{kind.__name__}")
         yield value

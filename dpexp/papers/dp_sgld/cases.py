@@ -106,9 +106,9 @@ class Case:
 
 def _renyi_of_bits(p: float, r: float, order: float) -> float:
     """D_order of Bernoulli(p) from Bernoulli(r)."""
-    one = order * math.log(p) + (1 - order) * math.log(r)
+    exponent = order * math.log(p) + (1 - order) * math.log(r)
     none = order * math.log1p(-p) + (1 - order) * math.log1p(-r)
-    return max(0.0, float(np.logaddexp(one, none))) / (order - 1)
+    return max(0.0, float(np.logaddexp(exponent, none))) / (order - 1)
 
 
 CASES = (

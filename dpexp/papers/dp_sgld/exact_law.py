@@ -57,8 +57,8 @@ class QuadraticLangevin:
         """Variance of theta_K given the bits."""
         c2 = (1 - self.eta_lambda) ** 2
         start = 1 / self.eta_lambda if self.start_variance is None else self.start_variance
-        left = c2**self.steps
-        return left * start + (1 - left) / (1 - c2)
+        factor = c2**self.steps
+        return factor * start + (1 - factor) / (1 - c2)
 
     @cached_property
     def law(self) -> GaussianMixture:
@@ -157,19 +157,19 @@ def _on_grid(moves: np.ndarray, q: float, spacing: float, points: int) -> tuple[
     logs = np.full(points, -np.inf)
     logs[0], top = 0.0, 0
     for move in moves / spacing:
-        whole = math.floor(move + 1e-9)
-        part = max(0.0, move - whole)
-        end = min(points - 1, top + whole + (part > 0))
+        points_moved = math.floor(move + 1e-9)
+        part = max(0.0, move - points_moved)
+        end = min(points - 1, top + points_moved + (part > 0))
         grown = logs[: end + 1] + math.log1p(-q)
         # a move between two points is split over both in proportion, which keeps the mean
-        for offset, share in ((whole, 1 - part), (whole + 1, part)):
+        for offset, share in ((points_moved, 1 - part), (points_moved + 1, part)):
             if share > 0:
-                kept = min(top + 1, points - offset)
-                over = np.logaddexp.reduce(logs[kept : top + 1], initial=-np.inf)
-                place = grown[offset : offset + kept]
-                np.logaddexp(place, logs[:kept] + math.log(q * share), out=place)
+                width = min(top + 1, points - offset)
+                over = np.logaddexp.reduce(logs[width : top + 1], initial=-np.inf)
+                place = grown[offset : offset + width]
+                np.logaddexp(place, logs[:width] + math.log(q * share), out=place)
                 # mass above the last point is put on it
                 grown[-1] = np.logaddexp(grown[-1], over + math.log(q * share))
         logs[: end + 1], top = grown, end
-    seen = np.isfinite(logs)
-    return np.arange(points)[seen] * spacing, logs[seen]
+    finite = np.isfinite(logs)
+    return np.arange(points)[finite] * spacing, logs[finite]

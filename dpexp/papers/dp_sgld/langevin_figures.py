@@ -136,8 +136,8 @@ class Scheme(NamedTuple):
             own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
             # as many steps as the others, though groups have their turns in cycles
             own |= {"unfinished": unfinished or None}
-        stated = {"sampling": self.name, "neighboring_relation": self.relation, **own}
-        return lambda z: kind.model_validate({"noise_multiplier": z, **stated})
+        statement = {"sampling": self.name, "neighboring_relation": self.relation, **own}
+        return lambda z: kind.model_validate({"noise_multiplier": z, **statement})
 
 
 SCHEMES = (
@@ -186,25 +186,25 @@ COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 
 def rows() -> dict[tuple[str, str], list[dict[str, Any]]]:
     """By neighbours and scheme, a record of each setting; schemes with the least noise first."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (batches, epochs), scheme in product(SETTINGS, SCHEMES):
         low, high = bracket(scheme.of(batches, epochs), unit(scheme))
-        found.setdefault((scheme.relation, scheme.words), []).append(
+        groups.setdefault((scheme.relation, scheme.words), []).append(
             {"neighboring_relation": scheme.relation, "sampling": scheme.name, "batches": batches, "epochs": epochs,
              "eps": EPS, "delta": DELTA, "noise_multiplier_low": low, "noise_multiplier": high}
         )  # fmt: skip
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], sum(r["noise_multiplier"] for r in item[1]))))
+    return dict(sorted(groups.items(), key=lambda item: (item[0][0], sum(r["noise_multiplier"] for r in item[1]))))
 
 
 def draw_noise(results: Path) -> Drawing:
     """One panel for each setting, one line for each scheme: its bracket on a logarithmic axis."""
     import pandas as pd
 
-    found = rows()
+    records = rows()
     canvas, panels = style.panels(10.5, 3.9, len(SETTINGS), log=False, sharey=True)
-    places = range(len(found), 0, -1)
+    places = range(len(records), 0, -1)
     for k, (axes, (batches, epochs)) in enumerate(zip(panels, SETTINGS, strict=True)):
-        for place, ((relation, _), needs) in zip(places, found.items(), strict=True):
+        for place, ((relation, _), needs) in zip(places, records.items(), strict=True):
             ends, colour = [needs[k]["noise_multiplier_low"], needs[k]["noise_multiplier"]], COLOURS[relation]
             axes.plot(ends, [place, place], color=colour, linewidth=3.5, alpha=0.45, solid_capstyle="butt")
             axes.plot(ends[1], place, "o", color=colour, markersize=5)
@@ -212,11 +212,11 @@ def draw_noise(results: Path) -> Drawing:
         style.ticks_at(axes, TICKS)
         axes.set(xlabel="noise multiplier $z$", title=f"{batches} batches, {counted(epochs, 'epoch')}")
         axes.grid(axis="y", linewidth=0.4)
-    panels[0].set_yticks(list(places), [words for _, words in found])
+    panels[0].set_yticks(list(places), [words for _, words in records])
     for relation, colour in COLOURS.items():
         panels[0].plot([], [], "o-", color=colour, label=f"{relation}: attained (left end) and proved (dot)")
     style.legend_below(canvas, 2)
-    return Drawing(canvas, pd.DataFrame([record for needs in found.values() for record in needs]))
+    return Drawing(canvas, pd.DataFrame([record for needs in records.values() for record in needs]))
 
 
 FIGURES = {"dp_sgld_region": (draw_region, ()), "sampling_noise": (draw_noise, ())}

@@ -62,27 +62,27 @@ def order_rows(results: Path, table: int) -> list[dict[str, Any]]:
     last = last[(last.metric == "test_accuracy") & (last.estimator == "last")]
     records = []
     for data, lam in sorted(set(zip(last.data, last.regulariser, strict=True)), key=lambda p: (p[0] != "fashion", p)):
-        held = Softmax(data=DataSource(name=data)).held_out_records
+        test_records = Softmax(data=DataSource(name=data)).held_out_records
         own = last[(last.data == data) & (last.regulariser == lam)]
-        clipped, free = (_accuracy(own[own.algorithm == name], held) for name in ("dp-sgd", "sgd"))
+        clipped, free = (_accuracy(own[own.algorithm == name], test_records) for name in ("dp-sgd", "sgd"))
         for accountant, sampling in WAYS.items():
             rows = own[(own.algorithm == "dp-sgld") & (own.accountant == accountant) & (own.sampling == sampling)]
-            mine, (row,) = _accuracy(rows, held), rows.to_dict("records")
+            mine, (row,) = _accuracy(rows, test_records), rows.to_dict("records")
             # where composition is the accountant itself there is no second column
             sound = row.get(SOUND)
             records.append(
                 {"table": table, "data": data, "regulariser": lam, "accountant": accountant,
                  "sound_eps": row[EPS] if sound is None or math.isnan(sound) else sound, "dp_sgld": 100 * mine.mean,
-                 "dp_sgd": 100 * clipped.mean, "no_dp": 100 * free.mean, "test_records": held}
+                 "dp_sgd": 100 * clipped.mean, "no_dp": 100 * free.mean, "test_records": test_records}
                 | difference(mine, clipped)
             )  # fmt: skip
     return records
 
 
-def _accuracy(rows: Any, held: int) -> Accuracy:
+def _accuracy(rows: Any, test_records: int) -> Accuracy:
     """That of one cell."""
     (row,) = rows.to_dict("records")
-    return Accuracy(row["mean"], row["se"], int(row["n"]), held)
+    return Accuracy(row["mean"], row["se"], int(row["n"]), test_records)
 
 
 def build_order(results: Path) -> Content:
@@ -180,8 +180,10 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
 
 def against(records: list[dict[str, Any]], data: str, method: str, other: str) -> dict[str, Any]:
     """The accuracy of one method less that of another, in points: see `dpexp.reporting.accuracies.difference`."""
-    one, two = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
-    return {"data": data, "method": method, "other": other} | difference(_accuracy_of_best(one), _accuracy_of_best(two))
+    first, second = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
+    return {"data": data, "method": method, "other": other} | difference(
+        _accuracy_of_best(first), _accuracy_of_best(second)
+    )
 
 
 def _accuracy_of_best(record: dict[str, Any]) -> Accuracy:
@@ -228,14 +230,14 @@ def _method(row: Any) -> str:
 
 def _edges(grid: Any, row: Any) -> list[str]:
     """Where the choice lies at the end of what was tried: over batches, over epochs, or over steps for its batch."""
-    found = []
+    records = []
     alike = grid[(grid.batch == row.batch) & (grid.epochs == row.epochs)]
     for name, rows in (("batch", grid), ("epochs", grid), ("eta", alike)):
         # a grid of one value was not tuned, but for the step, which always is
         ends = {rows[name].min(), rows[name].max()}
         if row[name] in ends and (len(ends) > 1 or name == "eta"):
-            found.append(name)
-    return found
+            records.append(name)
+    return records
 
 
 def build_tuned(results: Path) -> Content:
@@ -253,13 +255,13 @@ def build_tuned(results: Path) -> Content:
         ]
         for r in records
     ]  # fmt: skip
-    seeds, held = records[0]["seeds"], {r["data"]: r["test_records"] for r in records}
+    seeds, test_records = records[0]["seeds"], {r["data"]: r["test_records"] for r in records}
     behind = [r for r in records if r["behind"] > 0]
     note = (
         f"lambda = 1e-5, delta = 1e-5, eps = 1; noise for neighbours with one record more or less, but for replaced "
         f"records in the published accounting, which is no guarantee. 'Best of' counts the settings tried: their accuracy "
         f"was measured on a tenth of the training records. Accuracy: of the choice, trained with other seeds on all "
-        f"training records, on the test records ({', '.join(f'{d} {n:,}' for d, n in sorted(held.items()))}). ± halves of "
+        f"training records, on the test records ({', '.join(f'{d} {n:,}' for d, n in sorted(test_records.items()))}). ± halves of "
         f"95% intervals: over {seeds} seeds, and of the test records as a sample. Reading off the best setting is not "
         "private."
     )
@@ -299,8 +301,10 @@ def build4(results: Path) -> Content:
     for name, lam in OURS:
         problem = Softmax(data=DataSource(name=name), regulariser=lam)  # type: ignore[arg-type]
         shape, beta = problem.shape, problem.smoothness
-        found = _record(f"{name}, lambda = {lam:g}", shape.records, shape.classes, shape.width, beta, beta / lam, order)
-        records.append(found | {"beta_full": _full(name) + lam})
+        record = _record(
+            f"{name}, lambda = {lam:g}", shape.records, shape.classes, shape.width, beta, beta / lam, order
+        )
+        records.append(record | {"beta_full": _full(name) + lam})
     columns: dict[str, Column] = {
         "data": "{data}",
         "n": "{n:,}",

@@ -66,15 +66,15 @@ def exact_delta(pair: tuple[Walk, Walk], steps: int, eps: float) -> float:
 
 def converges() -> dict[str, tuple[float, float]]:
     """The bound after 100 steps under its limit, at the slide's parameters; exact deltas after 10^6 steps over 10^3."""
-    found = {}
+    values = {}
     for eps in (0.0, 1.0, 4.0):
         # growth of what should stand still, beside the limit and beside exact laws
         late, limit = (last_iterate_delta(eps, REACH, Q, steps) for steps in (100, math.inf))
-        found[f"bound, eps = {eps:g}, limit {limit:.4g}"] = (0.0, limit / late - 1)
+        values[f"bound, eps = {eps:g}, limit {limit:.4g}"] = (0.0, limit / late - 1)
     for name, field in FIELDS.items():
         pair = _pair(2.0, 0.2, field)
-        found[f"exact, {name}"] = (0.0, exact_delta(pair, 10**6, 0.0) / exact_delta(pair, 10**3, 0.0) - 1)
-    return found
+        values[f"exact, {name}"] = (0.0, exact_delta(pair, 10**6, 0.0) / exact_delta(pair, 10**3, 0.0) - 1)
+    return values
 
 
 CHECKS = {

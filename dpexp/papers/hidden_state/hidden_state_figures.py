@@ -49,9 +49,9 @@ def draw(results: Path) -> Drawing:
     from matplotlib.lines import Line2D
 
     canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
-    curves = [_curves(name, step(), most) for name, (step, _, (most, _), _) in BASELINES.items()]
+    curves = [_curves(name, step(), longest) for name, (step, _, (longest, _), _) in BASELINES.items()]
     data = pd.concat(curves, ignore_index=True)
-    for axes, (name, (_, title, (_, shown), corner)) in zip(panels, BASELINES.items(), strict=True):
+    for axes, (name, (_, title, (_, end), corner)) in zip(panels, BASELINES.items(), strict=True):
         for eps, curve in data[data.baseline == name].groupby("eps"):
             colour, at = COLOURS[float(str(eps))], curve.crossing.iloc[0]
             for column, look in LOOKS.items():
@@ -59,7 +59,7 @@ def draw(results: Path) -> Drawing:
             words = rf"$\epsilon$ = {eps:g}: $T$ = {_power(at)}"
             axes.plot([at], [curve.bound.iloc[-1]], "o", color=colour, markersize=4.5, label=words)
         axes.legend(title="crossings", loc=corner, frameon=False, fontsize=8, title_fontsize=8, handlelength=1)
-        axes.set(xlim=(1, shown), ylim=(1e-12, 1.0), xlabel="steps $T$", title=title)
+        axes.set(xlim=(1, end), ylim=(1e-12, 1.0), xlabel="steps $T$", title=title)
     panels[0].set_ylabel(r"$\delta(\epsilon, T)$")
     canvas.suptitle(r"dia = 1, C = 1, $\eta$ = 0.01, $\sigma$ = 1, p = 0.001 (b = 1)", fontsize=9.5)
     handles = [Line2D([], [], color="#555555", **look) for look in LOOKS.values()]
@@ -67,11 +67,11 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, data)
 
 
-def _curves(name: str, loss: StepLoss, most: float) -> pd.DataFrame:
+def _curves(name: str, loss: StepLoss, longest: float) -> pd.DataFrame:
     """Of every epsilon the bound, composition, the hybrid of both, and the steps at which the first two cross."""
     import pandas as pd
 
-    steps, pieces = np.unique(np.geomspace(1, most, 25).round().astype(np.int64)), []
+    steps, pieces = np.unique(np.geomspace(1, longest, 25).round().astype(np.int64)), []
     composed, least = [], 0.0
     # where every delta is nearly 1 there is nothing to see
     for t in map(int, steps):

@@ -36,15 +36,15 @@ def rows_of(results: Path) -> list[dict[str, Any]]:
 def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
     """Those of one experiment."""
     summary = at_last_step(load_summary(results, experiment, ["problem", "budget"]))
-    found = []
+    records = []
     for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):
         means = dict(zip(group["metric"], group["mean"].astype(float), strict=True))
-        one = group.iloc[0]
+        first = group.iloc[0]
         row: dict[str, Any] = {
-            "experiment": experiment, "cell_id": cell, "method": method, "setting": _setting(one),
-            "n": int(one["step"]), "budget": str(one["budget"]), "replicates": int(one["n"]),
+            "experiment": experiment, "cell_id": cell, "method": method, "setting": _setting(first),
+            "n": int(first["step"]), "budget": str(first["budget"]), "replicates": int(first["n"]),
         }  # fmt: skip
-        row["single"] = COORDINATES if str(one["problem"]).startswith("huber") else COORDINATES[:-1]
+        row["single"] = COORDINATES if str(first["problem"]).startswith("huber") else COORDINATES[:-1]
         for name in row["single"]:
             row[f"covered_{name}"], row[f"unbounded_{name}"] = means[f"covered_{name}"], 1 - means[f"bounded_{name}"]
             wald = row[f"wald_{name}"] = means[f"wald_{name}"]
@@ -52,8 +52,8 @@ def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
             row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
         row["verdict"] = verdict(row, row["replicates"])
         row["worst"] = min(row[f"covered_{name}"] for name in row["single"])
-        found.append(row)
-    return found
+        records.append(row)
+    return records
 
 
 def verdict(row: dict[str, Any], replicates: int) -> str:
@@ -71,35 +71,35 @@ def tolerance(replicates: int) -> float:
     return max(LEAST_TOLERANCE, STANDARD_ERRORS * math.sqrt(PROMISED * (1 - PROMISED) / max(replicates, 1)))
 
 
-def _setting(one: Any) -> str:
+def _setting(row: Any) -> str:
     """What tells a setting from others but for its budget and n, in words."""
-    there = {key: value for key, value in one.items() if value is not None and value == value}
-    name = str(one["problem"])
-    d = there["d"] if "d" in there else there["population.d"]
+    present = {key: value for key, value in row.items() if value is not None and value == value}
+    name = str(row["problem"])
+    d = present["d"] if "d" in present else present["population.d"]
     words = [name.partition("-")[0 if name.startswith("huber") else 2], f"d = {d:g}"]
-    words += [f"alpha = {there['alpha']:.3g}"] if "alpha" in there else []
-    words += _population_words({key.removeprefix("population."): value for key, value in there.items()})
-    words += ["persons"] if there.get("persons") else []
-    words += ["budgets that rise with the outcome"] if there.get("weights") == "rising" else []
-    words += ["equal weights"] if there.get("weights") == "equal" else []
+    words += [f"alpha = {present['alpha']:.3g}"] if "alpha" in present else []
+    words += _population_words({key.removeprefix("population."): value for key, value in present.items()})
+    words += ["persons"] if present.get("persons") else []
+    words += ["budgets that rise with the outcome"] if present.get("weights") == "rising" else []
+    words += ["equal weights"] if present.get("weights") == "equal" else []
     return ", ".join(words)
 
 
-def _population_words(there: dict[str, Any]) -> list[str]:
+def _population_words(parameters: dict[str, Any]) -> list[str]:
     """How a population differs from that of the public guess."""
-    words = [f"t errors, df = {there['errors.df']:g}"] if there.get("errors.law") == "t" else []
-    words += ["heteroscedastic errors"] if "errors.heteroscedastic" in there else []
+    words = [f"t errors, df = {parameters['errors.df']:g}"] if parameters.get("errors.law") == "t" else []
+    words += ["heteroscedastic errors"] if "errors.heteroscedastic" in parameters else []
     correlation = {"exchangeable": "rho", "ar1": "AR(1)"}
     for law, symbol in correlation.items():
-        rho = there.get(f"design.correlation.{law}", 0)
+        rho = parameters.get(f"design.correlation.{law}", 0)
         words += [f"{symbol} = {rho:g}"] if rho else []
     # a list is stored as its text
-    if "design.columns" in there:
-        first, *_, last = ast.literal_eval(there["design.columns"])
+    if "design.columns" in parameters:
+        first, *_, last = ast.literal_eval(parameters["design.columns"])
         rare = last["law"] == "bernoulli"
         words += [f"a level of {last['p']:.0%}" if rare else f"a range {first['sd'] / last['sd']:.3g}x too wide"]
-    if str(there.get("coefficients", "")).startswith("["):
-        words += [f"slopes x {ast.literal_eval(there['coefficients'])[1]:g}"]
+    if str(parameters.get("coefficients", "")).startswith("["):
+        words += [f"slopes x {ast.literal_eval(parameters['coefficients'])[1]:g}"]
     return words
 
 
@@ -137,15 +137,15 @@ def build(results: Path) -> Content:
     return by_column(columns, [{**every, **row} for row in rows], NOTE)
 
 
-def _of_each(what: str, form: str = "") -> Callable[[dict[str, Any]], str]:
+def _of_each(quantity: str, form: str = "") -> Callable[[dict[str, Any]], str]:
     """The numbers of a row's coordinates; shares as three digits without the zero in front, a dash for none."""
 
-    def shown(row: dict[str, Any]) -> str:
-        values = [row[f"{what}_{name}"] for name in row["single"]]
-        said = ["-" if math.isnan(v) else form.format(v) if form else f"{v:.3f}".lstrip("0") for v in values]
-        return said[0] if len(set(said)) == 1 else " ".join(said)
+    def text(row: dict[str, Any]) -> str:
+        values = [row[f"{quantity}_{name}"] for name in row["single"]]
+        words = ["-" if math.isnan(v) else form.format(v) if form else f"{v:.3f}".lstrip("0") for v in values]
+        return words[0] if len(set(words)) == 1 else " ".join(words)
 
-    return shown
+    return text
 
 
 COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIMENTS, build)
@@ -168,10 +168,10 @@ def draw(results: Path) -> Drawing:
     for row, method in enumerate(methods):
         part = frame[frame["method"] == method]
         words.append(f"{method}\n{int((part['verdict'] == 'fails').sum())} of {len(part)} fail")
-        for y, one in zip(row + np.linspace(-0.35, 0.35, len(part)), part.to_dict("records"), strict=True):
-            colour = COLOURS[one["verdict"]]
-            axes.plot(wilson(one["worst"], one["replicates"]), (y, y), color=colour, lw=0.7)
-            axes.plot(one["worst"], y, "o", ms=2.8, color=colour)
+        for y, record in zip(row + np.linspace(-0.35, 0.35, len(part)), part.to_dict("records"), strict=True):
+            colour = COLOURS[record["verdict"]]
+            axes.plot(wilson(record["worst"], record["replicates"]), (y, y), color=colour, lw=0.7)
+            axes.plot(record["worst"], y, "o", ms=2.8, color=colour)
     axes.set_yticks(range(len(methods)), words, fontsize=7)
     axes.set(ylim=(len(methods) - 0.5, -0.5), xlabel="coverage of 95% intervals, worst coordinate of a setting")
     axes.grid(axis="y", visible=False)

@@ -13,7 +13,9 @@ from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 
 NUMBERS = Numbers(
-    {one.__name__: one for one in (table1_exponent, remark_exponent, corrected_exponent)}, THEOREMS, constants_of
+    {function.__name__: function for function in (table1_exponent, remark_exponent, corrected_exponent)},
+    THEOREMS,
+    constants_of,
 )
 DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES, NUMBERS, LDP_SGD_THEORY)
 PAPER = Paper(

@@ -45,21 +45,21 @@ def draw_figure1(results: Path) -> Drawing:
     columns = ["replicate", "step", "estimator", "param_distance"]
     paths = load_trajectories(results, "figure1", [cell_id], columns)
     paths = paths[paths.replicate < PATHS]
-    canvas, (left, right) = style.panels(7.2, 3.6, 2, sharey=True)
+    canvas, (budgets_panel, right) = style.panels(7.2, 3.6, 2, sharey=True)
     # from the smallest budget, which has the most noise, to the largest
     budgets = sorted(means.budget.unique(), key=lambda b: -means.mu_mean_inverse_square[means.budget == b].iloc[0])
-    _means(left, means, budgets)
+    _means(budgets_panel, means, budgets)
     _paths(right, paths)
     title = rf"mean of {int(means.n.max())} replicates, $\alpha$ = 1/2, d = 5"
-    left.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
+    budgets_panel.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
     right.set(xlabel=USERS, title=rf"first {PATHS} replicates, $\mu$ = 2")
     _legend(canvas, budgets)
     handles = [Line2D([], [], color=PATH_COLOURS[e], label=NAMES[e]) for e in ("sgd", "asgd")]
     right.legend(handles=handles, loc="lower left", frameon=False)
-    kept = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
+    shared = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
     # single paths stand below means in one table, without an interval
     single = paths.rename(columns={"param_distance": "mean"}).assign(panel="right", budget="2")
-    data = pd.concat([means[kept].assign(panel="left"), single])
+    data = pd.concat([means[shared].assign(panel="left"), single])
     keys = ["panel", "budget", "estimator", "replicate", "step"]
     return Drawing(canvas, data[[*keys, "mean", "ci_lo", "ci_hi", "n", "n_diverged"]].sort_values(keys))
 

@@ -42,12 +42,12 @@ class Used:
     """The runs that a claim uses."""
 
     experiments: tuple[str, ...]
-    wanted: Mapping[str, Any]
+    levels: Mapping[str, Any]
     """their settings, as `Evidence.runs` takes them"""
     keep: Callable[[Run], bool]
 
     def __call__(self, evidence: Evidence) -> list[Run]:
-        return [run for run in evidence.across(self.experiments, **self.wanted) if self.keep(run)]
+        return [run for run in evidence.across(self.experiments, **self.levels) if self.keep(run)]
 
     def judged(self, check: Callable[[list[Run]], Outcome]) -> Check:
         """The check of a claim about these runs."""
@@ -58,9 +58,9 @@ class Used:
         return Check(check, self.experiments)
 
 
-def used(*experiments: str, keep: Callable[[Run], bool] = lambda run: True, **wanted: Any) -> Used:
+def used(*experiments: str, keep: Callable[[Run], bool] = lambda run: True, **levels: Any) -> Used:
     """The runs of some experiments with these settings that are kept."""
-    return Used(experiments, wanted, keep)
+    return Used(experiments, levels, keep)
 
 
 def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:

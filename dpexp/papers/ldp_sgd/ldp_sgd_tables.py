@@ -79,11 +79,11 @@ FITTED = ("slope", "se", "ci_lo", "ci_hi")
 
 def _fitted(run: Run, estimator: str, metric: str, window: tuple[float, float]) -> dict[str, Any]:
     """A slope with its error; nothing in place of one that cannot be fitted."""
-    found: dict[str, Any] = dict.fromkeys(FITTED)
+    fitted: dict[str, Any] = dict.fromkeys(FITTED)
     with suppress(SlopeError):
         slope = loglog_slope(run.steps, run.values(estimator, metric), window)
-        found |= {name: getattr(slope, name) for name in FITTED}
-    return found
+        fitted |= {name: getattr(slope, name) for name in FITTED}
+    return fitted
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)
@@ -130,13 +130,13 @@ def _records_of_rates(results: Path, experiment: str) -> list[dict[str, Any]]:
         # a quadratic has no third derivative, so that its average has no bias
         if experiment == "rates_quadratic" and estimator == "asgd":
             corrected = -1.0
-        found: dict[str, Any] = dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree"))
+        fitted: dict[str, Any] = dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree"))
         with suppress(SlopeError):
             two = rate(run.steps, run.controlled(estimator, metric))
-            found |= {name: getattr(two.last, name) for name in FITTED}
+            fitted |= {name: getattr(two.last, name) for name in FITTED}
             agree = two.agrees_within(RATE_TOLERANCE)
-            found |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
-        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | found)
+            fitted |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
+        records.append(_record(experiment, convexity, run, estimator) | {"corrected": corrected} | fitted)
     return records
 
 

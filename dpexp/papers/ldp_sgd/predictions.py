@@ -168,8 +168,8 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
     if not covers(cell) or metric not in powers or is_flat(linear(cell.problem)):
         return None
     _, alpha = decay_of(cell.schedule)
-    found = corrected_exponent(estimator, alpha)
-    return None if found is None else powers[metric] * found
+    squared = corrected_exponent(estimator, alpha)
+    return None if squared is None else powers[metric] * squared
 
 
 def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
@@ -181,16 +181,16 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
     _, alpha = decay_of(schedule)
     numbers = constants(problem, schedule, budget) | {"steps": steps}
     theorem, place = BOUNDS[metric, estimator]
-    found = {}
+    lines = {}
     # the bounds on the distance ask for curvature
     if metric == "loss_gap" or (alpha < 1 and numbers["m"] > 0):
-        found[f"bound, {place}"] = THEOREMS[theorem](numbers)
+        lines[f"bound, {place}"] = THEOREMS[theorem](numbers)
     if not is_flat(problem):
         near = local(problem, budget)
-        found["prediction, linearised recursion"] = getattr(predicted(near, schedule, steps), estimator)[metric]
+        lines["prediction, linearised recursion"] = getattr(predicted(near, schedule, steps), estimator)[metric]
         if alpha < 1:
-            found["asymptote, large n"] = getattr(asymptote(near, schedule, steps), estimator)[metric]
-    return {name: np.asarray(values, dtype=float) for name, values in found.items()}
+            lines["asymptote, large n"] = getattr(asymptote(near, schedule, steps), estimator)[metric]
+    return {name: np.asarray(values, dtype=float) for name, values in lines.items()}
 
 
 @lru_cache(maxsize=64)
@@ -214,26 +214,26 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
         place = clipped_optimum(problem, algorithm.clip) if isinstance(algorithm, ClippedLdpSgd) else problem.optimum()
         name = "fixed point, of the mean clipped gradient" if clipped else "optimum, theta*"
         return {name: np.full(len(steps), place[cell.coordinates[metric]])}
-    found = dict(curves(cell, estimator, metric, steps))
+    lines = dict(curves(cell, estimator, metric, steps))
     linearised = "prediction, linearised recursion"
-    if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in found:
-        return found
+    if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in lines:
+        return lines
     try:
         closed = _closure(linear(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
     except UsageError as error:
-        return _renamed(found, f"{linearised}, since {error.message}", found[linearised])
+        return _renamed(lines, f"{linearised}, since {error.message}", lines[linearised])
     if not closed.j_index <= MOST_INDEX:
         why = f"J = {closed.j_index:.2f}: the law of the iterate is too far from normal for the closure of moments"
-        return _renamed(found, f"{linearised} ({why})", found[linearised])
+        return _renamed(lines, f"{linearised} ({why})", lines[linearised])
     values = closed.iterate if estimator == "sgd" else closed.average
     accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
-    return _renamed(found, f"{CLOSURE} (J = {closed.j_index:.2f}{accuracy})", values)
+    return _renamed(lines, f"{CLOSURE} (J = {closed.j_index:.2f}{accuracy})", values)
 
 
-def _renamed(found: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+def _renamed(lines: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
     """The curves with this prediction in place of the linearised one."""
-    return {name if old.startswith("prediction") else old: values if old.startswith("prediction") else kept
-            for old, kept in found.items()}  # fmt: skip
+    return {name if old.startswith("prediction") else old: values if old.startswith("prediction") else line
+            for old, line in lines.items()}  # fmt: skip
 
 
 LDP_SGD_THEORY = Theory(exponent, curves, drawn)

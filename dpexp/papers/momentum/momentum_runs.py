@@ -107,7 +107,7 @@ def tuned_rows(results: Path) -> pd.DataFrame:
     # the best mean is read off the replicates that it is compared by, so it is a little too good for every method
     best = rows.loc[grids["mean"].idxmin()].copy()
     reached = (ends(grids.get_group(tuple(row[place])), row, ("epochs", "tuned")) for _, row in best.iterrows())
-    best["ends"] = [", ".join(END_WORDS[axis][end] for axis, end in found.items()) for found in reached]
+    best["ends"] = [", ".join(END_WORDS[axis][end] for axis, end in at.items()) for at in reached]
     return _sorted(best, "d", "eps", "N", "method")
 
 
@@ -146,7 +146,7 @@ def _beside(results: Path, experiment: str, metric: str, needs: Sequence[str]) -
 
 def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, str]:
     """The axes on which the best row of a grid is at an end, and which one: `least`, `largest`, or `only`."""
-    found: dict[str, str] = {}
+    reached: dict[str, str] = {}
     for axis in axes:
         others = [name for name in axes if name != axis]
         # the settings that share all other axes with the best one
@@ -155,8 +155,8 @@ def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, 
         at = (bool(np.isclose(best[axis], line.min())), bool(np.isclose(best[axis], line.max())))
         # an axis of which the grid has one value is none: it was not tuned
         if any(at) and not np.isclose(grid[axis].min(), grid[axis].max()):
-            found[axis] = "only" if all(at) else "least" if at[0] else "largest"
-    return found
+            reached[axis] = "only" if all(at) else "least" if at[0] else "largest"
+    return reached
 
 
 GRIDS = ("momentum_grid", "momentum_large")

@@ -43,8 +43,8 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     # the iterates have at the nodes' noise, so dividing by it gives the nodes back.
     stds = unit_deviations(plan, n, 1.0, 1.0) / mu
     variances = stream_variances(n, steps, alpha, plan.gamma).mean(axis=1)
-    reduced, found = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
-    return Levels(tree, reduced, reduced if found is None else reduced / found.mu)
+    reduced, exact = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
+    return Levels(tree, reduced, reduced if exact is None else reduced / exact.mu)
 
 
 def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> float:

@@ -36,25 +36,27 @@ def draw(results: Path) -> Drawing:
     rows["noise_by_nodes"] = [
         levels[int(r.epochs)]["nodes" if r.method == "reduced" else "tree"] for r in rows.itertuples()
     ]
-    canvas, (left, right) = style.panels(7.2, 3.7, 2, sharex=True)
+    canvas, (first, right) = style.panels(7.2, 3.7, 2, sharex=True)
     for name, (colour, marker) in LOOKS.items():
         part = rows[rows.method == name]
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4}
-        left.plot(part.epochs, part.noise, **look, label=METHODS[name])
+        first.plot(part.epochs, part.noise, **look, label=METHODS[name])
         if name == "reduced":
-            left.plot(part.epochs, part.noise_by_nodes, "--", color=colour, linewidth=1, label="Algorithm 2: all nodes")
+            first.plot(
+                part.epochs, part.noise_by_nodes, "--", color=colour, linewidth=1, label="Algorithm 2: all nodes"
+            )
         mean, bars = part["mean"] / G, [(part["mean"] - part.ci_lo) / G, (part.ci_hi - part["mean"]) / G]
         right.errorbar(part.epochs, mean, bars, **look, linewidth=1.1, elinewidth=0.9, capsize=2)
     part = rows[rows.method == "tree"]
     # a guide of the exponent 1/2 from the first point
     level = part.noise.iloc[0] * np.sqrt(part.epochs / part.epochs.iloc[0])
-    left.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
-    style.ticks_at(left, sorted(levels))
-    for axes in (left, right):
+    first.plot(part.epochs, level, ":", color="#777777", linewidth=1.1, label=r"$\propto \sqrt{K}$")
+    style.ticks_at(first, sorted(levels))
+    for axes in (first, right):
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
         axes.yaxis.set_major_formatter("{x:g}")
     noise = r"rms noise of a coordinate of $\hat m_t$ over $G$"
-    left.set(xlabel="epochs $K$", ylabel=noise, title="noise, in closed form")
+    first.set(xlabel="epochs $K$", ylabel=noise, title="noise, in closed form")
     right.set(xlabel="epochs $K$", ylabel=r"final $|\nabla F|$ over $G$", title="runs")
     setting = (
         rf"$N$ = {n}, $d$ = {d}, $\eta T$ = {length:g} $G/L$, $\varepsilon$ = 1, $\delta$ = $10^{{-5}}$, exact noise"

@@ -126,9 +126,9 @@ def draw_analyses(results: Path) -> Drawing:
 def epsilons(steps: int) -> dict[str, float]:
     """Epsilon at delta of every analysis after so many steps, by name; "exact-walk" is a lower bound."""
     mechanism = SETTING.model_copy(update={"steps": steps})
-    found = {analysis.name: analysis.eps for analysis in mechanism.upper_bounds()}
-    found |= {bound.name: bound.eps for bound in mechanism.lower_bounds()}
-    return {name: found[name](DELTA) if name in found else math.nan for name in ANALYSES}
+    bounds = {analysis.name: analysis.eps for analysis in mechanism.upper_bounds()}
+    bounds |= {bound.name: bound.eps for bound in mechanism.lower_bounds()}
+    return {name: bounds[name](DELTA) if name in bounds else math.nan for name in ANALYSES}
 
 
 UPPER = ("pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid")

@@ -38,8 +38,7 @@ def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
         return {f"{case.name}, order {order:g}": claimed(case, order) / certain(case, order) for case, order in pairs}
 
     predicted = "at least the divergence of the last iterates on neighbours"
-    held = above(ratios, predicted, "", CERTAIN, "exact / claimed", turned=True)
-    return held
+    return above(ratios, predicted, "", CERTAIN, "exact / claimed", turned=True)
 
 
 CERTAIN = "exact laws of quadratics, less the probability of leaving the set: certain"
@@ -61,8 +60,8 @@ def full_batches() -> dict[str, float]:
 def eps_delta() -> dict[str, float]:
     """1e-5 over the exact delta at the claimed eps, at the prescribed sigma and K, and by Theorem 3.1 itself."""
     claimed = [(PRESCRIBED, 1.0), *((case, case.claimed_eps(EPS_AT)) for case in CASES)]
-    found = {f"{case.name}: eps {eps:.3g}": case.delta(eps) for case, eps in claimed}
-    return {label: EPS_AT / delta if delta > 0 else math.inf for label, delta in found.items()}
+    deltas = {f"{case.name}: eps {eps:.3g}": case.delta(eps) for case, eps in claimed}
+    return {label: EPS_AT / delta if delta > 0 else math.inf for label, delta in deltas.items()}
 
 
 @cache
@@ -76,14 +75,14 @@ def _attained(run: PrintedRun) -> tuple[float, float]:
 
 def published_privacy(evidence: Evidence) -> Outcome:
     """(1, 1e-5) of the CIFAR-10 runs: what a pair of data sets attains at their settings."""
-    found = {name: _attained(run) for name, run in RUNS.items() if name.startswith("CIFAR")}
+    epsilons = {name: _attained(run) for name, run in RUNS.items() if name.startswith("CIFAR")}
     return Outcome(
-        "false" if min(removed for _, removed in found.values()) > 1 else "not testable",
+        "false" if min(removed for _, removed in epsilons.values()) > 1 else "not testable",
         "epsilon at most 1 at delta = 1e-5",
         "attained by a pair of data sets: "
-        + "; ".join(f"{name}: {both[0]:.2f} (replace-one), {both[1]:.2f} (remove)" for name, both in found.items()),
+        + "; ".join(f"{name}: {both[0]:.2f} (replace-one), {both[1]:.2f} (remove)" for name, both in epsilons.items()),
         f"exact laws: error below 1%; settings of {CODE}; one dimension, linear losses of the clipped size, fresh batches",
-        {name: list(both) for name, both in found.items()},
+        {name: list(both) for name, both in epsilons.items()},
     )
 
 

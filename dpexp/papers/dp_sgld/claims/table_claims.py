@@ -51,13 +51,13 @@ def pairs_of(evidence: Evidence, table: int, accountant: str, sampling: str) -> 
 
 def near(evidence: Evidence, table: int) -> list[str]:
     """Pairs whose beta / lambda is near the paper's."""
-    found = []
+    rows = []
     for run in evidence.runs(f"dp_sgld_table{table}", algorithm="sgd"):
         problem = run.cell.problem
         assert isinstance(problem, Softmax)
         if problem.smoothness / problem.regulariser > CONDITION:
-            found.append(f"{run.row['data']}, lambda = {float(run.row['regulariser']):g}")
-    return found
+            rows.append(f"{run.row['data']}, lambda = {float(run.row['regulariser']):g}")
+    return rows
 
 
 def _words(pairs: Mapping[str, Errors]) -> str:
@@ -81,11 +81,11 @@ def _ordered(table: int, accountant: str, sampling: str, evidence: Evidence) -> 
         # the paper speaks of conditions like its own
         pairs = {name: e for name, e in pairs.items() if name in close}
     ordered = [Pair(name, *((e.theirs, e.mine) if turned else (e.mine, e.theirs))) for name, e in pairs.items()]
-    found = in_order(ordered, predicted)
-    measured = f"{_words(pairs)}; ratios of errors{', DP-SGD / DP-SGLD' if turned else ''}: {found.measured}"
+    outcome = in_order(ordered, predicted)
+    measured = f"{_words(pairs)}; ratios of errors{', DP-SGD / DP-SGLD' if turned else ''}: {outcome.measured}"
     # what the tables print stands beside our numbers: other data, so that only orders can agree
     measured += "" if turned else f"; {beside(table)}"
-    return replace(found, measured=measured, numbers=found.numbers | _numbers(pairs))
+    return replace(outcome, measured=measured, numbers=outcome.numbers | _numbers(pairs))
 
 
 BETTER = "a smaller held-out error than DP-SGD on every pair"
@@ -103,8 +103,8 @@ ORDERED: dict[str, tuple[int, str, str]] = {
 
 CHECKS = {
     **{
-        f"dp-sgld/{row}": Check(partial(_ordered, *asked), (experiment,))
-        for row, asked in ORDERED.items()
-        for experiment in [f"dp_sgld_table{asked[0]}"]
+        f"dp-sgld/{row}": Check(partial(_ordered, *arguments), (experiment,))
+        for row, arguments in ORDERED.items()
+        for experiment in [f"dp_sgld_table{arguments[0]}"]
     },
 }  # fmt: skip

@@ -36,44 +36,44 @@ def best_of(rows: Sequence[Row], data: str) -> str:
     return str(max(tried, key=lambda r: r["validation"])["method"])
 
 
-def direction(found: Sequence[Row], sign: int = 1) -> Verdict:
+def direction(differences: Sequence[Row], sign: int = 1) -> Verdict:
     """Whether a difference has this sign: over seeds on all data sets, and on new records on one of them at least.
 
     False where it has the other sign on new records. On one set of test records alone a method is not called worse.
     """
     # on new records: one set of test records alone calls no method worse
-    if any(sign * f["records"] < 0 for f in found):
+    if any(sign * f["records"] < 0 for f in differences):
         return "false"
     # over seeds everywhere, and on new records once at least
-    certain = all(sign * f["seeds"] > 0 for f in found) and any(sign * f["records"] > 0 for f in found)
+    certain = all(sign * f["seeds"] > 0 for f in differences) and any(sign * f["records"] > 0 for f in differences)
     return "reproduced" if certain else "not at this sample size"
 
 
-def in_words(found: Sequence[Row]) -> str:
+def in_words(differences: Sequence[Row]) -> str:
     """Differences with both errors."""
     return "; ".join(
         f"{f['name']}: {f['difference']:+.2f} points (± {f['seeds_reach']:.2f} over seeds, ± {f['reach']:.2f} on new records)"
-        for f in found
+        for f in differences
     )
 
 
 def compared(evidence: Evidence, method: str, other: str | None) -> tuple[list[Row], list[Row]]:
     """All tuned rows, and on each data set one method less another; less the best form of DP-SGD where none is named."""
     rows = tuned_accuracy_rows(evidence.results)
-    found = []
+    differences = []
     for data in dict.fromkeys(r["data"] for r in rows):
         rival = other or best_of(rows, data)
         name = f"{data}, {METHODS[method]} less {METHODS[rival]}"
-        found.append({**against(rows, data, method, rival), "name": name})
-    return rows, found
+        differences.append({**against(rows, data, method, rival), "name": name})
+    return rows, differences
 
 
 def _tuned(method: str, other: str | None, sign: int, predicted: str, evidence: Evidence) -> Outcome:
     """One method less another, or less the best form of DP-SGD, on every data set."""
-    rows, found = compared(evidence, method, other)
+    rows, differences = compared(evidence, method, other)
     return Outcome(
-        direction(found, sign), predicted, f"{in_words(found)}{_ends(rows)}", EACH,
-        {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in found},
+        direction(differences, sign), predicted, f"{in_words(differences)}{_ends(rows)}", EACH,
+        {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in differences},
     )  # fmt: skip
 
 
@@ -92,11 +92,11 @@ def reduces_gap(evidence: Evidence) -> Outcome:
     def gap(data: str, method: str) -> float:
         return reached[data, "free"] - reached[data, method]
 
-    def considerable(found: Row) -> bool:
+    def considerable(row: Row) -> bool:
         # DP-SGD's distance to no DP less DP-SGLD's own is DP-SGLD's accuracy less DP-SGD's, so that the ceiling adds no
         # error to the order
-        rival = gap(found["data"], found["other"])
-        return bool(found["seeds"] > 0 and found["difference"] >= CONSIDERABLE * rival)
+        rival = gap(row["data"], row["other"])
+        return bool(row["seeds"] > 0 and row["difference"] >= CONSIDERABLE * rival)
 
     verdict: Verdict = "not at this sample size"
     if all(considerable(f) for f in sound):
@@ -139,7 +139,7 @@ ORDERS = {
 
 
 DECIDES: dict[str, Callable[[Evidence], Outcome]] = {
-    **{row: partial(_tuned, *asked) for row, asked in ORDERS.items()},
+    **{row: partial(_tuned, *arguments) for row, arguments in ORDERS.items()},
     "reduces-gap": reduces_gap,
 }
 

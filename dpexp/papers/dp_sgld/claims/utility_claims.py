@@ -60,9 +60,9 @@ def numbers_of(toy: Ridge, **more: Any) -> dict[str, Any]:
 
 def forms(toy: Ridge, theorem: str, renyi: Sequence[tuple[float, float]], pair: tuple[float, float]) -> Iterator[Form]:
     """Label, prescribed K and sigma, and the bound of Theorem 4.1 or 4.2 on the risk: in the Renyi form, and in (eps, delta)."""
-    asked = [(f"order {a:g}, eps {eps:g}", "", {"order": a, "eps": eps}) for a, eps in renyi]
-    asked.append((f"({pair[0]:g}, 1e-3)", "/eps-delta", {"eps": pair[0], "delta": pair[1]}))
-    for label, form, budget in asked:
+    points = [(f"order {a:g}, eps {eps:g}", "", {"order": a, "eps": eps}) for a, eps in renyi]
+    points.append((f"({pair[0]:g}, 1e-3)", "/eps-delta", {"eps": pair[0], "delta": pair[1]}))
+    for label, form, budget in points:
         numbers = numbers_of(toy, **budget)
         # the theorem prescribes K and sigma for a budget, and bounds the risk there
         steps, bound = (THEOREMS[f"dp-sgld/{theorem}{form}{part}"](numbers) for part in ("/steps", ""))

@@ -44,12 +44,12 @@ def between(evidence: Evidence) -> Outcome:
     """Mean distance under Uniform(1, 2) between those of mu = 1 and mu = 2, at every checkpoint from 100 users on."""
     pairs = []
     for alpha in (1 / 3, 0.5, 2 / 3, 1.0):
-        one, mixed, two = (evidence.run("figure1", alpha=alpha, budget=b) for b in ("1", "Uniform(1, 2)", "2"))
+        tight, mixed, two = (evidence.run("figure1", alpha=alpha, budget=b) for b in ("1", "Uniform(1, 2)", "2"))
         for estimator in ("sgd", "asgd"):
-            values = [r.values(estimator, "param_distance") for r in (two, mixed, one)]
+            values = [r.values(estimator, "param_distance") for r in (two, mixed, tight)]
             neighbours = (0, 1, "mu = 2"), (1, 2, "mu = 1")
-            for k, (low, high, name) in product(np.flatnonzero(one.steps >= FIRST_COMPARED), neighbours):
-                label = f"{estimator}, alpha = {alpha:.2g}, n = {one.steps[k]:,} against {name}"
+            for k, (low, high, name) in product(np.flatnonzero(tight.steps >= FIRST_COMPARED), neighbours):
+                label = f"{estimator}, alpha = {alpha:.2g}, n = {tight.steps[k]:,} against {name}"
                 # each of hundreds of checkpoints may contradict, at the joint level of all
                 pairs.append(Pair(label, values[low][k], values[high][k]))
     outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
@@ -92,14 +92,14 @@ def last_slopes(runs: Sequence[Run], metric: str) -> dict[str, tuple[Run, str, S
 
 def alpha_one(runs: list[Run]) -> Outcome:
     """Slopes at alpha = 1, where the start is forgotten like n^(-2 eta m) at best."""
-    found = last_slopes(runs, "param_distance_sq")
-    slopes = {name: slope for name, (*_, slope) in found.items()}
+    slopes_of = last_slopes(runs, "param_distance_sq")
+    slopes = {name: slope for name, (*_, slope) in slopes_of.items()}
     converging = any(slope.ci_hi < -RATE_TOLERANCE for slope in slopes.values())
     moved = [
         np.sqrt(run.values(e, "param_distance_sq")[-1].mean() / constants_of(run)["delta0"])
-        for run, e, _ in found.values()
+        for run, e, _ in slopes_of.values()
     ]
-    exponents = sorted({2 * constants_of(run)["eta"] * constants_of(run)["m"] for run, *_ in found.values()})
+    exponents = sorted({2 * constants_of(run)["eta"] * constants_of(run)["m"] for run, *_ in slopes_of.values()})
     return Outcome(
         "false" if converging else "reproduced",
         f"slopes near 0: the start is forgotten like n^-{exponents[-1]:.3f} (linear), n^-{exponents[0]:.4f} (logistic)",
@@ -126,11 +126,11 @@ def by_budget(runs: list[Run]) -> Outcome:
 
 def diminishing(runs: list[Run]) -> Outcome:
     """Slopes of the mean distance over the last decade, logistic, all budgets, alpha in (0, 1)."""
-    found = last_slopes(runs, "param_distance")
+    slopes_of = last_slopes(runs, "param_distance")
     slopes, beyond = {}, []
-    for name, (run, e, last) in found.items():
+    for name, (run, e, last) in slopes_of.items():
         values = run.values(e, "param_distance")
-        slopes[name] = [last.slope, t_quantile(values.shape[1] - 1, 1 - JOINT / len(found)) * last.se]
+        slopes[name] = [last.slope, t_quantile(values.shape[1] - 1, 1 - JOINT / len(slopes_of)) * last.se]
         if values[-1].mean() > math.sqrt(constants_of(run)["delta0"]):
             beyond.append(name)
     rising = any(slope - reach > 0 for slope, reach in slopes.values())
@@ -188,14 +188,14 @@ def consistent(evidence: Evidence) -> Outcome:
         rates_agree(runs, e, "loss_gap", partial(remark_exponent, e, NON_STRONGLY), f"remarks, {e}")
         for e, runs in (("sgd", CONSISTENT_SGD(evidence)), ("asgd", FIGURE_3(evidence)))
     ]
-    found = [state for part in parts for state in part.numbers.values()]
-    states = [state["state"] for state in found]
+    fitted = [state for part in parts for state in part.numbers.values()]
+    states = [state["state"] for state in fitted]
     # certainly less steep, with the tolerance of its own exponent
-    slower = [state for state in found if state["ci"][0] > state["printed"] + rate_tolerance(state["printed"])]
+    slower = [state for state in fitted if state["ci"][0] > state["printed"] + rate_tolerance(state["printed"])]
     return Outcome(
         "false" if slower else "holds as a bound",
         "; ".join(part.predicted for part in parts),
-        f"slopes {min(s['slope'] for s in found):.2f} to {max(s['slope'] for s in found):.2f}; {len(slower)} of {len(found)} "
+        f"slopes {min(s['slope'] for s in fitted):.2f} to {max(s['slope'] for s in fitted):.2f}; {len(slower)} of {len(fitted)} "
         f"are less steep than printed, {states.count('reached')} reach the exponent, {states.count('faster')} are steeper, "
         f"{states.count('transient')} still drift; " + "; ".join(part.measured for part in parts),
         "95% a slope",

@@ -71,8 +71,8 @@ def _is_near(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget
     # without noise what is left is the start
     silent = modes._replace(noise=np.zeros_like(modes.noise))
     last = np.array([n])
-    whole, start = (linearised_moments(last, np.array([eta]), alpha, m).iterate.sum() for m in (modes, silent))
-    return bool(whole < NEAR**2 and start < 0.01 * whole)
+    total, start = (linearised_moments(last, np.array([eta]), alpha, m).iterate.sum() for m in (modes, silent))
+    return bool(total < NEAR**2 and start < 0.01 * total)
 
 
 def levels_agree(
@@ -120,9 +120,9 @@ def bias(runs: list[Run]) -> Outcome:
         squared = float(place.unit_bias[-1] * mean_step) ** 2
         covariance = float(averaged_covariance(place.hessian, place.covariance)[-1, -1]) / n
         shares.append(squared / (squared + covariance))
-        whole, coefficients = (run.values("asgd", f"{name}_distance_sq")[-1] for name in ("param", "coef"))
+        all_parameters, coefficients = (run.values("asgd", f"{name}_distance_sq")[-1] for name in ("param", "coef"))
         # of the scale alone: the coefficients have no bias, by symmetry
-        ratios.append(ratio_to(run.traits["alpha"], whole - coefficients, squared + covariance, len(runs)))
+        ratios.append(ratio_to(run.traits["alpha"], all_parameters - coefficients, squared + covariance, len(runs)))
     predicted = (
         "variance tr / n plus squared bias (H^-1 F'''[V] / 2 times the mean step), of which the bias is "
         f"{min(shares):.0%} to {max(shares):.0%}; without a bias the ratio would be {1 / (1 - min(shares)):.2g} or more"

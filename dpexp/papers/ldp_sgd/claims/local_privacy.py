@@ -115,10 +115,10 @@ def theorem_1(evidence: Evidence) -> Outcome:
 
 def theorem_2(evidence: Evidence) -> Outcome:
     """The first users' own budgets, solved from their noise, lie in (1, 2), and the ledger states the cap."""
-    one, two, mixed = (evidence.run("figure1", alpha=0.5, budget=b) for b in ("1", "2", "Uniform(1, 2)"))
+    tight, loose, mixed = (evidence.run("figure1", alpha=0.5, budget=b) for b in ("1", "2", "Uniform(1, 2)"))
     public = evidence.run("linear_d5", alpha=0.5, budget="non-private")
-    q, s = first_noise(one, two, public)
-    a = (mixed.values("sgd", "coef_distance_sq")[0] - public.values("sgd", "coef_distance_sq")[0]) / noise_unit(one)
+    q, s = first_noise(tight, loose, public)
+    a = (mixed.values("sgd", "coef_distance_sq")[0] - public.values("sgd", "coef_distance_sq")[0]) / noise_unit(tight)
     roots = np.sqrt(np.maximum(s * s + 4 * q * a, 0))
     budgets = np.array([2 * q / (sign * roots - s) for sign in (1, -1)])  # of s / mu + q / mu^2 = a
     inside = (budgets >= 1 - 1e-6) & (budgets <= 2 + 1e-6)
@@ -144,8 +144,8 @@ def parallel() -> dict[str, tuple[float, float]]:
 
     Two independent Gaussian releases of one number are one release with mu^2 = 1 + 1 (Dong et al., Corollary 3.3).
     """
-    stated, attained = (delta_of(mu, 1.0) for mu in (theorem1([1.0, 1.0]), math.sqrt(2.0)))
-    return {"two mechanisms with mu = 1 that both see every record": (stated, attained)}
+    printed, attained = (delta_of(mu, 1.0) for mu in (theorem1([1.0, 1.0]), math.sqrt(2.0)))
+    return {"two mechanisms with mu = 1 that both see every record": (printed, attained)}
 
 
 def stretched_messages(evidence: Evidence) -> Outcome:
@@ -160,9 +160,11 @@ def stretched_messages(evidence: Evidence) -> Outcome:
         saved[-1, -1] = (1 - other.cell.algorithm.stretch**-2) * noise**2
         places = place._replace(covariance=place.covariance - saved), place
         limits = [asymptote(at, plain.cell.schedule, plain.steps).asgd[SQUARED][-1] for at in places]
-        found = paired_difference(other.values("asgd", SQUARED)[-1], plain.values("asgd", SQUARED)[-1], 1 - JOINT / 2)
-        ends = (end * limits[1] / limits[0] for end in (found.ratio, found.ratio_lo, found.ratio_hi))
-        ratios.append(Ratio(f"mu = {plain.budget} ({found.ratio:.3f} of the error)", *ends))
+        difference = paired_difference(
+            other.values("asgd", SQUARED)[-1], plain.values("asgd", SQUARED)[-1], 1 - JOINT / 2
+        )
+        ends = (end * limits[1] / limits[0] for end in (difference.ratio, difference.ratio_lo, difference.ratio_hi))
+        ratios.append(Ratio(f"mu = {plain.budget} ({difference.ratio:.3f} of the error)", *ends))
     return predictions_agree(ratios, ROOM, "the ratio of asymptotes, whose S_mu has 1 / a^2 of the noise in the scale")
 
 

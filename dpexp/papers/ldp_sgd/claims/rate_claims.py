@@ -43,13 +43,13 @@ def compared(drawn: Used, at_rest: Used, metric: str, faster: bool, alphas: str)
     def check(evidence: Evidence) -> Outcome:
         # a curve that still forgets its start has a slope and no rate
         steady = [run for run in at_rest(evidence) if is_steady(run, metric)]
-        as_drawn, seen, differences = _signs(drawn(evidence), metric, faster)
+        as_drawn, counts, differences = _signs(drawn(evidence), metric, faster)
         as_rate, at_last, others = _signs(steady, metric, faster)
         word = "faster" if faster else "slower"
         return Outcome(
             _verdict(as_drawn, as_rate),
             f"the average's slope is the {'steeper' if faster else 'less steep'} one",
-            f"as drawn: the average {word} in {seen}; in runs whose slopes are steady: {word} in {at_last}; "
+            f"as drawn: the average {word} in {counts}; in runs whose slopes are steady: {word} in {at_last}; "
             f"{len(at_rest(evidence)) - len(steady)} more runs still drift",
             "joint 95%, slopes of the last decade paired by replicate",
             {"drawn": differences, "steady": others},
@@ -60,13 +60,13 @@ def compared(drawn: Used, at_rest: Used, metric: str, faster: bool, alphas: str)
 
 def _signs(runs: Sequence[Run], metric: str, faster: bool) -> tuple[str, str, dict[str, list[float]]]:
     """Whether the stated order of the slopes holds, in how many runs with certainty, and all differences of slopes."""
-    found = {run.name: slope_difference(run, metric, len(runs)) for run in runs}
+    differences = {run.name: slope_difference(run, metric, len(runs)) for run in runs}
     sign = -1 if faster else 1
-    right = sum(sign * difference - reach > 0 for difference, reach in found.values())
-    wrong = sum(sign * difference + reach < 0 for difference, reach in found.values())
-    state = "wrong" if wrong else "right" if found and right == len(found) else "open"
-    words = f"{right} of {len(found)} (the other way round in {wrong}, undecided in {len(found) - right - wrong})"
-    return state, words, {name: list(pair) for name, pair in found.items()}
+    right = sum(sign * difference - reach > 0 for difference, reach in differences.values())
+    wrong = sum(sign * difference + reach < 0 for difference, reach in differences.values())
+    state = "wrong" if wrong else "right" if differences and right == len(differences) else "open"
+    words = f"{right} of {len(differences)} (the other way round in {wrong}, undecided in {len(differences) - right - wrong})"
+    return state, words, {name: list(pair) for name, pair in differences.items()}
 
 
 def _verdict(drawn: str, steady: str) -> Verdict:

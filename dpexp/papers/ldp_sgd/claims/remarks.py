@@ -40,8 +40,8 @@ Cases = Mapping[str, tuple[float, float]]
 
 def bound(theorem: str, steps: np.ndarray, **changed: Any) -> np.ndarray:
     """A theorem at these numbers, but for those that are changed; alpha is among them."""
-    found: np.ndarray = THEOREMS[f"ldp-sgd/{theorem}"]({**NUMBERS, "steps": steps, **changed})
-    return found
+    values: np.ndarray = THEOREMS[f"ldp-sgd/{theorem}"]({**NUMBERS, "steps": steps, **changed})
+    return values
 
 
 def _local(values: np.ndarray, steps: np.ndarray = FAR) -> float:
@@ -92,9 +92,9 @@ def smallest_budget(runs: list[Run]) -> Outcome:
 
 def best_rate() -> Cases:
     """The least exponent of Theorem 6 over alpha, and where it is."""
-    found = {alpha: rate_of("theorem-6", alpha) for alpha in ALPHAS[1:]}
-    best = min(found, key=lambda alpha: found[alpha])
-    return {"the least": (-0.5, found[best]), "its alpha": (0.5, best)}
+    exponents = {alpha: rate_of("theorem-6", alpha) for alpha in ALPHAS[1:]}
+    best = min(exponents, key=lambda alpha: exponents[alpha])
+    return {"the least": (-0.5, exponents[best]), "its alpha": (0.5, best)}
 
 
 CHECKS = {

@@ -47,7 +47,7 @@ VACUOUS = 6.0
 
 def theorem_4(runs: list[Run]) -> Outcome:
     """Whether the printed bound holds, and whether it says anything for alpha < 1/2, where its rate is the interesting one."""
-    found = theorem_holds(runs, "ldp-sgd/theorem-4", log10=True)
+    outcome = theorem_holds(runs, "ldp-sgd/theorem-4", log10=True)
     # where the rate of the theorem is the interesting one
     numbers = [constants_of(run) for run in runs if run.alpha < 0.5]
     over = [float(THEOREMS["ldp-sgd/theorem-4"](c)[-1]) - math.log10(c["delta0"]) for c in numbers]
@@ -55,22 +55,24 @@ def theorem_4(runs: list[Run]) -> Outcome:
     words = f"; for alpha < 1/2 it is 10^{min(over):.0f} to 10^{max(over):.0f} times the error of the start, with B = "
     words += f"10^{min(b):.0f} to 10^{max(b):.0f}"
     # true, and so far above the error of the start that it tells nothing
-    verdict: Verdict = "false" if found.verdict == "false" else "misleading" if min(over) > VACUOUS else found.verdict
+    verdict: Verdict = (
+        "false" if outcome.verdict == "false" else "misleading" if min(over) > VACUOUS else outcome.verdict
+    )
     return replace(
-        found, verdict=verdict, measured=found.measured + words, numbers={**found.numbers, "over_start": over}
+        outcome, verdict=verdict, measured=outcome.measured + words, numbers={**outcome.numbers, "over_start": over}
     )
 
 
 def theorem_4_squared(runs: list[Run]) -> Outcome:
     """The same with eta^2 in B, with the undefined constants as 0 and of the size of their moments."""
     (run,) = runs
-    found = theorem_holds([run], "ldp-sgd/theorem-4/squared", log10=True)
+    outcome = theorem_holds([run], "ldp-sgd/theorem-4/squared", log10=True)
     mean = run.values("asgd", "param_distance_sq")[-1].mean()
     numbers = {key: constants_of(run)[key] for key in signature(theorem4_squared_log10).parameters if key != "sized"}
     exceeded = [mean / 10 ** float(theorem4_squared_log10(**numbers, sized=sized)[-1]) for sized in (False, True)]
     words = f"; after {run.steps[-1]:,} users the error is {exceeded[0]:.2g} times the bound with C_(3,0) = C_(4,0) = 0, and "
     words += f"{exceeded[1]:.2g} times that with sigma~^3 and sigma~^4 for them"
-    return replace(found, measured=found.measured + words, numbers={**found.numbers, "exceeded": exceeded})
+    return replace(outcome, measured=outcome.measured + words, numbers={**outcome.numbers, "exceeded": exceeded})
 
 
 def dimension_of_the_error(runs: list[Run]) -> Outcome:
@@ -97,11 +99,11 @@ QUARTER = 0.25
 
 
 def _exponent(
-    slope: float, se: float, wanted: float, predicted: str, words: str, tolerance: float = RATE_TOLERANCE, **more: Any
+    slope: float, se: float, exponent: float, predicted: str, words: str, tolerance: float = RATE_TOLERANCE, **more: Any
 ) -> Outcome:
     """Reproduced where the whole interval lies within the tolerance, false where it lies outside."""
     # the whole interval decides, on either side
-    off, reach = abs(slope - wanted), 1.96 * se
+    off, reach = abs(slope - exponent), 1.96 * se
     verdict: Verdict = "false" if off - reach > tolerance else "not at this sample size"
     verdict = "reproduced" if off + reach <= tolerance else verdict
     return Outcome(verdict, predicted, words, f"+- {reach:.2g}, 95%", {"exponent": slope, "se": se, **more})
@@ -138,8 +140,8 @@ def budget_of_asgd(evidence: Evidence) -> Outcome:
     words = f"exponent {slope:.2f} for mu = 1 to 4 (alpha = 1/3), {local[0]:.2f} between mu = 1 and 2: the bias is of order "
     words += "mu^-2, its square mu^-4"
     predicted = f"the exponent in mu of LDP-SGD, {other:.2f}"
-    found = _exponent(slope, se, other, predicted, words, local=local, sgd=other)
-    return replace(found, verdict="misleading") if found.verdict == "false" else found
+    outcome = _exponent(slope, se, other, predicted, words, local=local, sgd=other)
+    return replace(outcome, verdict="misleading") if outcome.verdict == "false" else outcome
 
 
 MIXES = ("Uniform(1, 4)", "mix of 1 (20%), 4 (80%)", "mix of 1 (25%), inf (75%)", "list of 4 (1 to inf)")
@@ -188,9 +190,9 @@ KINKED = used("pinball", "hinge")
 def not_differentiable(runs: list[Run]) -> Outcome:
     """Both completed bounds on losses with corners; the words are those of the one that is nearer to what is measured."""
     names = ("ldp-sgd/theorem-5/last-iterate", "ldp-sgd/theorem-6/completed")
-    found = [theorem_holds(runs, name) for name in names]
+    outcomes = [theorem_holds(runs, name) for name in names]
     # a violation comes first, then the bound that leaves the least room
-    return min(found, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
+    return min(outcomes, key=lambda outcome: (outcome.verdict != "false", outcome.numbers["least_log10_looseness"]))
 
 
 CHECKS = {

@@ -22,9 +22,9 @@ def lemma_5(evidence: Evidence) -> Outcome:
     rows: Any = prescribed_rows(evidence.results, "lemma5_slack")
     # the slack holds on every path, so that its least mean is that of the worst setting
     worst = rows.loc[rows["mean"].idxmin()]
-    held = bool((rows["mean"] >= -1e-9).all())
+    holds = bool((rows["mean"] >= -1e-9).all())
     return Outcome(
-        "holds as a bound" if held else "false",
+        "holds as a bound" if holds else "false",
         "the slack is not negative on any path, also with constants divided by 3/2",
         f"least mean slack over {len(rows)} settings: {worst['mean']:.3g} "
         f"({METHODS[worst['method']]}, {VARIANTS[worst['variant']]}, N = {worst['N']})",

@@ -56,9 +56,9 @@ class Attack(NamedTuple):
         """The delta that is needed at least at eps, with 95 % confidence: each probability by Clopper and Pearson."""
         from scipy.stats import beta
 
-        some, other = self.with_record, self.with_neighbour
+        count, other = self.with_record, self.with_neighbour
         # 2.5% on either side: both bounds hold together with 95%
-        low = beta.ppf(1 - CONFIDENCE, some, self.runs - some + 1) if some else 0.0
+        low = beta.ppf(1 - CONFIDENCE, count, self.runs - count + 1) if count else 0.0
         high = beta.ppf(CONFIDENCE, other + 1, self.runs - other) if other < self.runs else 1.0
         return max(0.0, float(low) - math.exp(eps) * float(high))
 
@@ -96,14 +96,14 @@ def attack(n: int, epochs: int, eta: float, sigma: float, runs: int, corrected: 
     factor = np.asarray(np.linalg.qr(noise.T)[1]).T
     rng, counts = np.random.default_rng(seed), [0, 0]
     for side, record in enumerate((1.0, -1.0)):
-        left = runs
-        while left > 0:
+        remaining = runs
+        while remaining > 0:
             # so many at once fit into memory
-            some = min(left, 50_000)
+            size = min(remaining, 50_000)
             # drawn is that Gaussian vector, not a run; and the order repeats, where Algorithm 2 draws a fresh one
-            seen = record * signal[:, None] + factor @ rng.standard_normal((factor.shape[1], some))
-            counts[side] += int(np.all(seen * phase[:, None] > 0, axis=0).sum())
-            left -= some
+            release = record * signal[:, None] + factor @ rng.standard_normal((factor.shape[1], size))
+            counts[side] += int(np.all(release * phase[:, None] > 0, axis=0).sum())
+            remaining -= size
     return Attack(runs, *counts)
 
 
@@ -123,15 +123,15 @@ def over_orders() -> dict[str, float]:
     ratios = {}
     for label, (n, steps) in SIZES.items():
         # the bound over all orders is rigorous, and the value of one order shows that it is not far
-        held = max(reshuffled_bound(n, steps, 1 / n), squared_sensitivities(fixed_order(n, steps), 1 / n).max())
-        ratios[label] = 2 * math.sqrt(printed_count(n, steps) / held)
+        squared = max(reshuffled_bound(n, steps, 1 / n), squared_sensitivities(fixed_order(n, steps), 1 / n).max())
+        ratios[label] = 2 * math.sqrt(printed_count(n, steps) / squared)
     return ratios
 
 
-def counts(whole: bool = False) -> dict[str, float]:
+def counts(whole_epochs: bool = False) -> dict[str, float]:
     """V over the largest number of nodes that hold a record in one order, for every T from N to 5 N, or whole epochs."""
     # every length, since what is counted depends on how T ends in the tree
-    pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1, n if whole else 1)]
+    pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1, n if whole_epochs else 1)]
     return {f"N = {n}, T = {t}": printed_count(n, t) / node_counts(fixed_order(n, t)).max() for n, t in pairs}
 
 
@@ -151,10 +151,10 @@ def with_l(n: int, steps: int) -> float:
     """Printed noise over needed noise, all nodes released, had the box 2 L eta N: at least this, in any order."""
     first, later, _, _ = printed_counts(n, steps)
     # of the first stream the nodes of two epochs count, of the later ones those of the whole run
-    early, whole = (reshuffled_bound(n, t, 1 / n, left_only=False) for t in (min(2 * n, steps), steps))
+    early, late = (reshuffled_bound(n, t, 1 / n, left_only=False) for t in (min(2 * n, steps), steps))
     # L, G and eta cancel: in units of the stream's noise a summand of G has sensitivity 2 G / (4 G), one of the changes
     # and of the residuals 2 L eta N / (2 L eta N)
-    return math.sqrt(3 / (early / 4 / first + whole / later * (1 / 4 + 1 + 1)))
+    return math.sqrt(3 / (early / 4 / first + late / later * (1 / 4 + 1 + 1)))
 
 
 def completed() -> dict[str, float]:
@@ -169,19 +169,19 @@ def repaired(least: float = 0.0) -> str:
 def theorem_8(evidence: Evidence) -> Outcome:
     """The printed noise and sigma on a smooth loss whose record the iterates show (`alternating`)."""
     n, epochs, eta, eps, runs = ATTACKED, 8, 1e-3, 1.0, 200_000
-    found = attack(n, epochs, eta, theorem8_sigma(eps, DELTA), runs)
-    needed = found.delta(eps)
+    result = attack(n, epochs, eta, theorem8_sigma(eps, DELTA), runs)
+    needed = result.delta(eps)
     right = min(completed().values()) >= 1
     return Outcome(
         "not at this sample size" if needed <= DELTA else "misprint" if right else "false",
         "the iterates with the printed noise are (eps, delta)-private for any G-Lipschitz and L-smooth loss",
         f"N = {n}, {epochs} epochs, eta = {eta:g}, f = x (eta / pi) sin(pi w / eta): an event of the iterates has "
-        f"probability {found.with_record / runs:.2g} on the data and {found.with_neighbour / runs:.2g} on a neighbour, so "
+        f"probability {result.with_record / runs:.2g} on the data and {result.with_neighbour / runs:.2g} on a neighbour, so "
         f"eps = 1 needs delta >= {needed:.2g}, promised {DELTA:g}; {repaired()}",
         f"{runs:,} draws of each of the Gaussian vector that the iterates show, derived and not run step by step, 95% "
         "confidence; one order that repeats, where Algorithm 2 reshuffles",
-        {"N": n, "K": epochs, "eta": eta, "delta": needed, "with_record": found.with_record / runs,
-         "with_neighbour": found.with_neighbour / runs},
+        {"N": n, "K": epochs, "eta": eta, "delta": needed, "with_record": result.with_record / runs,
+         "with_neighbour": result.with_neighbour / runs},
     )  # fmt: skip
 
 

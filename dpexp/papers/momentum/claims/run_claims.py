@@ -94,10 +94,10 @@ def smaller(than: str, predicted: str, inside: bool = False, other: bool = False
     """
 
     def check(evidence: Evidence) -> Outcome:
-        found = {(r["method"], r["place"]): r for r in tuned_places(evidence.results)}
+        records = {(r["method"], r["place"]): r for r in tuned_places(evidence.results)}
         better, worse, words = 0, 0, []
-        for (name, place), mine in found.items():
-            theirs = found.get((than, place))
+        for (name, place), mine in records.items():
+            theirs = records.get((than, place))
             # none of its settings is a candidate
             if name != "reduced" or theirs is None:
                 continue

@@ -54,8 +54,8 @@ def pushed(shift: float) -> Callable[[np.ndarray], np.ndarray]:
 
 def both(pair: tuple[Walk, Walk], steps: int, order: float) -> float:
     """The larger Renyi divergence of the two orders of a pair."""
-    one, other = (Law(walk, steps) for walk in pair)
-    return max(renyi(one, other, order), renyi(other, one, order))
+    first, second = (Law(walk, steps) for walk in pair)
+    return max(renyi(first, second, order), renyi(second, first, order))
 
 
 def exact(order: float, steps: int, contraction: float = 1.0) -> float:
