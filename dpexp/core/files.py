@@ -23,8 +23,6 @@ MOST_OF_DOCUMENT = 2**28
 """bytes of a JSON document: far more than any of ours"""
 ABANDONED_S = 3600.0
 """age of a temporary file from which on its process is taken to be gone"""
-
-
 State = tuple[int, int, int, int]
 """last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
 

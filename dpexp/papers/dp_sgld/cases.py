@@ -123,9 +123,5 @@ CASES = (
     Case("full batches", 0.5, 10, 1000, 1000, 1.0, 1000.0, 12.5),
 )
 """settings in and out of the region where the printed bound fails"""
-
-
 TESTED_ORDERS = (2.0, 8.0, 32.0)
-
-
 EPS_AT = 1e-5

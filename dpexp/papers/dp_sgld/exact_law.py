@@ -22,12 +22,8 @@ from dpexp.accounting.search import root
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""
-
-
 LANGEVIN_ORDERS = (1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """orders at which the sheet of measurements looked for a failure"""
-
-
 MOST_POINTS = 40_000
 """above this the grid is cut where the mass is below e^-700, and made coarser if that is not enough"""
 

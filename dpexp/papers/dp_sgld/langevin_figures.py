@@ -34,20 +34,10 @@ if TYPE_CHECKING:
 
 PANELS = ((0.5, 1), (0.5, 10))
 """eta lambda and number of steps"""
-
-
 SHIFTS = np.geomspace(0.2, 16, 23)
-
-
 PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
-
-
 SHIFT_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
-
-
 MARKED = "settings of the counterexamples"
-
-
 LEVELS, SHADES = (2, 16, 128), ("#8c1245", "#f0973c", "#8fb8de")
 
 
@@ -99,20 +89,12 @@ def _rule(axes: Axes, eta_lambda: float) -> None:
 
 
 EPS, DELTA = 1.0, 1e-5
-
-
 SETTINGS = ((16, 1), (16, 10), (128, 10))
 """batches of an epoch, epochs: every record is used once in an epoch, or once on average"""
-
-
 GROUPS = 5
 """public groups of cyclic Poisson sampling; batches are as large as those of the others on average"""
-
-
 TOLERANCE = 1e-4
 """of the noise, relative"""
-
-
 Made = Callable[[float], Mechanism]
 """the mechanism with this noise multiplier"""
 
@@ -179,8 +161,6 @@ def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
 
 
 TICKS = (1, 2, 5, 10, 20)
-
-
 COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 
 

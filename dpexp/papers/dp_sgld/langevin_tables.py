@@ -27,14 +27,8 @@ from dpexp.theory.dp_sgld.softmax_constants import implied_order_times_d, smooth
 
 WAYS = {"published": "fixed-size", "theorem-3-1": "fixed-size", "pld": "poisson"}
 """accountant of DP-SGLD -> its batches; DP-SGD is accounted for by `pld`, Poisson batches, in all"""
-
-
 EPS, SOUND = "eps_1e-05", "sound_eps_1e-05"
-
-
 SIGNS = {-1: "lower", 0: "undecided", 1: "higher"}
-
-
 COLUMNS: dict[str, Column] = {
     "table": "{table}",
     "data": "{data}",
@@ -101,11 +95,7 @@ SGLD_ORDER = Table(
     "sgld_order", "dp-sgld, tables 1 and 2: DP-SGLD against DP-SGD, pair by pair", "dp-sgld",
     ("dp_sgld_table1", "dp_sgld_table2"), build_order,
 )  # fmt: skip
-
-
 TUNED, CHOSEN = ("dp_sgld_tuned_adult", "dp_sgld_tuned_fashion"), "dp_sgld_chosen"
-
-
 METHODS = {
     "free": "no DP: logistic regression",
     "published": "DP-SGLD",
@@ -118,11 +108,7 @@ METHODS = {
     "full": "full batches, momentum 0.9",
 }
 """key -> method; those with momentum release the last iterate or the average, whichever validation prefers"""
-
-
 SETTING = ["data", "method", "estimator", "batch", "epochs", "eta"]
-
-
 FULL = 0
 """what `batch` is where a batch is all of the training records, of which tuning has a tenth less"""
 
@@ -285,8 +271,6 @@ SGLD_TUNED = Table(
     (*TUNED, CHOSEN),
     build_tuned,
 )
-
-
 OURS = (("fashion", 1e-5), ("fashion", 1e-3), ("adult", 1e-5), ("adult", 1e-2), ("digits", 1e-3))
 
 

@@ -14,8 +14,6 @@ from dpexp.privacy.exact.walk import HockeyStick, Law, Walk
 from dpexp.reporting.row import EXACT, above, near
 
 Field = Callable[[np.ndarray], np.ndarray]
-
-
 FIELDS: dict[str, Field] = {
     "repelling": lambda y: np.sign(y) * 0.5,
     "double well": lambda y: np.clip(0.8 * (y - y**3), -0.5, 0.5),
@@ -41,8 +39,6 @@ CASES = {
     for diameter, q in ((1.0, 0.05), (2.0, 0.2), (4.0, 0.1))
 }
 """a loss, and in noise units the diameter of the set; one record a batch, chosen with probability q"""
-
-
 PUSH = 0.5
 """eta C in noise units: no step of a batch is longer"""
 

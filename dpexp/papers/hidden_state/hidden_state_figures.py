@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 COLOURS = {0.0: "#a50f4c", 0.1: "#e0701a", 0.5: "#2a9d6f", 1.0: "#2b6cb8", 2.0: "#111111"}
 """of an epsilon"""
-
-
 BASELINES: dict[str, tuple[Callable[[], StepLoss], str, tuple[float, float], Any]] = {
     "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", (1.5e9, 1.5e9), "lower left"),
     "forgotten": (
@@ -34,8 +32,6 @@ BASELINES: dict[str, tuple[Callable[[], StepLoss], str, tuple[float, float], Any
     ),
 }
 """a step, a title, how far steps are computed and shown, and where the crossings are listed"""
-
-
 LOOKS: dict[str, dict[str, Any]] = {
     "bound": {"linestyle": "-", "linewidth": 1.8, "label": "main result"},
     "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2, "label": "composition (loss distribution)"},

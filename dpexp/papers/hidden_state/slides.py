@@ -13,11 +13,7 @@ from dpexp.accounting.loss_steps import StepLoss, step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 
 DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
-
-
 REACH = (DIAMETER + 2 * STEP_SIZE * CLIP) / NOISE
-
-
 CLOSE = 0.02
 """relative error of the steps at a crossing"""
 

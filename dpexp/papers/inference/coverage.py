@@ -149,8 +149,6 @@ def _of_each(quantity: str, form: str = "") -> Callable[[dict[str, Any]], str]:
 
 
 COVERAGE_TABLE = Table("coverage", "Which intervals hold", "inference", EXPERIMENTS, build)
-
-
 BAND = (0.94, 0.96)
 COLOURS = {"holds": "#2a9d6f", "conservative": "#2b6cb8", "fails": "#a50f4c"}
 """of a verdict, which is about all coordinates together"""

@@ -21,14 +21,8 @@ if TYPE_CHECKING:
 
 ALPHA = 0.5
 """the paper does not say; 1/2 is the middle of its range"""
-
-
 PATHS, USERS = 5, "users = steps $i$"
-
-
 LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
-
-
 NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}
 
 
@@ -118,11 +112,7 @@ CURVES = {
     "long_linear": (r"linear, the paper's $\eta$ and start, $\mu$ = 1", "#a50f4c", ":"),
 }
 """experiment -> label, colour and style of its curve"""
-
-
 ALPHAS = (1 / 3, 2 / 3)
-
-
 BAND = 0.15
 
 

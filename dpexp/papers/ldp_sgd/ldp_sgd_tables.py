@@ -15,11 +15,7 @@ from dpexp.store import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 
 EXPERIMENTS = ("linear_d5", "logistic_d5")
-
-
 QUANTITIES = {STRONGLY: "param_distance_sq", NON_STRONGLY: "loss_gap"}
-
-
 SHOWN = {"param_distance_sq": "squared distance", "loss_gap": "loss gap"}
 
 
@@ -87,14 +83,8 @@ def _fitted(run: Run, estimator: str, metric: str, window: tuple[float, float]) 
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", EXPERIMENTS, build)
-
-
 STRONG = ("rates_linear", "rates_controlled", "rates_logistic", "rates_quadratic", "long_linear")
-
-
 REACHED = dict.fromkeys(STRONG, STRONGLY) | {"rates_flat": NON_STRONGLY}
-
-
 COLUMNS: dict[str, Column] = {
     "experiment": "{experiment}",
     "alpha": lambda r: fraction(r["alpha"]),

@@ -28,14 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRESCRIBED, EPOCHS = "momentum_prescribed", "momentum_epochs"
-
-
 TUNED = ("momentum_tuned", "momentum_tuned_eps", "momentum_tuned_d")
-
-
 DELTA = 1e-5
-
-
 METHODS = {
     "tree": "Algorithm 1: tree",
     "reduced": "Algorithm 2: reduced sensitivity",
@@ -46,20 +40,12 @@ METHODS = {
     "descent": "full-batch descent",
     "poisson": "DP-SGD, Poisson",
 }
-
-
 VARIANTS = {"paper": "printed noise", "exact": "exact noise", "none": "no noise"}
-
-
 END_WORDS = {
     "epochs": {"least": "fewest epochs", "largest": "most epochs", "only": "only epochs"},
     "tuned": {"least": "least step", "largest": "largest step", "only": "only step"},
 }
-
-
 STATISTICS = ["mean", "se", "ci_lo", "ci_hi", "n", "n_diverged"]
-
-
 G: float = RippledMean(N=2, d=1).lipschitz
 """bound on the gradients of the problem of the prescribed and tuned experiments, for any N and d"""
 
@@ -160,11 +146,7 @@ def ends(grid: pd.DataFrame, best: pd.Series, axes: Sequence[str]) -> dict[str, 
 
 
 GRIDS = ("momentum_grid", "momentum_large")
-
-
 AXES = ("epochs", "step", "alpha_n")
-
-
 PLACE = ["problem", "N", "eps"]
 
 

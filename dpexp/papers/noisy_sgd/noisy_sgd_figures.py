@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ORDER = 8
-
-
 LOOKS: dict[str, dict[str, Any]] = {
     "composition": {"color": "#777777", "linestyle": (0, (4, 2)), "label": r"composition, $T S_\alpha$ as printed"},
     "composition_symmetrised": {"color": "#b5a27a", "linestyle": (0, (4, 2)), "label": "composition, in both orders"},
@@ -30,8 +28,6 @@ LOOKS: dict[str, dict[str, Any]] = {
     "exact_pm": {"color": "#111111", "linestyle": "-", "label": r"exact law, slopes $-L$ against $+L$"},
     "exact_paper": {"color": "#2a9d6f", "linestyle": (0, (1, 1)), "label": "exact law, the paper's pair (0 against L)"},
 }
-
-
 BOUNDS = ("composition", "composition_symmetrised", "literal", "symmetrised")
 
 
@@ -77,16 +73,10 @@ def _knee(axes: Axes, height: float) -> None:
 
 
 DELTA = 1e-5
-
-
 SETTING = NoisySgd(
     n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1
 )
-
-
 REFUSED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.1}
-
-
 ANALYSES: dict[str, dict[str, Any]] = {
     "contraction": {"color": "#7a4fa3", "label": "last iterate: contraction (hidden-state)"},
     "renyi-composition": {"color": "#9a9a9a", "label": "all iterates: Renyi composition"},
@@ -133,8 +123,6 @@ def epsilons(steps: int) -> dict[str, float]:
 
 UPPER = ("pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid")
 """analyses that are guarantees"""
-
-
 FIGURES = {
     "noisy_sgd_figure1": (draw, ()),
     "privacy_analyses": (draw_analyses, ()),

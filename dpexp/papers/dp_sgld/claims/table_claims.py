@@ -89,8 +89,6 @@ def _ordered(table: int, accountant: str, sampling: str, evidence: Evidence) -> 
 
 
 BETTER = "a smaller held-out error than DP-SGD on every pair"
-
-
 ORDERED: dict[str, tuple[int, str, str]] = {
     "table-1/ordering": (1, "published", "fixed-size"),
     "table-1/sound": (1, "pld", "poisson"),
@@ -99,8 +97,6 @@ ORDERED: dict[str, tuple[int, str, str]] = {
     "table-2/sound": (2, "pld", "poisson"),
 }
 """row -> table, accountant and batches of DP-SGLD"""
-
-
 CHECKS = {
     **{
         f"dp-sgld/{row}": Check(partial(_ordered, *arguments), (experiment,))

@@ -17,16 +17,10 @@ from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 
 Row = dict[str, Any]
-
-
 RIVALS = ("plain", "average", "momentum", "full")
 """DP-SGD in all its forms, of which validation picks the best; without a clip that never clips, which is DP-SGLD at 0"""
-
-
 CONSIDERABLE = 0.5
 """share of the gap that one would call a considerable reduction; the two printed gaps on CIFAR-10 fall by 85%"""
-
-
 EACH = "95% intervals: Student t over seeds; on new records with the binomial error of the test records as well"
 
 
@@ -128,20 +122,14 @@ def reduces_gap(evidence: Evidence) -> Outcome:
 
 
 RUNS = (*TUNED, CHOSEN)
-
-
 ORDERS = {
     "tuned": ("published", None, 1, "DP-SGLD by the published accounting is above the best DP-SGD"),
     "tuned-sound": ("prescribed", None, -1, "DP-SGLD as prescribed, soundly accounted for, is below the best DP-SGD"),
     "start": ("zero", "prescribed", 1, "DP-SGLD started at 0 is above DP-SGLD with its prescribed start"),
 }
 """row -> a method, the other one or None for the best DP-SGD, and the sign of the difference, also in words"""
-
-
 DECIDES: dict[str, Callable[[Evidence], Outcome]] = {
     **{row: partial(_tuned, *arguments) for row, arguments in ORDERS.items()},
     "reduces-gap": reduces_gap,
 }
-
-
 CHECKS = {f"dp-sgld/table-1/{row}": Check(check, RUNS) for row, check in DECIDES.items()}

@@ -20,23 +20,11 @@ from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
 FIRST_COMPARED = 100
 """first step at which curves are compared: before, all stand at the start"""
-
-
 FIGURE_1 = used("figure1")
-
-
 STEADY = used("figure1", alpha=0.5, budget="2")
-
-
 ALPHA_ONE = used("linear_d5", "logistic_d5", alpha=1.0)
-
-
 BUDGETS, MONOTONE = used("linear_d5"), used("monotone_logistic")
-
-
 BY_DISTANCE = used("logistic_d5")
-
-
 FIGURE_3 = used("logistic_d5", alpha=(1 / 3, 0.5, 2 / 3))
 
 
@@ -204,8 +192,6 @@ def consistent(evidence: Evidence) -> Outcome:
 
 
 CONSISTENT_SGD = used("logistic_d5", alpha=(0.5, 2 / 3))
-
-
 CHECKS = {
     "ldp-sgd/figure-1/between": FIGURE_1.read_by(between),
     "ldp-sgd/figure-1/stable": STEADY.judged(stability),

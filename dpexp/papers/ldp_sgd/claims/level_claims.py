@@ -35,14 +35,8 @@ if TYPE_CHECKING:
 
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
-
-
 PAPER = used("linear_d5", "logistic_d5", "budget_mix", keep=lambda run: run.alpha < 1)
-
-
 ALPHAS = (1 / 3, 0.4, 0.5, 0.6, 2 / 3)
-
-
 STATIONARY = used(
     "rates_linear", "rates_quadratic", "rates_logistic", alpha=ALPHAS,
     keep=lambda run: run.cell.experiment != "rates_logistic" or run.alpha > 0.35,
@@ -50,11 +44,7 @@ STATIONARY = used(
 """runs with 10^7 users whose iterate is stationary, to first order in the step size: alpha = 0.8 has not forgotten earlier
 steps (they count for n^(alpha - 1) / (2 m eta), 10%), and the logistic problem at alpha = 1/3 still takes steps of 0.1
 where its curvature changes"""
-
-
 QUADRATIC = used("rates_quadratic", alpha=ALPHAS)
-
-
 BIASED = used("rates_linear", alpha=(1 / 3, 0.4))
 
 

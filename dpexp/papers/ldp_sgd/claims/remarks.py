@@ -29,12 +29,8 @@ NUMBERS: dict[str, Any] = {
 FAR = np.array([1e30, 1e33])
 FARTHEST = np.array([1e290, 1e300])
 """where Theorem 3 forgets its start, exp(-m eta n^(1 - alpha)), also for alpha near 1; for 0.99 no number is so large"""
-
-
 SLACK = 0.02
 """what a logarithm adds to a local exponent at n = 10^30 is 1 / log n = 0.0145"""
-
-
 Cases = Mapping[str, tuple[float, float]]
 
 

@@ -27,20 +27,10 @@ from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
 
 BELOW_1 = (1 / 3, 0.5, 2 / 3)
-
-
 SMALL = used("linear_d5", "logistic_d5", alpha=BELOW_1)
-
-
 START = used("logistic_d5", alpha=2 / 3, budget="non-private")
-
-
 SWEEP_D, SWEEP_MU, MIX = used("sweep_d"), used("sweep_mu"), used("budget_mix")
-
-
 LONG = used("long_linear", alpha=1 / 3)
-
-
 VACUOUS = 6.0
 """a bound of a million times the error of the start says nothing"""
 

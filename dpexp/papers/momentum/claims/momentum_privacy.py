@@ -40,8 +40,6 @@ from dpexp.reporting.row import above
 from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 
 FIRST_EPOCH = 3
-
-
 CONFIDENCE = 0.975
 
 
@@ -108,8 +106,6 @@ def attack(n: int, epochs: int, eta: float, sigma: float, runs: int, corrected: 
 
 
 WHAT = "printed / needed noise"
-
-
 SIZES = {
     f"N = {n}, T = {k * n + extra}": (n, k * n + extra)
     for n in (5, 20, 100, 1000)
@@ -137,8 +133,6 @@ def counts(whole_epochs: bool = False) -> dict[str, float]:
 
 ATTACKED = 3
 """records of the example that the iterates show, alpha = 1 / N"""
-
-
 COMPLETED = {
     f"N = {n}, T = {k * n + extra}": (n, k * n + extra)
     for n in (3, 4, 16, 63, 200, 1000)

@@ -14,14 +14,8 @@ import numpy as np
 from dpexp.privacy.exact.walk import Law, Walk, renyi, shifting
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
-
-
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
-
-
 SETTING = "n = 100, b = 10, L = 1, eta = 0.1, sigma = 0.4, D = 1"
-
-
 WALK_ORDERS = (2.0, 8.0, 32.0)
 
 

@@ -26,20 +26,12 @@ from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_
 from dpexp.reporting.row import above
 
 STEPS = (1, 10, 125, 1000, 10**6)
-
-
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))
 """q = b / n and b sigma / (2 L) above 4 sqrt 2, which is the printed condition on the noise"""
-
-
 CONSTANT = 17.0
 """what the printed proofs add up to: 16 by Lemma 2.12 with half the noise, and 1 for the shift"""
-
-
 SPRING_Q, SPRING_WIDTH = 1e-3, 12.0
 """batches of one of 1000 records, L = M D / 2: the record moves a step by half of the set"""
-
-
 CONTRACTION, CONTRACTING_BATCH = 0.95, 100
 """quadratics with eta m = 0.05 in the strongly convex checks inside the conditions, batches of 100"""
 
@@ -77,8 +69,6 @@ def _top(q: float, multiplier: float) -> float:
 POINTS_INSIDE = {
     f"q = {q:g}, b sigma / 2L = {m:g}, order {a:.3g}": Point(q, m, a) for q, m in INSIDE for a in (1.5, _top(q, m))
 }
-
-
 CONTRACTING = {
     f"q = {q:g}, b sigma / 2L = {m:g}, order {a:.3g}": Point(q, m, a, 1 - CONTRACTION)
     for q, m in ((0.1, 5.7), (0.05, 12.0))
@@ -192,8 +182,6 @@ def theorem_5_1(order_alone: bool) -> dict[str, float]:
 
 
 WIDE = f"width {WIDTH:g}"
-
-
 CHECKS = {
     "noisy-sgd/theorem-3-1/printed": above(
         equation_3_6, "equation (3.6) with the printed S_alpha is at least the exact divergence, at any order",
