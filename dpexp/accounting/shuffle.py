@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,12 @@ DECIDES = 7.0
 """deviations of the others' sum beyond which a score decides alone"""
 _CLOSE = 2e-4
 """how closely delta is met, relatively"""
+
+
+Answers = Literal["any", "two-values", "three-values"]
+"""tokens of any pure_eps-DP messages; and randomised response, others all holding one of the two values, or a third"""
+Laws = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""for (g): of a record's message, of what replaces it, and of all others, on cells [A]"""
 
 
 class Cells(NamedTuple):
@@ -119,11 +125,11 @@ def between(places: np.ndarray) -> np.ndarray:
     return np.where(places[1:] <= 0, np.diff(ndtr(places)), -np.diff(ndtr(-places)))
 
 
-def normal_cells(mu: float) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Laws for (g) of means mu apart, in units of the noise, all others' being the second one."""
+def normal_laws(mu: float) -> Laws:
+    """Those of means mu apart, in units of the noise, all others' being the second one."""
     edges = np.linspace(-REACH, REACH + mu, 6000)
     record, other = (np.concatenate([[ndtr(x[0])], between(x), [ndtr(-x[-1])]]) for x in (edges - mu, edges))
-    return [(record, other, other)]
+    return record, other, other
 
 
 def _on_grid(
@@ -162,67 +168,45 @@ def _on_grid(
     return rate * width, rate, [law(each) for each in (masses, *others)]
 
 
-def coins(tosses: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """P(Bin(tosses, 1/2) >= heads), whole numbers [A] -> [A]."""
+def answers_delta(pure_eps: float, users: int, eps: float, kind: Answers) -> float:
+    """E (V_1 + .. + V_n)_+ / n of tokens of two or three values, by binomials, rounded up for `any` and down else.
+
+    Of m tokens that are not `rest`, Bin(m, 1/2) have `step` more than the `least`.
+    """
     from scipy.special import betainc
 
-    inside = betainc(np.maximum(heads, 1.0), np.maximum(tosses - heads + 1, 1.0), 0.5)
-    return np.where(heads <= 0, 1.0, np.where(heads > tosses, 0.0, inside))
-
-
-def _signs(eps: float, pure_eps: float, users: int, share: float, others: float, sign: float) -> float:
-    """E (V_1 + .. + V_n)_+ / n, rounded up or down by the sign: V is a - E or 1 - a E with probability `share` each.
-
-    Else it is `others`. Of m values of the first two kinds Bin(m, 1/2) are of the first.
-    """
     a, e = math.exp(pure_eps), math.exp(eps)
-    m, logs = likely_counts(users, 2 * share, -60.0 - pure_eps)
-    step, rest = (a - 1) * (1 + e), m * (1 - a * e) + (users - m) * others
-    k = np.ceil(-rest / step)
-    gain, loss = step * m / 2 * coins(m - 1, k - 1), rest * coins(m, k)
-    terms = np.maximum(gain + loss + sign * 1e-10 * (gain + np.abs(loss)), 0.0)
+    # the probability that a token is not `rest`, least, step, and rest
+    tokens = {
+        "any": [(2 / (a + 1), 1 - a * e, (a - 1) * (1 + e), 0.0)],
+        "three-values": [(2 / (a + 2), 1 - a * e, (a - 1) * (1 + e), (1 - e) / a)],
+        "two-values": [(1 / (a + 1), a - e, 0.0, 1 / a - e), (1 / (a + 1), 1 - a * e, 0.0, 1 - e / a)],
+    }[kind]
+    sign, means = 1.0 if kind == "any" else -1.0, []
+    for share, least, step, rest in tokens:
+        m, logs = likely_counts(users, share, -60.0 - pure_eps)
+        sums = m * least + (users - m) * rest
+        k = np.ceil(-sums / step) if step else np.zeros(len(m))
+        # P(Bin(m - 1, 1/2) >= k - 1) and P(Bin(m, 1/2) >= k)
+        heads = [
+            np.where(j <= 0, 1.0, np.where(j > n, 0.0, betainc(np.maximum(j, 1.0), np.maximum(n - j + 1, 1.0), 0.5)))
+            for n, j in ((m - 1, k - 1), (m, k))
+        ]
+        gain, loss = step * m / 2 * heads[0], sums * heads[1]
+        means.append(float((exp(logs) * np.maximum(gain + loss + sign * 1e-10 * (gain + np.abs(loss)), 0.0)).sum()))
     # each of the counts that are left out has less than e^-60 / a, and a sum of at most n a
-    return float((exp(logs) * terms).sum()) / users + (users * 1e-26 if sign > 0 else 0.0)
+    return max(means) / users + (users * 1e-26 if kind == "any" else 0.0)
 
 
-def pure_delta(eps: float, pure_eps: float, users: int) -> float:
-    """Delta at eps >= 0 of messages that are pure_eps-DP, rounded up: (b) with q = 1/2."""
-    return _signs(eps, pure_eps, users, 1 / (math.exp(pure_eps) + 1), 0.0, 1.0) if eps < pure_eps else 0.0
-
-
-def pure_epsilon(pure_eps: float, users: int, delta: float) -> float:
-    """Epsilon at delta of messages that are pure_eps-DP, rounded up."""
-    return _eps_at(lambda eps: pure_delta(eps, pure_eps, users), delta, "above", pure_eps, _pure_mu(pure_eps, users))
-
-
-def two_values(pure_eps: float, users: int, delta: float) -> float:
-    """Epsilon that randomised response attains, all others' bit being one of the record's two."""
+def answers_eps(pure_eps: float, users: int, kind: Answers, delta: float) -> float:
+    """Epsilon at delta of pure_eps-DP messages: of `any` rounded up, else what randomised response attains."""
     a = math.exp(pure_eps)
-    k, logs = likely_counts(users, 1 / (a + 1), -60.0)
+    mu = (a - 1) * math.sqrt(2 / (a + 1) / users)  # sqrt(chi / n) with chi = E V^2 at eps = 0
 
-    def attained(eps: float) -> float:
-        # (P0 - E P1) / R of either order of the two records
-        e = math.exp(eps)
-        sums = k * (a - e) + (users - k) * (1 / a - e), k * (1 - a * e) + (users - k) * (1 - e / a)
-        return max(float((exp(logs) * np.maximum(each, 0.0)).sum()) for each in sums) / users * (1 - 1e-11)
+    def delta_at(eps: float) -> float:
+        return answers_delta(pure_eps, users, eps, kind) if eps < pure_eps else 0.0
 
-    return _eps_at(attained, delta, "below", pure_eps, _pure_mu(pure_eps, users))
-
-
-def three_values(pure_eps: float, users: int, delta: float) -> float:
-    """Epsilon that randomised response with a third answer attains, which all others hold."""
-    a = math.exp(pure_eps)
-
-    def attained(eps: float) -> float:
-        return _signs(eps, pure_eps, users, 1 / (a + 2), (1 - math.exp(eps)) / a, -1.0)
-
-    return _eps_at(attained, delta, "below", pure_eps, _pure_mu(pure_eps, users))
-
-
-def _pure_mu(pure_eps: float, users: int) -> float:
-    """sqrt(chi / n) with chi = E V^2 = 2 (a - 1)^2 / (a + 1) at eps = 0."""
-    a = math.exp(pure_eps)
-    return (a - 1) * math.sqrt(2 / (a + 1) / users)
+    return _eps_at(delta_at, delta, "above" if kind == "any" else "below", pure_eps, mu)
 
 
 def token_delta(cells: Cells, eps: float, users: int) -> float:
@@ -251,8 +235,7 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
     except (TooWide, OverflowError):
         return 1.0
     # (f)
-    found = tilted.positive_part / rate / users
-    return min(1.0, found * math.exp(users * QUADRATURE) + lost)
+    return min(1.0, tilted.positive_part / rate / users * math.exp(users * QUADRATURE) + lost)
 
 
 def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
@@ -268,13 +251,13 @@ def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int
     mu = math.sqrt(float(((record - other) ** 2 / rest).sum()) / users)
     best, eps = 0.0, min(eps_of(mu, delta), 0.5 * most)
     for _ in range(20):
-        found = _event(record, other, rest, users, delta, eps)
-        done = found <= best > 0 or abs(found - eps) <= 0.03 * eps
-        best = max(best, found)
+        value = _event(record, other, rest, users, delta, eps)
+        settled = value <= best > 0 or abs(value - eps) <= 0.03 * eps
+        best = max(best, value)
+        if settled:
+            break
         # at the largest ratio itself no score is above 0
         eps = min(best, (1 - 1e-6) * most) or eps / 4
-        if done:
-            break
     return best
 
 
@@ -293,13 +276,11 @@ def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, 
     except (TooWide, OverflowError):
         return 0.0
     first = max(over.first, under.first)
-    shown, hidden = (tilted.log_tails[first - tilted.first :] for tilted in (over, under))
-    count = min(len(shown), len(hidden))
-    room = exp(np.minimum(shown[:count] - users * MASSES, 0.0)) - delta
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(
-            np.nanmax(np.where(room > 0, np.log(room) - hidden[:count] - users * MASSES, -np.inf), initial=0.0)
-        )
+    log_p, log_q = (tilted.log_tails[first - tilted.first :] for tilted in (over, under))
+    count = min(len(log_p), len(log_q))
+    room = exp(np.minimum(log_p[:count] - users * MASSES, 0.0)) - delta
+    values = np.where(room > 0, log(np.maximum(room, 1e-300)) - log_q[:count] - users * MASSES, -np.inf)
+    return float(np.nanmax(values, initial=0.0))
 
 
 def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, most: float, mu: float) -> float:
@@ -312,11 +293,11 @@ def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, most: 
     near = (delta * (1 - _CLOSE), delta) if side == "above" else (delta, delta * (1 + _CLOSE))
     target = math.log(-math.log(sum(near) / 2))
     for _ in range(60):
-        found = delta_at(eps)
-        low, high = (eps, high) if found > delta or (found == delta and side == "below") else (low, eps)
-        if near[0] <= found <= near[1] or high - low <= 1e-6 * high:
+        value = delta_at(eps)
+        low, high = (eps, high) if value > delta or (value == delta and side == "below") else (low, eps)
+        if near[0] <= value <= near[1] or high - low <= 1e-6 * high:
             break
-        here = math.log(eps), math.log(-math.log(min(max(found, 1e-300), 1 - 1e-16))) - target
+        here = math.log(eps), math.log(-math.log(min(max(value, 1e-300), 1 - 1e-16))) - target
         slope = (here[1] - last[1]) / (here[0] - last[0]) if last and here[0] != last[0] else 2.0
         eps = math.exp(here[0] - min(max(here[1] / slope, -1.5), 1.5)) if slope > 0 else (low + high) / 2
         if not low < eps < high:

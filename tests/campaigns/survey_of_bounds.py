@@ -250,7 +250,7 @@ def _at(case: Case, s: Setting, x: np.ndarray, valid: list[Analysis], held: Held
         kinds += [("last-iterate", k) for k in sorted(convex, reverse=True)]
     for seen, convex_only in kinds:
         assumes = _assumes(case, convex_only, seen)
-        laws = [(f, f.build(s, assumes, shape)) for f in admitted(assumes) if f.own_setting is None]
+        laws = [(f, f.build(s, assumes, shape)) for f in admitted(assumes)]
         here = [(f, exact) for f, exact in laws if exact is not None]
         if not here:
             continue

@@ -12,7 +12,6 @@ import pytest
 import dpexp.privacy.exact
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.linear import linear, statistic_law
-from dpexp.privacy.exact import memory_chain
 from dpexp.privacy.exact.run_laws import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import composed
@@ -20,6 +19,7 @@ from tests.oracles import density_grid, node_laws
 from tests.oracles.composition import epsilon, gaussian_eps
 from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import GOLDEN, full
+from tests.papers.statements.hidden_state import memory_chain
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
 

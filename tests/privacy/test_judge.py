@@ -5,21 +5,17 @@ import math
 from functools import partial
 
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import norm
 from typer.testing import CliRunner
 
 import dpexp
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.linear import linear
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
-from dpexp.privacy.exact import memory_chain
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.judge.families import FAMILIES
@@ -68,11 +64,6 @@ def untilted(delta, *, sampling_probability, noise_multiplier, steps):
     return untilted_composition.eps(sampling_probability, noise_multiplier, steps, delta)
 
 
-def heuristic(delta, *, sampling_probability, noise_multiplier, steps):
-    """The law of a linear loss with the record against none, taken as a bound for every loss."""
-    return linear("poisson", False, sampling_probability, noise_multiplier, steps).eps(delta)
-
-
 def add_remove(delta, *, sampling_probability, noise_multiplier, steps):
     return step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta)
 
@@ -111,7 +102,6 @@ def batch_as_visit(delta, *, noise_multiplier, epochs):
 WRONG = {
     "printed": (printed, {**SMOOTH, "sampling": "fixed-size"}),
     "langevin": (langevin, {**STRONG, "sampling": "fixed-size"}),
-    "heuristic": (heuristic, {**LAST, "sampling": "fixed-size", "clipped": True}),
     "add-remove, Poisson": (add_remove, {**ALL, "sampling": "poisson", "relation": "replace-one"}),
     "add-remove, fixed size": (add_remove, {**LAST, "sampling": "fixed-size", "bounded": False}),
     "last for average": (
@@ -189,20 +179,6 @@ def test_known_witnesses(name):
     assert worst["exact"] == pytest.approx(exact, rel=3e-4)
     if bound is not None:
         assert worst["bound"] == pytest.approx(bound, rel=1e-4, abs=1e-9)
-
-
-def test_the_loss_that_remembers_refutes_the_heuristic():
-    """On 24 noise units, one threshold: a witness among clipped losses with the record against a typical one."""
-    chain = memory_chain.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
-    batch = math.ceil(100 * chain.largest_drift / chain.kappa)
-    u = chain.needs(batch)
-    point = {"n": 1000 * batch, "batch_size": batch, "steps": 10_000, "step_size": 1.0, "noise_std": 1 / u,
-             "lipschitz": 1.0, "diameter": 24 / u, "delta": 1e-5, "family": "memory",
-             "step": math.log(4.0 / 0.05) / math.log(6 / 0.05), "states": 0.0}  # fmt: skip
-    verdict = rerun(heuristic, json.dumps(point), {**LAST, "sampling": "fixed-size", "clipped": True})
-    assert verdict.refuted
-    assert verdict.document["worst"]["exact"] == pytest.approx(1.97, abs=0.02)
-    assert verdict.document["worst"]["bound"] < 0.65
 
 
 def analysis(name, assumes):
@@ -488,44 +464,3 @@ def test_all_mistakes_of_assumes_are_said_at_once():
         "fixed size are defined for replace-one",
     ):
         assert part in caught.value.message
-
-
-# --- bounds from below --------------------------------------------------------------------------------------------------
-
-FULL = {**ALL, "sampling": "full-batch", "relation": "replace-one"}
-
-
-def from_below(name, factor):
-    """What full batches attain, by scipy's normal law, times a factor."""
-
-    def eps_attained(delta, *, noise_multiplier, steps):
-        mu = 2 * math.sqrt(steps) / noise_multiplier
-        eps = delta_of_normal(mu, 0.0) > delta and brentq(lambda e: math.log(delta_of_normal(mu, e) / delta), 0, mu * (mu / 2 + 8))  # fmt: skip
-        return factor * float(eps)
-
-    def delta_attained(eps, *, noise_multiplier, steps):
-        return min(1.0, factor * delta_of_normal(2 * math.sqrt(steps) / noise_multiplier, eps))
-
-    def beta_attained(alpha, *, noise_multiplier, steps):
-        return max(0.0, 1 - factor * norm.sf(norm.isf(alpha) - 2 * math.sqrt(steps) / noise_multiplier))
-
-    return {f.__name__: f for f in (eps_attained, delta_attained, beta_attained)}[name]
-
-
-def delta_of_normal(mu, eps):
-    return float(norm.sf(eps / mu - mu / 2) - math.exp(eps + norm.logsf(eps / mu + mu / 2)))
-
-
-@pytest.mark.parametrize("name", ["eps_attained", "delta_attained", "beta_attained"])
-def test_a_true_bound_from_below_passes_and_one_a_little_larger_is_refuted(name):
-    """The allowance of beta is what an attained trade-off curve lacks by its rounding."""
-    true = judge(from_below(name, 0.999), FULL, comparisons=12, seconds=1e6)
-    assert true.document["verdict"] == "not-refuted", true.text
-    assert true.document["confirmed"] == true.document["informative"] > 8
-    wrong = judge(from_below(name, 1.03), FULL, comparisons=12, seconds=1e6)
-    worst = wrong.document["worst"]
-    assert wrong.refuted
-    assert worst["exact"] <= worst["upper"] < worst["bound"] <= 1.04 * worst["upper"]
-    point = worst["rerun"].split("--at ", 1)[1].strip("'")
-    assert rerun(from_below(name, 1.03), point, FULL).refuted
-    assert rerun(from_below(name, 0.999), point, FULL).document["verdict"] == "confirmed"

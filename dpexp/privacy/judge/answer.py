@@ -19,8 +19,7 @@ from dpexp.privacy.judge.kinds import tightest
 from dpexp.privacy.judge.setting import Setting
 from dpexp.privacy.judge.worst_setting import FLOOR, Comparison, Search
 
-REFUTED, NOT_REFUTED, CONFIRMED, NOTHING = "refuted", "not-refuted", "confirmed", "nothing-compared"
-"""confirmed: at one point a pair attains a bound from below"""
+REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
 COMPARISONS = 1200
 SECONDS = 60.0
 QUANTILES = (0.0, 0.1, 0.5, 0.9)
@@ -103,18 +102,16 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
 
 
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Comparison | None) -> Verdict:
-    nothing = "" if any(c.compared for c in done) else _nothing(bound, search, done)
+    compared = [c for c in done if c.exact > FLOOR]
+    nothing = "" if any(math.isfinite(c.bound) for c in compared) else _nothing(bound, search, done)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
-    ratios = [c.sides[1] / c.sides[0] for c in done if c.sides[0] > FLOOR and not c.violated]
-    confirmed = sum(c.confirmed for c in done)
-    # a point settles a bound from below for that point alone, so that a search never confirms
-    verdict = NOTHING if nothing else CONFIRMED if search is None and confirmed else NOT_REFUTED
+    ratios = [c.bound / c.exact for c in compared if not c.violated]
+    verdict = NOTHING if nothing else NOT_REFUTED
     document: dict[str, Any] = {
         "verdict": REFUTED if worst is not None and worst.violated else verdict,
         "reason": nothing,
         "comparisons": len(done),
-        "informative": sum(c.sides[0] > FLOOR for c in done),
-        "confirmed": confirmed,
+        "informative": len(compared),
         "stopped_by_clock": bool(search and search.stopped),
         "vacuous": search.vacuous if search else 0,
         "families": {f.name: f.says for f in admitted(bound.assumes)},
@@ -135,7 +132,7 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "parameters": parameters,
         "pair": {"family": family.name, "says": family.says, "shape": shape},
         "at": {key: worst.at},
-        **{name: getattr(worst, name) for name in ("exact", "grid_error", "checked", "bound", "upper")},
+        **{name: getattr(worst, name) for name in ("exact", "grid_error", "checked", "bound")},
         "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(point)}",
     }
     value, by = tightest(worst.setting, bound.assumes, bound.kind, worst.at)
@@ -146,11 +143,10 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
     """Why there is no finite value of the bound beside an exact one above 0."""
     vacuous = (search is not None and search.vacuous > 0) or any(math.isinf(c.bound) for c in done)
-    says = "says nothing, or no analysis covers such a run," if bound.kind.lower else "is infinite"
     reasons = {
         "no family of pairs fits these assumptions": not admitted(bound.assumes),
         "the clock stopped the search before a first comparison: give more --seconds": bool(search and search.stopped),
-        f"the bound {says} at every point that was tried": vacuous or (bound.kind.lower and bool(done)),
+        "the bound is infinite at every point that was tried": vacuous,
         f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it": bool(done),
     }
     return next((why for why, true in reasons.items() if true), "none of the settings that were tried has a pair")
@@ -159,18 +155,15 @@ def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) ->
 def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
     """A page to read."""
     kind, worst, pair, known = bound.kind, document["worst"], document["worst"]["pair"], document["competitor"]
-    lower, refuted = kind.lower, document["verdict"] == REFUTED
-    # a small beta promises little, and a bound from below errs on the other side: each turns the word around
-    side = "above" if (kind.quantity == "beta") != lower else "below"
-    what = "what any such run can leak" if lower else "what a pair of neighbours attains"
-    first = {
-        REFUTED: f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} {what}.",
-        CONFIRMED: "confirmed at this point: a pair of neighbours attains as much.",
-        NOT_REFUTED: f"not-refuted in {document['comparisons']:,} comparisons of these families: "
-        + f"{', '.join(document['families']) or 'none'}.",
-    }
+    refuted = document["verdict"] == REFUTED
+    # a small beta promises little
+    side = "above" if kind.function == "beta" else "below"
+    families = ", ".join(document["families"]) or "none"
+    first = f"not-refuted in {document['comparisons']:,} comparisons of these families: {families}."
+    if refuted:
+        first = f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} what a pair of neighbours attains."
     key, at = next(iter(worst["at"].items()))
-    compared = f"{'against' if not refuted else '<' if lower else '>'} bound {worst['bound']:.9g}"
+    compared = f"{'>' if refuted else 'against'} bound {worst['bound']:.9g}"
     rows = {
         f"{kind.measured} at {key} = {at:.6g}": f"exact {worst['exact']:.9g} ({compared}), "
         + f"rounded down by {worst['grid_error']:.1e}",
@@ -178,20 +171,16 @@ def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
         "shape": ", ".join(f"{k} {v:.4g}" for k, v in pair["shape"].items()) or "none",
         "parameters": ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
         "checked by": worst["checked"],
-        "tightest known there": known
-        and f"{known['analysis']} {known['value']:.{9 if lower else 6}g} ({known['source']})",
+        "tightest known there": known and f"{known['analysis']} {known['value']:.6g} ({known['source']})",
         "again": worst["rerun"],
     }
-    lines = [first[document["verdict"]], "the counterexample:" if refuted else "the tightest comparison:"]
+    lines = [first, "the counterexample:" if refuted else "the tightest comparison:"]
     lines += [f"  {name}: {row}" for name, row in rows.items() if row]
     if not refuted and searched:
         if spread := ", ".join(f"{v:.4g}" for v in document["looseness"].values()):
-            lines.append(f"{'upper bound / bound' if lower else 'bound / exact'}, least, 10%, median, 90%: {spread}")
+            lines.append(f"bound / exact, least, 10%, median, 90%: {spread}")
         if document["vacuous"]:
-            nothing = "says nothing, or no analysis covers the run," if lower else "is infinite"
-            lines.append(f"the bound {nothing} at {document['vacuous']:,} more points, which do not count")
-        if lower:
-            lines.append(f"a pair attains it at {document['confirmed']:,} of the points, which settles it there only")
+            lines.append(f"the bound is infinite at {document['vacuous']:,} more points, which do not count")
         lines.append(f"this cannot see: {document['cannot_see']}; and nothing here shows that the bound holds")
     if document["stopped_by_clock"]:
         lines.append("stopped by the clock: give --seconds for all comparisons, which the seed then determines")
@@ -216,5 +205,4 @@ def _read_point(at: str, bound: Bound) -> Comparison:
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         hint = "copy it from the verdict: one JSON object in quotes, every parameter a number"
         raise UsageError(f"--at: cannot read {at!r}: {error}", hint) from None
-    upper = tightest(setting, bound.assumes, bound.kind, level)[0] if bound.kind.lower else None
-    return Comparison(setting, family, shape, level, 0.0, bound(level, setting), upper)
+    return Comparison(setting, family, shape, level, 0.0, bound(level, setting))

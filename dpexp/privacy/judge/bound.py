@@ -65,18 +65,17 @@ class Bound(Stated):
     """of mu: it says nothing of deltas below"""
 
     def __call__(self, at: float, setting: Setting) -> float:
-        """The most that a pair may attain at `at`, or of a lower bound the least; inf, or 0, where it says nothing."""
+        """The most that a pair may attain at `at`; inf where it says nothing."""
         kind, of_mu = self.kind, self.kind.function == "mu"
-        nothing = "0" if (kind.quantity == "beta") != kind.lower else f"{kind.most:g}"
+        nothing = "0" if kind.function == "beta" else f"{kind.most:g}"
         limits = f"number from 0 to {kind.most:g}" if kind.most < math.inf else "number >= 0"
         values = {name: getattr(setting, name) for name in self.parameters}
-        most = math.nextafter(math.inf, 0) if kind.lower and kind.most == math.inf else kind.most
-        value = self.value(() if of_mu else (at,), values, most, f"{limits}, and {nothing} where it says nothing")
+        value = self.value(() if of_mu else (at,), values, kind.most, f"{limits}, and {nothing} where it says nothing")
         if of_mu:
             return eps_of(value, at) if at > self.floor else math.inf
         # a trade-off curve bounds the power of a test from above
-        power = 1 - value if kind.quantity == "beta" else value
-        return math.inf if not kind.lower and power == kind.most else power
+        power = 1 - value if kind.function == "beta" else value
+        return math.inf if power == kind.most else power
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -120,15 +119,11 @@ def from_names(path: Path, names: Mapping[str, Any], lines: Mapping[str, int]) -
 
 
 def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
-    """The bound of a Python function, whose first argument is called delta, order, eps or alpha.
-
-    It is one from below if its name ends in `_attained`.
-    """
+    """The bound of a Python function, whose first argument is called delta, order, eps or alpha."""
     code = getattr(function, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
     first = next(iter(inspect.signature(function).parameters), "")
-    lower = getattr(function, "__name__", "").endswith("_attained")
-    kinds = {k.argument: k for k in KINDS.values() if k.lower == lower and k.function != "mu"}
+    kinds = {k.argument: k for k in KINDS.values() if k.function != "mu"}
     if first not in kinds:
         hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
         raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)

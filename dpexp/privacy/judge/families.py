@@ -24,7 +24,7 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
-from dpexp.privacy.exact import memory_chain, run_laws
+from dpexp.privacy.exact import run_laws
 from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Law
@@ -47,8 +47,6 @@ class Family:
     """names of its shape numbers, each in [0, 1]"""
     admits: Callable[[Assumes], bool]
     build: Build
-    own_setting: Callable[[Shape | np.ndarray, Shape], Setting] | None = None
-    """where the family needs settings of its own"""
 
 
 @dataclass(frozen=True)
@@ -171,60 +169,11 @@ def _trap(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
     return others, constant(u), constant(-u), (2 * x[3] - 1) * h
 
 
-def _repelling(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
-    return affine(x[0] * min(u / h, 1.0), 0.0, h), constant(u), constant(-u if x[1] < 0.7 else 0.0), 0.0
-
-
-def _sine(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
-    """A wave of one to three periods, on 8 knots a period, 45 degrees from one to the next."""
-    count, size = 8 * (1 + round(2 * x[0])), x[1] * min(u, 3.0)
-    knots = tuple(-h + 2 * h * k / count for k in range(count + 1))
-    values = tuple(size * math.sin(math.pi * k / 4 + 2 * math.pi * x[2]) for k in range(count + 1))
-    return Drift(knots, values), constant(u), constant(-u), 0.0
-
-
 def _free(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
     """Any drift of the others through seven knots, of up to four noise units, or two where batches have many sizes."""
     knots = tuple(-h + h * k / 3 for k in range(7))
     values = tuple((2 * v - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for v in x[:7])
     return Drift(knots, values), constant(u), constant(-u), (2 * x[7] - 1) * h
-
-
-# --- the loss that remembers ---
-
-
-def _memory_setting(x: Shape | np.ndarray, shape: Shape) -> Setting:
-    """A setting whose clip leaves room for the chain of a point."""
-    q = 10 ** (-3.3 + 2.3 * x[0])
-    kappa = 0.4 * (2.0 / 0.4) ** x[3]
-    states = 2 + round(14 * shape[1] ** 2)
-    chain = memory_chain.Memory(q, kappa, 0.05 * (6 / 0.05) ** shape[0], states, max(1, round(10 ** (4.5 * x[2]))))
-    # so large a batch that the others' drift is a hundredth of b kappa, which the record's own takes of the clip
-    batch = math.ceil(100 * chain.largest_drift / kappa)
-    lipschitz, step_size = 10 ** (2 * x[7] - 1), 10 ** (2 * x[8] - 2)
-    noise_std = lipschitz / chain.needs(batch)
-    width = chain.width * step_size * noise_std
-    return Setting(batch * max(2, round(1 / q)), batch, chain.steps, step_size, noise_std, lipschitz, width)
-
-
-def _memory(s: Setting, a: Assumes, shape: Shape) -> Law | None:
-    """What the setting allows: as many cells as fit, kappa what the clip leaves."""
-    step = 0.05 * (6 / 0.05) ** shape[0]
-    # the set has to be whole cells wide, or the walls would cut the last one
-    states = math.floor(s.width / memory_chain.W + 1e-9)
-    if states < 2 or s.q >= 1:
-        return None
-    states = min(states, 2 + round(14 * shape[1] ** 2))
-    if states * memory_chain.W < s.width * (1 - 1e-9):
-        return None
-    u, kappa = s.largest_drift, 1 / s.multiplier
-    # kappa is what the chain's drift leaves of u for each record, and the drift has kappa in it
-    for _ in range(4):
-        if kappa <= 0.05:
-            return None
-        kappa = (u - memory_chain.Memory(s.q, kappa, step, states, s.steps).largest_drift) / s.batch_size
-    chain = memory_chain.Memory(s.q, kappa * (1 - 1e-9), step, states, s.steps) if kappa > 0.05 else None
-    return chain.pair if chain is not None and chain.needs(s.batch_size) <= u * (1 + 1e-9) else None
 
 
 # --- no walls ---
@@ -306,13 +255,8 @@ FAMILIES = (
            ("others_curvature", "others_drift", "record_curvature", "against", "start"), _box, _walks(_convex)),
     Family("trap-plateau", "others pull to one wall, then lie on a slow plateau, then pull to the other",
            ("trap_end", "plateau_end", "plateau_level", "start"), _clipped, _walks(_trap)),
-    Family("repelling", "others push away from the middle", ("strength", "against"), _clipped, _walks(_repelling)),
-    Family("sine", "others' gradients are a wave", ("periods", "size", "phase"),
-           lambda a: _clipped(a) and a.sampling != "poisson", _walks(_sine)),
     Family("free", "others' gradients take any value at seven places, linear between",
            (*(f"at_{k}" for k in range(7)), "start"), _clipped, _walks(_free)),
-    Family("memory", "a clipped loss that counts what the record did in the place of the iterate", ("step", "states"),
-           lambda a: _clipped(a) and not a.smooth and a.sampling == "fixed-size", _memory, _memory_setting),
     Family("linear-unbounded", "constant gradients, no walls", ("against",),
            lambda a: not a.bounded and a.released == "last-iterate" and not a.strongly_convex, _linear_free),
     Family("quadratic-unbounded", "quadratics of one curvature, the record's minimum is moved", ("curvature",),

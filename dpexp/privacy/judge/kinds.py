@@ -1,14 +1,11 @@
 """What a bound can say: epsilon, a Renyi divergence, delta, a trade-off curve, or one mu for all of it.
 
-A bound from above limits what a pair attains: beta(alpha) the power 1 - beta of a test, mu epsilon at every delta above
-its floor. One from below, such as eps_attained, says that some run leaks so much: the least analysis of all runs is its
-limit.
+It limits what a pair attains: beta(alpha) the power 1 - beta of a test, mu epsilon at every delta above its floor.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from dpexp.accounting.curve import Curve
@@ -40,25 +37,17 @@ class Kind(NamedTuple):
     most: float = math.inf
     """largest value that the function may return; inf says nothing"""
 
-    @property
-    def lower(self) -> bool:
-        """Whether it is a bound from below, of which 0, or a beta of 1, says nothing."""
-        return self.function.endswith("_attained")
 
-    @property
-    def quantity(self) -> str:
-        return self.function.removesuffix("_attained")
-
-
-_ABOVE = (
-    Kind("eps", "delta", "epsilon"),
-    Kind("rdp", "order", "Renyi divergence"),
-    Kind("delta", "eps", "delta", 1.0),
-    Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
-    Kind("mu", "delta", "epsilon"),
-)
-_BELOW = [kind._replace(function=f"{kind.function}_attained") for kind in _ABOVE if kind.function not in ("rdp", "mu")]
-KINDS = {kind.function: kind for kind in (*_ABOVE, *_BELOW)}
+KINDS = {
+    kind.function: kind
+    for kind in (
+        Kind("eps", "delta", "epsilon"),
+        Kind("rdp", "order", "Renyi divergence"),
+        Kind("delta", "eps", "delta", 1.0),
+        Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
+        Kind("mu", "delta", "epsilon"),
+    )
+}
 
 
 def level(kind: Kind, x: float, variation: float) -> float:
@@ -66,7 +55,7 @@ def level(kind: Kind, x: float, variation: float) -> float:
 
     The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
     """
-    if kind.quantity == "rdp":
+    if kind.function == "rdp":
         return float(1 + 10 ** (-1.5 + 3.8 * x))
     top = min(MOST_DELTA, 0.9 * variation)
     return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2)) if top > LEAST_DELTA else LEAST_DELTA
@@ -78,11 +67,11 @@ def attained(exact: Law, kind: Kind, at: float) -> float:
 
 
 def _value(curve: Curve, kind: Kind, at: float) -> float:
-    if kind.quantity == "rdp":
+    if kind.function == "rdp":
         return math.inf if curve.rdp is None else curve.rdp(at)
-    if kind.quantity == "beta":
+    if kind.function == "beta":
         return 1 - curve.beta(at)
-    return curve.delta(at) if kind.quantity == "delta" else curve.eps(at)
+    return curve.delta(at) if kind.function == "delta" else curve.eps(at)
 
 
 def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
@@ -100,12 +89,10 @@ def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
     return MECHANISMS["noisy-sgd"](**shared).upper_bounds()
 
 
-@lru_cache(64)
 def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> tuple[float, Analysis | None]:
     """The least upper bound of all such runs, by an analysis of the same release or of all iterates; inf if none is."""
     # who sees all iterates sees the last one and the average, and not the other way round
     last = assumes.released == "last-iterate"
-    found = [a for a in analyses(s, assumes) if a.valid and (last or a.released != "last-iterate")]
-    values = [_value(a, kind, at) for a in found]
-    k = min(range(len(found)), key=values.__getitem__, default=-1)
-    return (values[k], found[k]) if k >= 0 and values[k] < math.inf else (math.inf, None)
+    covering = [a for a in analyses(s, assumes) if a.valid and (last or a.released != "last-iterate")]
+    values = [(_value(a, kind, at), a) for a in covering]
+    return min((pair for pair in values if pair[0] < math.inf), key=lambda pair: pair[0], default=(math.inf, None))

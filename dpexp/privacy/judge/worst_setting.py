@@ -21,7 +21,7 @@ from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted, exact_pair
-from dpexp.privacy.judge.kinds import Kind, Law, attained, level, tightest
+from dpexp.privacy.judge.kinds import Kind, Law, attained, level
 from dpexp.privacy.judge.setting import DIMENSIONS, Setting, from_cube
 
 MARGIN = 1e-6
@@ -47,7 +47,7 @@ CORNER_DELTAS = (1e-5, 1e-8, 1e-10, 1e-12, 1e-14)
 
 @dataclass(frozen=True)
 class Comparison:
-    """One exact value beside the bound, and beside one from below what no run with these assumptions exceeds."""
+    """One exact value beside the bound."""
 
     setting: Setting
     family: Family
@@ -56,39 +56,22 @@ class Comparison:
     """delta, order, epsilon or false positive rate"""
     exact: float
     bound: float
-    upper: float | None = None
-    """of a bound from below: the least value of an analysis of all such runs; inf where there is none"""
     cube: tuple[float, ...] = ()
     grid_error: float = 0.0
     checked: str = ""
     """how the exact value was computed again"""
 
     @property
-    def sides(self) -> tuple[float, float]:
-        """Two numbers, of which the first is larger only if the bound is false: what is attained and its limit."""
-        return (self.exact, self.bound) if self.upper is None else (self.bound, self.upper)
-
-    @property
-    def compared(self) -> bool:
-        return self.sides[0] > FLOOR and math.isfinite(self.sides[1])
-
-    @property
     def violated(self) -> bool:
-        return self.sides[0] > self.sides[1] * (1 + MARGIN) and self.sides[0] > FLOOR
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether a pair attains what a bound from below says."""
-        return self.upper is not None and FLOOR < self.bound <= self.exact
+        return self.exact > self.bound * (1 + MARGIN) and self.exact > FLOOR
 
     @property
     def score(self) -> float:
-        """log(exact / bound), or log(bound / upper); what there is to climb where one of them is 0."""
-        low, high = self.sides
-        if low <= FLOOR:
+        """log(exact / bound); what there is to climb where one of them is 0."""
+        if self.exact <= FLOOR:
             return -100.0
         # a bound that says nothing at a place where a pair attains something is nearer than a place with no pair
-        return math.log(low) - math.log(max(high, 1e-12)) if math.isfinite(high) else -90.0
+        return math.log(self.exact) - math.log(max(self.bound, 1e-12)) if math.isfinite(self.bound) else -90.0
 
     def again(self, bound: Bound) -> Comparison:
         """The same with its exact value computed by finer means; ValueError where the family has no pair."""
@@ -111,7 +94,7 @@ class Search:
         self.done: list[Comparison] = []
         self.stopped = False
         self.vacuous = 0
-        """points at which the bound says nothing, or one from below meets no analysis"""
+        """points at which the bound says nothing"""
 
     def run(self) -> list[Comparison]:
         """All comparisons, the worst of each family improved."""
@@ -131,7 +114,7 @@ class Search:
     def _corners(self) -> None:
         """(a): at most a tenth of the comparisons."""
         a = self.assumes
-        if self.kind.quantity == "rdp" or a.sampling != "poisson" or a.released != "all-iterates" or a.strongly_convex:
+        if self.kind.function == "rdp" or a.sampling != "poisson" or a.released != "all-iterates" or a.strongly_convex:
             return
         (family,) = (f for f in FAMILIES if f.name == "composition")
         # all deltas of a setting in a row, for a bound that keeps its law
@@ -140,7 +123,7 @@ class Search:
             for delta in CORNER_DELTAS:
                 if len(self.done) >= self.most // 10 or self._over():
                     return
-                self._compare(family, setting, (0.0,), *self._place(exact, delta))
+                self._compare(family, setting, (0.0,), exact, delta)
 
     def _fill(self) -> None:
         """(b): Sobol' points until their share of the comparisons is made; many points have no pair, or no bound."""
@@ -156,62 +139,33 @@ class Search:
                     return
 
     def _point(self, x: np.ndarray, families: Sequence[Family]) -> Comparison | None:
-        """Several families at one setting and level, where they have no settings of their own; the last comparison."""
-        shape, place, last = tuple(map(float, x[DIMENSIONS + 1 :])), float(x[DIMENSIONS]), None
-        shared, lower = from_cube(x[:DIMENSIONS], self.assumes), self.kind.lower
-        # no pair is built where a bound from below says nothing; it is asked at the shared setting alone
-        asked = self._levels_below(shared, place) if lower else []
-        if lower and not asked:
-            return None
-        laws: list[tuple[Family, Setting, Law]] = []
-        for family in families:
-            own = family.own_setting
-            setting = own(x[:DIMENSIONS], shape) if own else shared
-            exact = None if lower and own else family.build(setting, self.assumes, shape)
-            if exact is not None:
-                laws.append((family, setting, exact))
+        """Several families at one setting and level; the last comparison."""
+        shape, last = tuple(map(float, x[DIMENSIONS + 1 :])), None
+        setting = from_cube(x[:DIMENSIONS], self.assumes)
+        laws = [(family, family.build(setting, self.assumes, shape)) for family in families]
+        pairs = [(family, exact) for family, exact in laws if exact is not None]
         # beyond the variation no pair attains anything: a level below that of the pair that attains most
-        chosen = level(self.kind, place, max((exact.variation for _, _, exact in laws), default=0.0))
-        levels: list[float | None] = [*asked] or [None]
-        for at in levels:
-            for family, setting, exact in laws:
-                found = self._place(exact, chosen) if at is None else (at, attained(exact, self.kind, at))
-                last = self._compare(family, setting, shape, *found, tuple(map(float, x)))
+        at = level(self.kind, float(x[DIMENSIONS]), max((exact.variation for _, exact in pairs), default=0.0))
+        for family, exact in pairs:
+            last = self._compare(family, setting, shape, exact, at, tuple(map(float, x)))
         return last
 
-    def _place(self, exact: Law, chosen: float) -> tuple[float, float]:
-        """The argument at which a bound from above is asked, and what the pair attains there."""
-        # a delta that is attained at a given epsilon would have to be searched for; the other way round it is the level
-        if self.kind.quantity == "delta":
-            return exact.eps(chosen), chosen
-        return chosen, attained(exact, self.kind, chosen)
-
-    def _levels_below(self, setting: Setting, place: float) -> list[float]:
-        """Where a bound from below says something that an analysis covers."""
-        # most delta is attained at epsilon 0, which no random number is
-        delta = self.kind.quantity == "delta"
-        places = (0.0, 10 ** (4 * place - 3)) if delta else (level(self.kind, place, 1.0),)
-        found = [at for at in places if 0 < self.ask(at, setting) < math.inf > self._least(setting, at)]
-        self.vacuous += len(places) - len(found)
-        return found
-
-    def _least(self, setting: Setting, at: float) -> float:
-        return tightest(setting, self.assumes, self.kind, at)[0]
-
     def _compare(
-        self, family: Family, setting: Setting, shape: tuple[float, ...], at: float, low: float,
+        self, family: Family, setting: Setting, shape: tuple[float, ...], exact: Law, at: float,
         cube: tuple[float, ...] = (),
     ) -> Comparison:  # fmt: skip
         """What a pair attains, beside the bound; it counts where the bound says something."""
-        bound = self.ask(at, setting)
-        # a bound from below is compared with the least of all upper bounds
-        upper = (self._least(setting, at) if bound > 0 else math.inf) if self.kind.lower else None
-        found = Comparison(setting, family, shape[: len(family.shape)], at, low, bound, upper, cube)
-        if math.inf in (bound, upper):
+        # a delta that is attained at an epsilon would have to be searched for; the other way round it is the level
+        if self.kind.function == "delta":
+            at, value = exact.eps(at), at
+        else:
+            value = attained(exact, self.kind, at)
+        comparison = Comparison(setting, family, shape[: len(family.shape)], at, value, self.ask(at, setting), cube)
+        if math.isinf(comparison.bound):
             self.vacuous += 1
-            return replace(found, exact=0.0, upper=None)
-        self.done.append(found)
-        return found
+            return replace(comparison, exact=0.0)
+        self.done.append(comparison)
+        return comparison
 
     def _climb(self) -> None:
         """(c): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
@@ -224,9 +178,9 @@ class Search:
                 x = np.array(best.cube)
                 moved = rng.random(len(x)) < 0.5
                 x[moved] += step * rng.uniform(-1, 1, int(moved.sum()))
-                found = self._point(np.clip(x, 0.0, 1.0), [best.family])
-                if found is not None and found.score > best.score:
-                    best = found
+                comparison = self._point(np.clip(x, 0.0, 1.0), [best.family])
+                if comparison is not None and comparison.score > best.score:
+                    best = comparison
                 else:
                     step = max(0.01, step * SHRINK)
 

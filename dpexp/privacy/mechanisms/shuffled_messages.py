@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -73,54 +72,62 @@ class ShuffledMessages(Mechanism):
         local = guarantee("local", LOCAL, ALL, lambda _: pure, ())
         if self.mu is not None:
             local = gaussian_analysis("local", LOCAL, ALL, self.mu, ())
-        found = guarantee("tokens", THEOREM, ALL, cache(self._eps), CONDITIONS)
-        if self.mu is not None and ((self.dimension or 1) > MOST_NUMBERS or self.mu * self.radius > MOST_RADIUS):
-            why = f"computed for at most {MOST_NUMBERS:,} numbers and a ball of at most {MOST_RADIUS:g} noises"
-            found = replace(found, eps=lambda _: math.inf, refused=why)
-        return [local, found]
+            if (self.dimension or 1) > MOST_NUMBERS or self.mu * self.radius > MOST_RADIUS:
+                why = f"computed for at most {MOST_NUMBERS:,} numbers and a ball of at most {MOST_RADIUS:g} noises"
+                return [local, guarantee("tokens", THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=why)]
 
-    def _eps(self, delta: float) -> float:
-        users, pure = self.n - self.known, self.pure_eps
+        def eps(delta: float) -> float:
+            most = math.inf if self.mu is not None else shuffle.answers_eps(pure, self._users, "any", delta)
+            if self.dimension is None:
+                return most
+            return min(most, shuffle.token_eps(self._cells(self.dimension), self._users, delta, local.eps(delta)))
+
+        return [local, guarantee("tokens", THEOREM, ALL, cache(eps), CONDITIONS)]
+
+    @property
+    def _users(self) -> int:
+        return self.n - self.known
+
+    def _cells(self, dimension: int) -> shuffle.Cells:
+        """Where the tokens of messages of this length lie."""
         if self.mu is not None:
-            cells = shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
-            return shuffle.token_eps(cells, users, delta, eps_of(self.mu, delta))
-        assert pure is not None
-        most = shuffle.pure_epsilon(pure, users, delta)
-        if self.dimension is None:
-            return most
-        return min(most, shuffle.token_eps(shuffle.cap_cells(pure, cap(pure, self.dimension).q), users, delta, pure))
+            return shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), dimension)
+        return shuffle.cap_cells(self.pure_eps or 0.0, cap(self.pure_eps or 0.0, dimension).q)
 
     def lower_bounds(self) -> list[Analysis]:
         """Of messages in random order; who knows some of the others' sees no less."""
-        users, mu, pure = self.n - self.known, self.mu, self.pure_eps
+        users, mu = self._users, self.mu
         if mu is not None:
             if mu > MOST_SEPARATED:
                 return []
             pair = "two records, the others' messages all being those of the second"
             last = "linear losses: the last iterate is the sum of all messages"
             return [
-                attained("equal-others", ALL, pair, cache(partial(self._pairs, shuffle.normal_cells(mu)))),
+                self._attained("equal-others", pair, [shuffle.normal_laws(mu)]),
                 attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
             ]
-        assert pure is not None
         if self.dimension is not None:
-            share = cap(pure, self.dimension).q
-            cells = shuffle.cap_cells(pure, share)
-            uniform = np.array([share, share, 1 - 2 * share])[: len(cells.record)]
-            laws = [(cells.record, cells.other, rest) for rest in (cells.record, cells.other, uniform)]
+            cells = self._cells(self.dimension)
+            record, other = cells.record, cells.other
+            share = cap(self.pure_eps or 0.0, self.dimension).q
+            uniform = np.array([share, share, 1 - 2 * share])[: len(record)]
             pair = "opposite directions, the others' messages uniform or all from one of the two"
-            return [attained("opposite-caps", ALL, pair, cache(partial(self._pairs, laws)))]
+            return [self._attained("opposite-caps", pair, [(record, other, rest) for rest in (record, other, uniform)])]
+        words: dict[shuffle.Answers, str] = {"two-values": "one of two answers", "three-values": "a third answer"}
         return [
-            attained(name, ALL, f"randomised response, all others with {others}", cache(partial(law, pure, users)))
-            for name, others, law in (
-                ("two-values", "one of two answers", shuffle.two_values),
-                ("three-values", "a third answer", shuffle.three_values),
+            attained(
+                name,
+                ALL,
+                f"randomised response, all others with {others}",
+                cache(partial(shuffle.answers_eps, self.pure_eps or 0.0, users, name)),
             )
+            for name, others in words.items()
         ]
 
-    def _pairs(self, laws: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]], delta: float) -> float:
-        """The largest epsilon that one of some pairs attains."""
-        return max(shuffle.pair_eps(*law, self.n - self.known, delta) for law in laws)
+    def _attained(self, name: str, pair: str, laws: Sequence[shuffle.Laws]) -> Analysis:
+        """The largest epsilon that one of several pairs attains."""
+        eps = cache(lambda delta: max(shuffle.pair_eps(*law, self._users, delta) for law in laws))
+        return attained(name, ALL, pair, eps)
 
     def description(self) -> list[tuple[str, str]]:
         users = f"{self.n:,}" + (f", of whom {self.known:,} are known by their messages" if self.known else "")

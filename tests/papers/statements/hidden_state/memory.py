@@ -1,8 +1,8 @@
 """What hidden state can hide and what it cannot: a clipped loss that remembers, and the law of linear losses as a bound.
 
 Steinke et al. (arXiv 2410.06186) take the exact law of linear losses on an unbounded set as a heuristic for the last
-iterate. It is attained there. The memory of `dpexp.privacy.exact.memory_chain` is a clipped loss without convexity on a
-bounded interval whose last iterate tells more.
+iterate. It is attained there. The memory of `memory_chain` is a clipped loss without convexity on a bounded
+interval whose last iterate tells more.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from dpexp.accounting.linear import eps_of_scheme
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import Scheme
-from dpexp.privacy.exact.memory_chain import Memory, W
 from dpexp.reporting.row import above
+from tests.papers.statements.hidden_state.memory_chain import Memory, W
 
 DELTA = 1e-5
 

@@ -65,10 +65,6 @@ class Memory:
         """Width of the set in noise units."""
         return W * self.states
 
-    def needs(self, batch_size: int) -> float:
-        """u = eta C / noise that this pair needs."""
-        return self.largest_drift + batch_size * self.kappa
-
     def _chain(self, shift: float) -> np.ndarray:
         """Aimed cell to aimed cell, [to, from], given the mean of the residual."""
         # a step without the record has the residual N(0, 1), one with it N(kappa, 1): only `shift` tells them apart
