@@ -2,11 +2,12 @@
 
 of: [rates_linear]                     experiments
 where: alpha < 1/2                     which of their runs; all where it is left out
-measured: slope of param_distance_sq   or `mean of`, at every checkpoint, or `final`
+measured: slope of param_distance_sq   or `mean of`, at every checkpoint, or `final` (with `near`: the mean)
 estimator: asgd                        or [asgd, sgd]: the first is compared with the second
 printed: table1_exponent('asgd', 'strongly convex', alpha)
 rule: near                             slopes; `below` of means (a theorem's bound) and of final values (the other)
 source: Table 1                        what prints it, in words
+room: 0.01                             of `final` and `near`: the largest relative difference
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.checks import Pair, bound_holds, in_order, rates_agree
+from dpexp.reporting.checks import Pair, bound_holds, in_order, predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.reporting.formula import parse
 
-KEYS = ("of", "where", "measured", "estimator", "printed", "rule", "source")
+KEYS = ("of", "where", "measured", "estimator", "printed", "rule", "source", "room")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,16 @@ def _judge(
         if theorem.quantity != metric:
             raise UsageError(f"{name}: {printed.text} bounds {theorem.quantity}, and {metric} is measured")
         return lambda runs: bound_holds(runs, theorem, numbers.constants)
+    if (kind, rule) == ("final", "near"):
+
+        def close(runs: list[Run]) -> Outcome:
+            ends = [(run, run.values(said["estimator"], metric)[-1]) for run in runs]
+            ratios = [
+                ratio_to(run.name, end, printed(settings_of(run), numbers.functions), len(runs)) for run, end in ends
+            ]
+            return predictions_agree(ratios, said["room"], source)
+
+        return close
     if (kind, rule) == ("final", "below"):
         smaller, larger = said["estimator"]
 

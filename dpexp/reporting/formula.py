@@ -24,7 +24,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 
 TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>'[^']*'|\"[^\"]*\")|(?P<name>[A-Za-z_]\w*)"
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>'[^']*'|\"[^\"]*\")|(?P<name>[A-Za-z_][\w.]*)"
     r"|(?P<sign><=|>=|==|!=|[-+*/()<>,]))"
 )
 Names = Mapping[str, Any]

@@ -27,7 +27,7 @@ PAPER = Paper(
         *(f"{kind}_d{d}" for kind in ("linear", "logistic") for d in (5, 10, 20)),
         *("figure1", "interior_linear", "interior_logistic", "long_linear", "monotone_logistic"),
         *("rates_linear", "rates_controlled", "rates_logistic", "rates_quadratic", "rates_flat"),
-        *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched"),
+        *("sweep_d", "sweep_mu", "budget_mix", "pinball", "hinge", "stretched", "clipping_or_weights"),
     ),
     theory=LDP_SGD_THEORY,
     **DECLARED,

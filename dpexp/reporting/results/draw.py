@@ -25,7 +25,7 @@ from dpexp.reporting.results.declaration import DOTS, STEP, WIDTH, Declaration
 from dpexp.reporting.results.gather import Gathered, Source, gather, mark, name_of
 from dpexp.reporting.results.labels import parameter_label, parameters, value_label
 from dpexp.reporting.results.lines import CLOSURE, Line, Theory, column_of, quartiles
-from dpexp.reporting.results.metrics import axis_label
+from dpexp.reporting.results.metrics import TERM, axis_label
 from dpexp.reporting.results.scene import Scene
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def declared(experiments: Sequence[str], said: Declaration, theories: Sequence[T
     Raises ResultsMissing where the results have other settings than the declaration names.
     """
     sources = [Source(results, name) for name in experiments]
-    needs = [name for name in (*said.panel, said.colour, said.style) if name not in ("", "estimator")]
+    needs = [name for name in (*said.panel, said.colour, said.style) if name not in ("", "estimator", TERM)]
     return draw(gather(sources, said.where or None, False, needs), said, theories)._replace(caption="")
 
 
