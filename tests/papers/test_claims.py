@@ -121,8 +121,8 @@ def stored_runs(experiment):
             steps = np.sort(mine.step.unique())
             estimators = tuple(sorted(mine.estimator.unique(), reverse=True))
             every = tuple(mine.metric.unique())
-            controlled = tuple(name for name in every if name.endswith("_controlled"))
-            metrics = (*METRICS, *controlled) if estimators == ("sgd", "asgd") else every
+            others = tuple(name for name in every if name.startswith("coefficient_") or name.endswith("_controlled"))
+            metrics = (*METRICS, *others) if estimators == ("sgd", "asgd") else every
             values = np.empty((len(estimators), len(steps), len(metrics), 2))
             for e, estimator in enumerate(estimators):
                 for m, metric in enumerate(metrics):
@@ -195,6 +195,15 @@ def power(exponent, estimators=("sgd", "asgd")):
             own = values[("sgd", "asgd").index(e)]
             mean = own[:, errors(run)].mean(axis=-1, keepdims=True)
             own[:, errors(run)] *= wanted[:, None, None] * mean[-1:] / np.maximum(mean, 1e-300)
+
+    return each(change)
+
+
+def coefficients_times(factor):
+    """All coefficients multiplied."""
+
+    def change(run, values):
+        values[:, :, [m for m, name in enumerate(run.data.metrics) if name.startswith("coefficient_")]] *= factor
 
     return each(change)
 
@@ -325,6 +334,9 @@ WRONG = {
     "ldp-sgd/figure-3/floor": (power(0.0), "reproduced"),
     "ldp-sgd/figure-4/asgd-faster": (power(-3.0, ["asgd"]), "reproduced"),
     "ldp-sgd/figure-4/consistent": (power(0.2), "false"),
+    "ldp-sgd/successor/clipping-intercept": (coefficients_times(1 / 1.2), "false"),
+    "ldp-sgd/successor/clipping-slope": (coefficients_times(1.2116 / 1.2767), "false"),
+    "ldp-sgd/successor/weights": (coefficients_times(1.02), "false"),
     "dp-sgld/table-1/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-1/theorem": (errors_times(0.4, "dp-sgld"), "false"),
     "dp-sgld/table-1/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
@@ -531,15 +543,15 @@ def one(method, factor):
 MOMENTUM, TABLES = "dpexp.papers.momentum", "dpexp.papers.dp_sgld.langevin_tables"
 FROM_SUMMARIES = {
     "momentum/lemma-5": (f"{MOMENTUM}.claims.lemmas.prescribed_rows", lambda row: -1.0, "false"),
-    "momentum/theorem-6": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 100.0, "false"),
-    "momentum/theorem-9": (f"{MOMENTUM}.claims.runs.prescribed_rows", lambda row: 1e6, "false"),
+    "momentum/theorem-6": (f"{MOMENTUM}.claims.run_claims.prescribed_rows", lambda row: 100.0, "false"),
+    "momentum/theorem-9": (f"{MOMENTUM}.claims.run_claims.prescribed_rows", lambda row: 1e6, "false"),
     "momentum/theorem-6/rate": (
-        f"{MOMENTUM}.claims.runs.prescribed_rows",
+        f"{MOMENTUM}.claims.run_claims.prescribed_rows",
         lambda row: row.N**0.4 if row.variant == "none" else 1.0,
         "reproduced",
     ),
-    "momentum/section-4/practice": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 100.0), "false"),
-    "momentum/section-4/full-batch": (f"{MOMENTUM}.claims.runs.tuned_rows", one("reduced", 0.01), "false"),
+    "momentum/section-4/practice": (f"{MOMENTUM}.claims.run_claims.tuned_rows", one("reduced", 100.0), "false"),
+    "momentum/section-4/full-batch": (f"{MOMENTUM}.claims.run_claims.tuned_rows", one("reduced", 0.01), "false"),
     "dp-sgld/table-1/tuned": (f"{TABLES}._settings", one("published", 0.9), "false"),
     "dp-sgld/table-1/tuned-sound": (f"{TABLES}._settings", one("prescribed", 1.1), "false"),
     "dp-sgld/table-1/start": (f"{TABLES}._settings", one("zero", 0.9), "false"),
