@@ -90,10 +90,9 @@ soak: $(READY) reproduce-afresh
 	$(MAKE) peers
 	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md
 
-# What nothing would notice: stored results that are altered on purpose, and lines of the theorems, altered in a clone. The
-# second takes a day and goes on where it was stopped; `rm -r build/mutants` begins anew.
+# What no test would notice: lines that are altered in a clone. It takes a day and goes on where it was stopped;
+# `rm -r build/mutants` begins anew.
 mutants: $(READY)
-	$(BIN)/python -m tests.campaigns.wrong_evidence
 	$(BIN)/pip install -q -e '.[mutants]'
 	test -d build/mutants || git clone -q . build/mutants
 	cd build/mutants && git checkout -q . && export PATH=$(abspath $(BIN)):$$PATH PYTHONPATH=. && \

@@ -45,7 +45,7 @@ LICENCE = "CC BY 4.0: Becker and Kohavi (1996), Adult, UCI Machine Learning Repo
 NOTE = (
     "Census income, the published 32561 + 16281 records, the sampling weight left out. Categories are those of the "
     "published codebook, numbers are divided by fixed ranges (capital gain and loss on a log scale), unknown values "
-    "have no category: no statistic of the records is used. Rebuilt by python -m tests.campaigns.rebuild_adult."
+    "have no category: no statistic of the records is used. Rebuilt by python -m tools.rebuild_adult."
 )
 
 

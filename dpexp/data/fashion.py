@@ -30,7 +30,7 @@ NOTE = (
     "Fashion-MNIST (the published 60000 + 10000) through EfficientNet-lite0 trained on ImageNet, 64 pixels; each "
     "record centred on its own mean, scaled to norm 1, projected on 256 fixed random directions, rounded to 4 bits. "
     "Every step sees one record alone and uses no statistic of the data: no privacy is spent. Rebuilt by "
-    "python -m tests.campaigns.rebuild_fashion."
+    "python -m tools.rebuild_fashion."
 )
 
 

@@ -1,8 +1,4 @@
-"""The words in which a claim can end, and how far each verdict can be trusted.
-
-That is the smallest corruption that its check would notice, and other seeds: measured by `make mutants` and by
-`python -m tests.campaigns.other_seeds`, read here.
-"""
+"""The words in which a claim can end, and how many seeds give each verdict: `python -m tests.campaigns.other_seeds`."""
 
 from __future__ import annotations
 
@@ -21,24 +17,17 @@ Verdict = Literal[
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
-FILES = ("seeds.json", "power.json")
-"""of a results folder: how many of five seeds gave a claim's verdict, and what it would notice, by the claim's id"""
-
-
-def power_and_seeds(results: Path, claim_id: str) -> str | None:
-    """The sentences of a claim; None where no file has it."""
-    known = [_sentences(results / name) for name in FILES]
-    return "; ".join(said[claim_id] for said in known if claim_id in said) or None
-
-
 @cache
-def _sentences(path: Path) -> dict[str, str]:
+def seeds(results: Path) -> dict[str, str]:
+    """By the id of a claim, how many of five seeds give its verdict; empty where nobody has measured it.
+
+    Raises ResultsMissing for a damaged file.
+    """
+    path = results / "seeds.json"
     try:
-        return {str(claim): str(said) for claim, said in json.loads(read_ordinary(path, MOST_OF_DOCUMENT)).items()}
-    # nobody has measured it here
+        return {str(claim): str(words) for claim, words in json.loads(read_ordinary(path, MOST_OF_DOCUMENT)).items()}
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, AttributeError, RecursionError) as error:
-        raise ResultsMissing(
-            f"{path} is damaged ({type(error).__name__})", "restore it, or run: make mutants"
-        ) from None
+        hint = "restore it, or run: python -m tests.campaigns.other_seeds"
+        raise ResultsMissing(f"{path} is damaged ({type(error).__name__})", hint) from None

@@ -27,7 +27,7 @@ def verdicts(claim: Claim) -> list[str]:
     """By the stored results and by those of the other seeds; empty where one is missing."""
     folders = [HOME, *(OTHERS / str(seed) for seed in SEEDS)]
     try:
-        return [claim.settled(Evidence(folder).only(claim.experiments)).verdict for folder in folders]
+        return [claim.judged(Evidence(folder).only(claim.experiments)).verdict for folder in folders]
     except ResultsMissing:
         return []
 

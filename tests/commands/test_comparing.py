@@ -190,10 +190,10 @@ def test_a_damaged_trajectory_is_named_and_not_done_without(tmp_path, how):
 
 
 @pytest.mark.parametrize("content", ["", "[1, 2]", "{", '{"a": ', "null", '{"a": "b"}\x00'])
-def test_a_damaged_file_of_powers_is_named(tmp_path, content):
-    (tmp_path / "power.json").write_text(content)
-    with pytest.raises(ResultsMissing, match=r"power\.json is damaged"):
-        verdict.power_and_seeds(tmp_path, "ldp-sgd/theorem-1")
+def test_a_damaged_file_of_seeds_is_named(tmp_path, content):
+    (tmp_path / "seeds.json").write_text(content)
+    with pytest.raises(ResultsMissing, match=r"seeds\.json is damaged"):
+        verdict.seeds(tmp_path)
 
 
 # --- levels of one setting within a result, and results that a comparison must not call what they are not -----------------

@@ -14,9 +14,9 @@ from dpexp.data.dataset import BIAS, NORM, prepare, split
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from tests.campaigns import rebuild_adult, rebuild_fashion
 from tests.conftest import ROOT, call
 from tests.oracles import softmax as oracle
+from tools import rebuild_adult, rebuild_fashion
 
 RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 

@@ -86,8 +86,7 @@ def test_faster_is_asked_of_what_is_drawn_and_of_what_has_settled():
     assert _compared([ahead], [drifts]) == "not at this sample size"
 
 
-def test_what_a_claim_would_notice_is_read_in_the_results_folder(tmp_path):
-    assert verdict.power_and_seeds(tmp_path / "none", "a/b") is None
-    (tmp_path / "power.json").write_text(json.dumps({"a/b": "would notice a factor 1.1"}))
-    assert verdict.power_and_seeds(tmp_path, "a/b") == "would notice a factor 1.1"
-    assert verdict.power_and_seeds(tmp_path, "a/c") is None
+def test_seeds_are_read_in_the_results_folder(tmp_path):
+    assert verdict.seeds(tmp_path / "none") == {}
+    (tmp_path / "seeds.json").write_text(json.dumps({"a/b": "5 of 5 seeds give this verdict"}))
+    assert verdict.seeds(tmp_path) == {"a/b": "5 of 5 seeds give this verdict"}

@@ -32,7 +32,7 @@ FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """what a check finds: `dpexp.reporting.claim.Outcome`"""
 FACTS = {
     "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "version": "version judged", "noticed": "power", "configs": "configs", "command": "command",
+    "false_if": "false if", "version": "version judged", "seeds": "seeds", "configs": "configs", "command": "command",
 }  # fmt: skip
 """what a page says below the verdict of a claim, by the keys of `dpexp claims --json` and by their labels"""
 
@@ -58,8 +58,8 @@ class Judgement:
     state: State = "stored"
     reason: str = ""
     """why it is stale or missing"""
-    noticed: str | None = None
-    """how far the verdict can be trusted: `power_and_seeds`; not stored"""
+    seeds: str | None = None
+    """how many seeds give the verdict; not stored"""
 
     @property
     def id(self) -> str:
@@ -110,7 +110,7 @@ class Judgement:
         return {
             **self.claim,
             **(self.found if self.is_current else dict.fromkeys(FOUND)),
-            "noticed": self.noticed,
+            "seeds": self.seeds,
             "state": self.state,
             "reason": self.reason,
             "run": "" if self.is_current else shell(["claims", self.id], results),

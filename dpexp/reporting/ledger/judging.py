@@ -15,7 +15,7 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.judgement import Judgement, said
 from dpexp.reporting.ledger.verdicts import Ledger, stored_rows
-from dpexp.reporting.verdict import power_and_seeds
+from dpexp.reporting.verdict import seeds
 from dpexp.store import Folder
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
@@ -71,7 +71,7 @@ def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> 
             asdict(found[claim.id]),
             {name: held[name][0] for name in claim.experiments},
             "judged",
-            noticed=power_and_seeds(results, claim.id),
+            seeds=seeds(results).get(claim.id),
         )
         for claim in claims
     }

@@ -68,7 +68,7 @@ def section(one: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
     claim, why = one.claim, one.claim["why"] if one.is_current else one.reason
     told = claim | (one.found if one.is_current else {})
-    told |= {"noticed": one.noticed, "configs": ", ".join(f"`{name}`" for name in one.experiments)}
+    told |= {"seeds": one.seeds, "configs": ", ".join(f"`{name}`" for name in one.experiments)}
     told |= {"command": one.command}
     lines = [f"### {one.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{one.verdict.strip('[]')}**" + (f": {why}" if why else ""))

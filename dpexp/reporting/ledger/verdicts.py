@@ -15,7 +15,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.ledger.judgement import Judgement, said
-from dpexp.reporting.verdict import power_and_seeds
+from dpexp.reporting.verdict import seeds
 from dpexp.store.documents import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.reading import numbers_held
 
@@ -101,4 +101,4 @@ def stored_rows(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[
                 return replace(stored, state="stale", reason=why)
         return stored
 
-    return [replace(row(claim), noticed=power_and_seeds(results, claim.id)) for claim in claims]
+    return [replace(row(claim), seeds=seeds(results).get(claim.id)) for claim in claims]

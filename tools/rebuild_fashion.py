@@ -1,4 +1,4 @@
-"""Rebuild the shipped `fashion` file from the raw Fashion-MNIST images: python -m tests.campaigns.rebuild_fashion FOLDER.
+"""Rebuild the shipped `fashion` file from the raw Fashion-MNIST images: python -m tools.rebuild_fashion FOLDER.
 
 FOLDER has the four published files (train-images-idx3-ubyte.gz and so on; Debian's package dataset-fashion-mnist has
 them). Needs the extra [vision]; 5 to 12 minutes on one core. `--check N` rebuilds the first N images only and compares
@@ -68,7 +68,7 @@ def pack(coordinates: np.ndarray) -> np.ndarray:
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """An idx file of bytes, gzipped or not, uint8 of its shape: a magic number that ends with the rank, and the sizes."""
+    """An idx file of bytes, gzipped or not: a magic number that ends with the rank, and the sizes."""
     raw = path.read_bytes() if path.exists() else gzip.decompress(path.with_suffix(".gz").read_bytes())
     shape = np.frombuffer(raw, ">u4", count=raw[3], offset=4)
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape)

