@@ -37,7 +37,7 @@ import numpy as np
 from dpexp.accounting.compose import Composed, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
-from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import UNIT, Discrete, from_below
 
 REACH, TRIMMED = 9.5, 1e-20
@@ -331,6 +331,18 @@ class EpochLoss:
     def eps(self, epochs: int, delta: float) -> float:
         """Epsilon of so many epochs, rounded up, both orders of the neighbours."""
         return epochs_eps([(self.mu, self.batches, epochs)], delta)
+
+    def delta(self, epochs: int, eps: float) -> float:
+        """Delta of so many epochs at epsilon >= 0, rounded up, both orders of the neighbours."""
+        known = delta_of(self.mu * math.sqrt(epochs), eps)  # with the batches shown
+        if epochs == 0 or not self.finite:
+            return known
+        try:
+            # at epsilon 0 it is the total variation distance, which is the same in either order
+            laws = losses_of(((self, epochs),), "above")[: 1 if eps == 0 else 2]
+            return min(known, max(law.delta(eps) for law in laws))
+        except TooWide:
+            return known
 
     def eps_of_replaced(self, epochs: int, delta: float) -> float:
         """Epsilon where a record is replaced by any other: it is removed, then the other is added.

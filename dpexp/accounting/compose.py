@@ -38,7 +38,8 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   cell.
 (i) Sums over the window, of e^(-t x) and of e^(-(1 + t) x), of W numbers each with a weight: relative 4 W u at most.
   For other kernels k (`positive_part`, `log_tails`) this holds with their own largest value and 2-norm.
-(j) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps.
+(j) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps. Delta
+  falls with a slope of at most 1, and at an eps below that move the rest of it is added to delta.
 """
 
 from __future__ import annotations
@@ -327,7 +328,9 @@ class Tilted:
         if k == 0:
             eps = self.loss(0)
             charged = math.inf if eps > 0 else 0.0
-            return (eps + self._shift if eps > 0 and self._above else 0.0), charged
+            # (j)
+            enough = not self._above or (eps == 0 and self._bound(0) + self._shift <= delta)
+            return (0.0 if enough else eps + self._shift), charged
         charge = self._charge(k if self._above else k - 1)
         eps = self.loss(k if self._above else k - 1)
         if k < self.cells and self._discounted(k)[1] > 0:
@@ -337,6 +340,8 @@ class Tilted:
 
     def delta(self, eps: float) -> Answer:
         """A bound on delta(eps)."""
+        # (j)
+        below_zero = max(0.0, self._shift - eps) if self._above else 0.0
         eps = max(0.0, eps - self._sign * self._shift)
         k = self._cell(eps)
         if k < 0:
@@ -347,7 +352,7 @@ class Tilted:
         # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
         value = self._scale(k) * (near - math.exp(eps - self.loss(k)) * far)
         charge = self._charge(k)
-        bound = max(0.0, (value + self._sign * charge) * self._tilting)
+        bound = max(0.0, (value + self._sign * charge) * self._tilting) + below_zero
         return bound, charge / bound if bound > 0 else math.inf
 
     @property

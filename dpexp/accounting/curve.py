@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
@@ -79,10 +79,18 @@ class Curve:
             return self.direct(eps)
         if self.side == "below" or self._at(_logit(_LOOSE)) <= eps:
             return self._inverse(eps)
+
         # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
-        places = (FIRST_LOG * (1 - k / _START) for k in range(_START))
-        implied = min(implied_delta(self._at(place), _delta(place), eps) for place in places)
+        @cache
+        def implied_at(k: int) -> float:
+            place = FIRST_LOG * (1 - k / _START)
+            return implied_delta(self._at(place), _delta(place), eps) if 0 <= k < _START else 1.0
+
+        best = min(range(0, _START, 4), key=implied_at)
+        for step in (2, 1):
+            best = min((best, best - step, best + step), key=implied_at)
+        implied = implied_at(best)
         return implied if self._at(_logit(implied)) > eps else min(self._inverse(eps), implied)
 
     def _inverse(self, eps: float) -> float:

@@ -18,10 +18,10 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.mechanisms import EpochGaussian
 from dpexp.problems.softmax import Softmax
 from tests.oracles import binned_epochs
+from tests.oracles.cells import Cells, EitherOrder
 from tests.oracles.composition import epsilon
 
 DIGITS = Softmax(regulariser=1e-2)

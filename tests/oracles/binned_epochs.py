@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.privacy.exact.masses import Cells
+from tests.oracles.cells import Cells
 
 Atoms = tuple[np.ndarray, np.ndarray]
 """masses under P and under Q"""

@@ -11,10 +11,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from dpexp.privacy.exact.masses import EitherOrder
 from dpexp.privacy.mechanisms import Mechanism
 from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian, EpochSampling
 from tests.oracles import binned_epochs
+from tests.oracles.cells import EitherOrder
 from tests.oracles.composition import epsilon, gaussian_eps
 
 WIDTH = 0.05

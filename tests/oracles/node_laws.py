@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from dpexp.accounting.sampling import ONCE_AN_EPOCH
-from dpexp.privacy.exact.masses import Cells, EitherOrder
 from dpexp.privacy.exact.update import Update
+from tests.oracles.cells import Cells, EitherOrder
 
 POINTS = 16
 """nodes of a panel"""

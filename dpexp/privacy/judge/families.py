@@ -25,7 +25,7 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
 from dpexp.privacy.exact import run_laws
-from dpexp.privacy.exact.masses import Cells, EitherOrder
+from dpexp.privacy.exact.masses import renyi_error, renyi_of_masses
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.kinds import Law
 from dpexp.privacy.judge.setting import Assumes, Setting
@@ -92,9 +92,13 @@ def allocated(distance: float, batches: int, epochs: int) -> Composed | None:
     if not loss.finite:
         return None
     atoms = loss.dominated
-    one = EitherOrder(Cells(atoms.p, atoms.q, atoms.relative))
-    variation = min(0.9, one.variation * math.sqrt(epochs))
-    return Composed(lambda delta: loss.attained(epochs, delta), lambda order: epochs * one.renyi(order), variation)
+
+    def renyi(order: float) -> float:
+        both = (renyi_of_masses(p, q, order) for p, q in ((atoms.p, atoms.q), (atoms.q, atoms.p)))
+        return epochs * max(max(0.0, value - renyi_error(value, order, atoms.relative)) for value in both)
+
+    variation = min(0.9, float(np.maximum(atoms.p - atoms.q, 0.0).sum()) * math.sqrt(epochs))
+    return Composed(lambda delta: loss.attained(epochs, delta), renyi, variation)
 
 
 def _latest(s: Setting) -> int:

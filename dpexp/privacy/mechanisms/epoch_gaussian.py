@@ -97,8 +97,9 @@ class EpochGaussian(Mechanism):
         loss = epoch_loss(1 / z, self.batches)
         replaced = relation == "replace-one"
         eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, self._begun))
-        source = ALLOCATION + (REPLACED if replaced else "")
-        return [guarantee("pld-composition", source, ALL, eps, (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)), shown]
+        assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
+        composed = guarantee("pld-composition", ALLOCATION + (REPLACED if replaced else ""), ALL, eps, assumed)
+        return [composed if replaced else replace(composed, direct=partial(loss.delta, self._begun)), shown]
 
     def lower_bounds(self) -> list[Analysis]:
         if not self._noisy:

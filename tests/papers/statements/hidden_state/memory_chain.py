@@ -24,7 +24,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.privacy.exact.masses import Cells, EitherOrder
+from tests.oracles.cells import Cells, EitherOrder
 
 W = 12.0
 PARTS = 120
