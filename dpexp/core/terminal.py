@@ -1,10 +1,8 @@
-"""What a person at the terminal sees of the work: what it is at, and text with its control characters written out.
+"""Progress and text for the terminal.
 
-(a) Whoever takes long tells what it is at, and whoever shows progress listens. This stands in the lowest room, so that
-a computation can say where it is without knowing who reads that, if anybody does.
-(b) Column names, categories, paths and arguments are the user's, or of whoever gave them the file. Printed as they are,
-an escape sequence in them recolours, retitles or rewrites the terminal. Everything that dpexp prints goes through
-`say`.
+(a) A computation reports its steps to listeners, without knowing who shows them.
+(b) Column names, categories, paths and arguments are the user's, or of whoever made the file. An escape sequence in them
+would rewrite the terminal, so everything that dpexp prints goes through `say`, which writes control characters out.
 """
 
 from __future__ import annotations
@@ -15,66 +13,64 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Generic, ParamSpec, TextIO, TypeVar
 
-What = ParamSpec("What")
+Report = ParamSpec("Report")
 T = TypeVar("T")
 
 
-class Listeners(Generic[What]):
-    """Those that listen now. Whoever tells does not know them, and there may be none."""
+class Listeners(Generic[Report]):
+    """Functions that are called with every report; there may be none."""
 
     def __init__(self) -> None:
-        self._called: list[Callable[What, None]] = []
+        self._functions: list[Callable[Report, None]] = []
 
     @contextmanager
-    def listening(self, listener: Callable[What, None]) -> Iterator[None]:
-        """Call the listener with everything that is told inside the `with` block."""
-        self._called.append(listener)
+    def listening(self, listener: Callable[Report, None]) -> Iterator[None]:
+        """Call the listener with every report inside the `with` block."""
+        self._functions.append(listener)
         try:
             yield
         finally:
-            self._called.remove(listener)
+            self._functions.remove(listener)
 
-    def tell(self, *arguments: What.args, **named: What.kwargs) -> None:
-        """Call everybody who listens."""
-        for listener in tuple(self._called):
+    def tell(self, *arguments: Report.args, **named: Report.kwargs) -> None:
+        """Report to all listeners."""
+        for listener in tuple(self._functions):
             listener(*arguments, **named)
 
 
-_LISTENERS: Listeners[[str | None, float | None]] = Listeners()
-"""are given the step that begins, and the share of its series that is done, where steps of a series take alike; None
-and None where something else is printed now"""
-listening = _LISTENERS.listening
+_STEPS: Listeners[[str | None, float | None]] = Listeners()
+"""the step that begins and the completed share of its series; None and None where something else is printed"""
+listening = _STEPS.listening
 compiling: Listeners[[bool]] = Listeners()
-"""are told True when a compilation begins, and False when it has ended, by the thread that compiles"""
+"""True when a compilation begins, False when it ends; called by the thread that compiles"""
 
 
 def tell(step: str, done: float | None = None) -> None:
-    """A step begins, such as "figure 3 of 28: sweep_mu". An empty one: nothing is to be shown until the next.
+    """A step begins, such as "figure 3 of 28: sweep_mu"; an empty one shows nothing until the next.
 
-    `done`, from 0 to 1, is only for a series whose steps take about the same time: time left is shown from it. A series
-    begins with 0.
+    `done`, from 0 to 1, is for a series of steps that take about the same time, from which time left follows.
     """
-    _LISTENERS.tell(step, done)
+    _STEPS.tell(step, done)
 
 
 def each(things: Sequence[T], noun: str, name: Callable[[T], str]) -> Iterator[T]:
-    """The things, one after the other; each is told as a step before it is handed over."""
+    """The things, one after the other; a step begins with each."""
     for number, thing in enumerate(things, 1):
         tell(f"{noun} {number} of {len(things)}: {name(thing)}")
         yield thing
 
 
-def finished(results: Iterable[T], of: int, doing: str, alike: bool = False) -> Iterator[T]:
-    """Results as they come from several workers; how many there are is told, since nobody knows which is next."""
-    tell(f"{doing}: 0 of {of} done", 0.0 if alike else None)
+def finished(results: Iterable[T], of: int, work: str) -> Iterator[T]:
+    """Results as they come from several workers, with their number as the step: which is next is not known."""
+    tell(f"{work}: 0 of {of} done")
     for number, result in enumerate(results, 1):
         yield result
-        tell(f"{doing}: {number} of {of} done", number / of if alike else None)
+        tell(f"{work}: {number} of {of} done")
 
 
 def hush() -> None:
     """Something else is printed now."""
-    _LISTENERS.tell(None, None)
+    _STEPS.tell(None, None)
 
 
 # control characters but line feed and tab; separators and marks that turn the direction of a line; lone surrogates,
