@@ -1,7 +1,7 @@
 """Progress and text for the terminal.
 
 (a) A computation reports its steps to listeners, without knowing who shows them.
-(b) Column names, categories, paths and arguments are the user's, or of whoever made the file. An escape sequence in them
+(b) Column names, categories, paths and arguments are those of users, or of files of others. An escape sequence in them
 would rewrite the terminal, so everything that dpexp prints goes through `say`, which writes control characters out.
 """
 
