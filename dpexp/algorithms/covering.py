@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dpexp.inference.fitting import Fitted
     from dpexp.inference.models import Model
     from dpexp.inference.targets import RiskTarget
+    from dpexp.inference.user_blocks import DrawNormals
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
     from dpexp.privacy.mechanisms.mechanism import Stated
@@ -61,6 +62,15 @@ class LaneIntervals(NamedTuple):
     estimate: np.ndarray
     low: np.ndarray
     high: np.ndarray
+
+
+class Estimate(NamedTuple):
+    """Coefficients of one table, in the units of the computation, whose intervals are Wald's."""
+
+    theta: np.ndarray
+    """[p]"""
+    covariance: np.ndarray
+    """[p, p], noise included"""
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ class Covering(Algorithm):
 
     estimators: ClassVar[tuple[str, ...]]
     """names of the intervals"""
+    schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
     metrics: ClassVar[tuple[str, ...]] = METRICS
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic)
     populations: ClassVar[bool] = True
@@ -150,9 +161,29 @@ class Covering(Algorithm):
 
         return noise_of(model, budget.draw(GRID, 1)).gradients
 
+    def estimate(self, model: Model, x: np.ndarray, y: np.ndarray, budget: Any, normals: DrawNormals) -> Estimate:
+        """The estimate from records x [n, d], y [n], whose only random numbers are `normals`; `dpexp fit` calls it too.
+
+        A method that has it needs no `intervals`.
+        """
+        raise NotImplementedError
+
     def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         """The intervals of every estimator, for eight replicates; `model` is that of this budget."""
-        raise NotImplementedError
+        from dpexp.core.seeds import generator
+        from dpexp.engine.lanes.vectors import LANES
+        from dpexp.inference.newton import standard_errors
+        from dpexp.inference.public_numbers import normal
+
+        estimates = [
+            self.estimate(model, x, y, budget, generator(trial.seed, lane, "noise").standard_normal)
+            for lane, (x, y, _) in zip(trial.lanes, trial.tables, strict=True)
+        ]
+        # the last one stands in the lanes that remain
+        estimates += [estimates[-1]] * (LANES - len(estimates))
+        theta = np.array([estimate.theta for estimate in estimates])
+        half = normal(self.level) * standard_errors(np.array([estimate.covariance for estimate in estimates]))
+        return [LaneIntervals(theta, theta - half, theta + half)]
 
     def simulate(
         self,
@@ -198,7 +229,6 @@ class FitCoverage(Covering):
     persons: bool = False
     """whether records are persons, who hold 1 + Poisson(2) rows that depend on each other"""
 
-    schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
     witnesses: ClassVar[int] = 1
     """every replicate holds its records and takes its time"""
 

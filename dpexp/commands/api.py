@@ -238,7 +238,7 @@ def receipt(card: Pathname | object | None = None, **fields: Any) -> Receipt:
 
 def fit(
     data: object, *, target: str = "", formula: str | None = None,
-    model: Literal["huber-linear", "mallows-logistic"] = "huber-linear", mu: float | None = None,
+    model: str = "huber-linear", method: str | None = None, mu: float | None = None,
     mu_column: str | None = None, eps: float | None = None, delta: float | None = None, central: bool = False,
     public: Pathname | Mapping[str, object] | None = None, level: float = 0.95, person: str | None = None,
     untested: bool = False, deployment: bool = False, seed: int | None = None, out: Pathname | None = None,
@@ -268,7 +268,7 @@ def fit(
     stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     lengths = tuple(f"{name}={width!r}" for name, width in (widths or {}).items())
     request = Request(
-        source, target, model, mu_, mu_column, eps_, delta_, central, stated, level, person, plan is not None,
+        source, target, model, mu_, mu_column, eps_, delta_, central, method, stated, level, person, plan is not None,
         None if plan is None else str(plan), untested, deployment, seed, _path(out), again, weights, tuple(contrasts),
         formula, widths=lengths,
     )  # fmt: skip

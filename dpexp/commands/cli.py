@@ -87,8 +87,9 @@ OPTIONS = {
     "log": OptionSpec("--log", "Logarithmic axes.", "x|y|xy|none", ""),
     "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
     "metric": OptionSpec("--metric", "What is shown.  [default: the error]", "NAME"),
+    "method": OptionSpec("--method", "A plug-in's method.", "NAME"),
     "metrics": OptionSpec("--metric", "What is shown or compared; repeatable.", "NAME", many=True),
-    "model": OptionSpec("--model", "The regression.", "huber-linear|mallows-logistic", "huber-linear"),
+    "model": OptionSpec("--model", "huber-linear, mallows-logistic or a plug-in's.", "NAME", "huber-linear"),
     "mu": OptionSpec("--mu", "Budget of every record, in Gaussian DP.", "M"),
     "mu_column": OptionSpec("--mu-column", "Budgets of the records' own.", "COLUMN"),
     "n": OptionSpec("-n --n", "Records or persons, with --plan.", "N"),
@@ -252,7 +253,7 @@ COMMANDS = {
         DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
         """, "fit.command", (("data", "DATA", "?", Path),),
         "target formula model mu eps delta central public/fit level person plan n deployment out/fit again as_json",
-        "mu_column weights untested seed/fit raw contrasts widths"),
+        "method mu_column weights untested seed/fit raw contrasts widths"),
     "predict": CommandSpec(
         "Regression", """Print predictions or released parameters of a fit or a run.
 

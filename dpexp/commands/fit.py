@@ -11,7 +11,8 @@ import numpy as np
 
 from dpexp.accounting.gaussian import eps_of, mu_within
 from dpexp.commands import fit_receipt
-from dpexp.commands.fit_request import Request, number
+from dpexp.commands.fit_method import method_of
+from dpexp.commands.fit_request import METHODS, Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import warn
@@ -20,14 +21,17 @@ from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_table
 from dpexp.data.regression import by_person, least_budgets, persons_of, read_records, units_of
 from dpexp.data.table_remarks import identifiers, losses, none_read
+from dpexp.inference.models import MODELS, unit_model
 from dpexp.inference.refusals import Checked
 from dpexp.inference.user_scale import COLUMNS, Inference, contrast_row
+from dpexp.problems import PROBLEMS
 from dpexp.store.receipts import records_in, records_of
 
 if TYPE_CHECKING:
     from dpexp.data.regression import FitRecords, Units
     from dpexp.inference.fitting import Fitted, Planned
     from dpexp.inference.models import Model
+    from dpexp.inference.rehearsals import Planner
     from dpexp.inference.user_blocks import DrawNormals
 
 DELTAS = (1e-5, 1e-6)
@@ -66,26 +70,11 @@ def fit(request: Request) -> FitResult:
     return result
 
 
-def _planned(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Planned, np.ndarray]:
-    """The plan of n users or records, with its model and messages, and the budgets in Gaussian DP.
-
-    With --eps in the local model messages are eps-differentially private: without --delta always, and with it where
-    they are less noisy than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian.
-    """
-    from dpexp.inference.fitting import plan_central, plan_local
-    from dpexp.inference.models import unit_model
-    from dpexp.inference.pure_messages import pure
-    from dpexp.privacy.cap import MOST_EPS, gaussian_mu
-
-    model = unit_model(request.model, len(units.entries), not units.has_scale)  # type: ignore[arg-type]
-    if request.central:
-        return plan_central(model, n), mu
-    if request.eps is not None and (eps := number("--eps", request.eps, 0, math.inf)) <= MOST_EPS:
-        # Both are private as asked, and the plan knows which is less noisy.
-        caps = pure(model, eps)
-        if request.delta is None or (caps.gradient_noise <= model.gradient_noise / mu[0]).all():
-            model, mu = caps, np.full(len(mu), gaussian_mu(eps))
-    return plan_local(model, mu, n, request.weights == "equal"), mu
+def _planner(request: Request, units: Units, mu: np.ndarray) -> Planner:
+    """What is planned of n records or persons, of whom `mu` are the budgets, or one for all."""
+    model = unit_model(request.model, len(units.entries), not units.has_scale)
+    method = method_of(request)
+    return lambda n: method.plan(model, np.resize(mu, n) if len(mu) > 1 else mu, n)
 
 
 def _plan(request: Request) -> FitResult:
@@ -98,7 +87,7 @@ def _plan(request: Request) -> FitResult:
     header = Header(dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown"))
     if isinstance(request.data, Path):
         header = read_header(request.data)
-    units = units_of(header, roles, request.public, request.model == "mallows-logistic")
+    units = units_of(header, roles, request.inputs, request.binary)
     if request.mu_column is not None:
         if request.data is None:
             raise UsageError("--mu-column is a column of DATA", "name the file")
@@ -112,14 +101,9 @@ def _plan(request: Request) -> FitResult:
         unit = "records" if request.person is None else "persons"
         raise UsageError(f"--plan reads no data: how many {unit} are there?", "for instance --n 100000")
     n = len(mu) if request.n is None else round(number("--n", request.n, 0, 1e12))
-    planned, used = _planned(request, units, mu, n)
-
-    def planner(records: int) -> tuple[Planned, np.ndarray]:
-        return _planned(request, units, np.resize(mu, records) if len(mu) > 1 else mu, records)
-
-    outlook = rehearsals.outlook(
-        planner, units, request.public, n, request.level, request.central, request.half_lengths
-    )
+    planner, fit_by = _planner(request, units, mu), method_of(request).fit
+    planned, used = planner(n)
+    outlook = rehearsals.outlook(planner, fit_by, units, request.public, n, request.level, request.half_lengths)
     # A plan has one number of records, that of its rehearsals.
     reasons = tuple(replace(reason, n_needed=None) for reason in planned.checked.reasons)
     document = _document(request, units, planned, used, Checked({}, reasons), None, None)
@@ -134,17 +118,14 @@ def _plan(request: Request) -> FitResult:
 
 def _fit(request: Request) -> tuple[FitResult, fit_receipt.Receipt | None]:
     """Read, plan, and if the plan holds, ask the users or the owner; a deployment's receipt is begun before."""
-    from dpexp.inference.fitting import FEWEST_TO_COMPUTE, fit_central, fit_local
-
     order_seed, normals = _randomness(request)
     records, mu, remarks = entering(request, order_seed)
     units = records.units
     for text in request.contrasts:  # before anything is spent
         contrast_row(text, units.names)
-    planned, mu = _planned(request, units, mu, len(mu))
+    method, (planned, mu) = method_of(request), _planner(request, units, mu)(len(mu))
     # --untested goes below what was tested, and not below what can be solved.
-    fewest = planned.model.p + 1 if request.central else FEWEST_TO_COMPUTE
-    if planned.checked.reasons and (not request.untested or len(mu) < fewest):
+    if planned.checked.reasons and (not request.untested or len(mu) < method.fewest(planned.model)):
         document = _document(request, units, planned, mu, planned.checked, None, None, order_seed)
         return FitResult(document, units, None, request.file, remarks), None
     receipt, spent = None, ""
@@ -153,10 +134,7 @@ def _fit(request: Request) -> tuple[FitResult, fit_receipt.Receipt | None]:
         receipt = _begin(request, records, planned, float(mu.max()), order_seed)
         spent = f"Kept in {receipt.result}, with its receipt {receipt.path.name}. Spent by the receipts there: "
         spent += f"{fit_receipt.together(fit_receipt.receipts(request.out))}."
-    if request.central:
-        fitted = fit_central(planned, records.x, records.y, float(mu[0]), normals, records.owners)
-    else:
-        fitted = fit_local(planned, records.x, records.y, mu, normals, records.owners)
+    fitted = method.fit(planned, records.x, records.y, mu, normals, records.owners)
     # What the plan refused stays refused, whatever the noise made of it.
     checked = fitted.checked.after_plan(planned.checked)
     inference = None
@@ -172,7 +150,8 @@ def _begin(request: Request, records: FitRecords, planned: Planned, mu: float, o
     eps = _pure(planned.model)
     words = {
         "data": request.file, "target": request.formula or request.target, "model": request.model,
-        "method": _method(request), "unit": request.person or "record", "not_covered": fit_receipt.not_covered(eps),
+        "method": request.method_name, "unit": request.person or "record",
+        "not_covered": fit_receipt.not_covered(eps), "stated_by": planned.stated_by or _bounds_by(request),
     }  # fmt: skip
     # of a frame what is used of it
     named = records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
@@ -187,10 +166,11 @@ def entering(request: Request, order_seed: int) -> tuple[FitRecords, np.ndarray,
     assert request.data is not None
     roles = request.roles
     table = read_table(request.data)
-    records = read_records(table, roles, request.public, request.model == "mallows-logistic")
+    records = read_records(table, roles, request.inputs, request.binary)
     gone = len(table) - len(records.y)
     found = unread(table, records.units.read) if gone else {}
-    outcome = "only noise is sent for them" if len(records.y) else "add nothing"
+    outcome = "only noise is sent for them" if request.method_name in METHODS else "they count as the centre"
+    outcome = outcome if len(records.y) else "add nothing"
     lost = losses(table, found, outcome)
     if outside := gone - len(found):
         what = f"have no finite value of a function of the formula, and {outcome}"
@@ -228,11 +208,13 @@ def _randomness(request: Request) -> tuple[int, DrawNormals]:
     return request.rehearsed, generator(request.rehearsed, 0, "noise").standard_normal
 
 
+def _bounds_by(request: Request) -> str:
+    """Whose bounds on a record's score and its slope the noise follows from; empty where dpexp's."""
+    bounds = f"`score_bounds` and `slope_bounds` of {request.model} ({PROBLEMS.source(request.model)})"
+    return "" if request.model in MODELS else bounds
+
+
 # --- the document -----------------------------------------------------------------------------------------------------
-
-
-def _method(request: Request) -> str:
-    return "central-newton" if request.central else "staged-newton"
 
 
 def _pure(model: Model) -> float:
@@ -273,18 +255,18 @@ def _document(
     eps = [[delta, pure or eps_of(largest, delta)] for delta in (*([0.0] if pure else []), *DELTAS)]
     # Budgets that somebody has, and none between two of them.
     low, middle, high = np.quantile(mu, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
-    per_user = None if request.central else {"cap": largest, "q05": low, "median": middle, "q95": high}
+    per_user = None if planned.central else {"cap": largest, "q05": low, "median": middle, "q95": high}
     document: dict[str, Any] = {
         "estimates": rows,
         # the fit as a whole: what broom calls so
         "glance": {
-            "model": request.model, "method": _method(request), "target": units.modelled, "nobs": planned.n,
+            "model": request.model, "method": request.method_name, "target": units.modelled, "nobs": planned.n,
             "df_model": len(rows) - 1 - units.has_scale, "level": request.level,
             "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
             "eps": pure or eps_of(largest, DELTAS[0]), "delta": 0.0 if pure else DELTAS[0],
             "unbounded": sum(not one.get("bounded", False) for one in rows), "converged": inference is not None,
         },
-        "level": request.level, "method": _method(request), "model": request.model, "unit": unit,
+        "level": request.level, "method": request.method_name, "model": request.model, "unit": unit,
         "budget": {"mu": largest, "per_user": per_user, "eps": eps, "least": float(mu.min())},
         "diagnostics": {
             "n": planned.n, **checked.values, "warnings": list(checked.warnings), "notes": list(units.notes),
@@ -292,6 +274,8 @@ def _document(
         },
         "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
     }  # fmt: skip
+    if by := planned.stated_by or _bounds_by(request):
+        document["budget"]["stated_by"] = by
     if request.mu_column is not None:
         weights = "equal" if planned.equal else "budget"
         document["budget"] |= {"column": request.mu_column, "weights": weights}
@@ -312,11 +296,13 @@ def _public(request: Request, units: Units, planned: Planned, order_seed: int | 
         "covariates": [{"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries],
         "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
         "units": units.document(),
-        **planned.model.bounds,
-        "messages": "cap sampling" if _pure(planned.model) else "Gaussian",
+        **(planned.model.bounds if not planned.stated_by else {}),
+        "messages": "cap sampling" if _pure(planned.model) else planned.stated_by or "Gaussian",
         "order_seed": order_seed,
         "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
     }
-    if not request.central:
+    if request.model not in MODELS:
+        public["model"] = PROBLEMS.source(request.model)
+    if request.method_name == "staged-newton":
         public["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": planned.every}
     return public

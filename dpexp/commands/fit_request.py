@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpexp.accounting.gaussian import mu_within
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
-from dpexp.core.text import guess
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.regression import Roles
+from dpexp.inference.models import loss_of
+from dpexp.problems.huber_linear import HuberLinear
 
+METHODS = ("staged-newton", "central-newton")
+"""of dpexp; those of plug-ins are in `fit_method`"""
 SEED = 1
 MU = (1e-6, 1e6)
 """a budget that is not inf lies between these"""
@@ -33,6 +36,8 @@ class Request:
     eps: str | None = None
     delta: str | None = None
     central: bool = False
+    method: str | None = None
+    """None: what `central` says"""
     public: PublicInputs = field(default_factory=PublicInputs)
     level: float = 0.95
     person: str | None = None
@@ -57,6 +62,21 @@ class Request:
         return SEED if self.seed is None else self.seed
 
     @property
+    def method_name(self) -> str:
+        return self.method or METHODS[self.central]
+
+    @property
+    def binary(self) -> bool:
+        """Whether the target has two classes. Raises UsageError for a model that is not there."""
+        return loss_of(self.model).labels
+
+    @property
+    def inputs(self) -> PublicInputs:
+        """Public inputs. Only huber-linear estimates the scale of the errors; to others it is known."""
+        known = self.public.error_scale_is_known or loss_of(self.model) is not HuberLinear
+        return replace(self.public, error_scale_is_known=known)
+
+    @property
     def file(self) -> str:
         """What the data are called."""
         return str(self.data) if isinstance(self.data, Path) else "a frame"
@@ -69,13 +89,9 @@ class Request:
 
     def check(self) -> None:
         """Everything that can be wrong with the words of the command line alone."""
-        from dpexp.inference.models import MODELS
-
         budgets = {"--mu": self.mu, "--mu-column": self.mu_column, "--eps": self.eps}
         given = [name for name, value in budgets.items() if value is not None]
         self._refuse([
-            (self.model not in MODELS, f"no model {self.model!r}",
-             f"{guess(self.model, MODELS)}models: {', '.join(MODELS)}"),
             (bool(self.target) == bool(self.formula), "what is explained? give --target, or --formula",
              "--target COLUMN or --formula 'y ~ x + C(g)'"),
             (len(given) != 1, f"{' and '.join(given) or 'no budget'}: a budget is one of --mu, --mu-column, --eps with "
@@ -83,12 +99,18 @@ class Request:
             (self.delta is not None and self.eps is None, "--delta belongs to --eps",
              "for instance --eps 1 --delta 1e-5"),
         ])  # fmt: skip
+        _ = self.binary  # a model that is not there
         if self.mu_column is None:
             self.budget()
+        plugin = self.method_name not in METHODS
         self._refuse([
             # A central fit adds one noise, which protects all records alike.
-            (self.central and self.mu_column is not None, "--central spends one budget on every record",
-             "give --mu, or leave out --central"),
+            (self.method_name != "staged-newton" and self.mu_column is not None,
+             f"{self.method_name} spends one budget on every record", "give --mu, or leave out --mu-column"),
+            (self.central and self.method_name != "central-newton", f"--central is another method than {self.method}",
+             "leave it out"),
+            (plugin and (self.person is not None or self.untested),
+             f"{self.method_name} takes neither --person nor --untested", "they are for the methods of dpexp"),
             (self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None),
              "--weights is budget or equal, and says what messages of --mu-column count", "leave it out"),
             (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",

@@ -10,6 +10,7 @@ from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands.fit_receipt import not_covered
+from dpexp.commands.fit_request import METHODS
 from dpexp.core.text import Printed, columns, counted, few, up
 from dpexp.data.regression import TYPICAL_RANGE, Units
 from dpexp.inference.intervals import FLAT, finite_level
@@ -45,6 +46,9 @@ TARGETS = {
     ),
     "mallows-logistic": "The target is the minimiser of the weighted logistic risk: log odds where the model is right.",
 }
+
+
+PLUGIN_TARGET = "The target is the minimiser of the weighted risk of {model}, a loss of {public[model]}."
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,11 @@ def _is_plan(fit: Fit) -> bool:
 
 
 def _is_central(fit: Fit) -> bool:
-    return bool(fit.stored["method"] == "central-newton")
+    return fit.stored["budget"]["per_user"] is None
+
+
+def _is_plugin(fit: Fit) -> bool:
+    return fit.stored["method"] not in METHODS
 
 
 def _unit(fit: Fit) -> str:
@@ -126,7 +134,9 @@ def _unit(fit: Fit) -> str:
 def _title(fit: Fit) -> str:
     glance, unit = fit.stored["glance"], _unit(fit)
     kind = "central model: the owner publishes one fit"
-    if not _is_central(fit):
+    if _is_plugin(fit):
+        kind = "a method of a plug-in"
+    elif not _is_central(fit):
         kind = f"local model: every {unit} sends one private message"
     head = "plan of a fit, for which no record was read" if _is_plan(fit) else fit.source
     size = f"n = {glance['nobs']:,}{' persons' * (unit == 'person')}, {counted(glance['df_model'], 'covariate')}"
@@ -227,7 +237,8 @@ def _target(fit: Fit) -> str:
     mean = "fitted log odds" if fit.units.binary else "fitted value"
     at = f" at the centre of the ranges and the first categories ({few(where, 8)})" if where else ""
     unit = f" The unit of {few(days)} is a day." if days else ""
-    return f"(intercept): the {mean} of {fit.units.modelled}{at}.{unit}\n{TARGETS[fit.stored['model']]}"
+    target = TARGETS.get(fit.stored["model"]) or PLUGIN_TARGET.format(**fit.stored)
+    return f"(intercept): the {mean} of {fit.units.modelled}{at}.{unit}\n{target}"
 
 
 def _pure(fit: Fit) -> float:
@@ -259,11 +270,13 @@ def _budget(fit: Fit) -> str:
     else:
         low_to_large = f"from {low:.4g} to {largest:.4g}"
         who = f"{unit.capitalize()} i has mu_i-GDP with its own mu_i, {low_to_large}. At the largest: {eps}."
+    if "stated_by" in budget:
+        who += f" This statement is that of a plug-in ({budget['stated_by']}), and dpexp has not proved it."
     if "column" in budget:
         who += f" Budgets are {budget['column']}, which is public: mu_i is held fixed where {unit} i is "
         who += f"replaced. {WEIGHED[budget['weights']]}"
     times = "k times that eps" if pure else "sqrt(k) times that mu"
-    if unit == "record":
+    if unit == "record" and not _is_plugin(fit):
         who += f" Somebody with k records has {times}; --person COLUMN averages them."
     if not fit.fitted:
         return f"Budget if it is spent. {who}"

@@ -126,7 +126,27 @@ def gradient(subject: Subject[Any]) -> str:
     if agree <= 0.98:  # a kink within h of a point spoils its finite difference
         message = f"differs from the slope of the loss at {1 - agree:.0%} of {count} points, by up to {off.max():.2g}"
         raise Failed(message, type(problem).score)
+    if type(problem).second_derivatives is not None:
+        _second_derivatives(problem, rng)
     return f"{count} points, {agree:.1%} within 1e-5"
+
+
+def _second_derivatives(problem: LinearPredictorProblem, rng: np.random.Generator) -> None:
+    """Those in t against finite differences of the score, and within `slope_bounds`."""
+    kind, k, h = type(problem), problem.constants, 1e-6
+    assert kind.second_derivatives is not None
+    theta = _points(problem, rng, 20_000, 5.0)
+    x, y = _any_users(problem, rng, len(theta))
+    t = np.sum(x * theta[:, : problem.d + 1], axis=-1)
+    scale = theta[:, -1] if problem.has_scale else np.full(len(t), problem.fixed_scale)
+    slopes = np.broadcast_to(kind.second_derivatives(t, y, scale, k)[0], t.shape)
+    differences = (kind.score(t + h, y, scale, k)[0] - kind.score(t - h, y, scale, k)[0]) / (2 * h)
+    near = np.abs(t - y) < 1e3  # rounding of a predictor that is far out moves its differences
+    if np.mean(np.abs(slopes - differences)[near] < 1e-4) <= 0.98:
+        raise Failed("`second_derivatives` in t are not the slope of `score`", kind.second_derivatives)
+    low, high = problem.slope_bounds()
+    if not low <= (least := (slopes * scale).min()) or not (most := (slopes * scale).max()) <= high * (1 + 1e-12):
+        raise Failed(f"slopes from {least:.6g} to {most:.6g}, `slope_bounds` {low:g} and {high:g}", kind.slope_bounds)
 
 
 def sensitivity_holds(subject: Subject[Any]) -> str:

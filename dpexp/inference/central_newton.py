@@ -44,7 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.inference.intervals import Release
-from dpexp.inference.models import GUESSED_VARIANCE, Model
+from dpexp.inference.models import Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.user_blocks import DrawNormals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
@@ -224,7 +224,7 @@ def central_newton(
 
     # (b), (c), (d)
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
-    first, steering, most = np.zeros_like(both), _guessed_curvature(model, moments), FARTHEST_STEP
+    first, steering, most = np.zeros_like(both), model.steering(moments), FARTHEST_STEP
     quasi = len(shares.quasi_newton)
     for number, share in enumerate(shares.steps):
         # (c) is made once, where the steps of (b) have arrived, and steers those of (d)
@@ -279,19 +279,6 @@ def central_newton(
     away = np.array(points[-shares.used :]) - (point - change)
     moved = math.sqrt(np.median(np.sum((away @ metric) * away, axis=1))) / scale
     return Central(point - change, release, moved, thrown)
-
-
-def _guessed_curvature(model: Model, moments: np.ndarray) -> np.ndarray:
-    """The Hessian [p, p] at scale 1 that the moments [d + 1, d + 1] and the guessed law make."""
-    if not isinstance(model.problem, HuberLinear):
-        return GUESSED_VARIANCE * moments
-    # .82 and .387 for c = 1.345
-    normal = normal_moments(model.problem.c)
-    # P(|e| <= c) E w x x' in the coefficients, and E e^2 1{|e| <= c} E w in the scale
-    found = np.pad(normal.inside * moments, (0, int(model.has_scale)))
-    if model.has_scale:
-        found[-1, -1] = normal.square_inside * moments[0, 0]
-    return found
 
 
 def _stepped(

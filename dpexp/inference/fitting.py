@@ -52,6 +52,10 @@ class Planned:
     """local: every k-th user sends a Hessian"""
     equal: bool = False
     """local: whether all messages weigh the same, so that budgets may depend on the data"""
+    central: bool = False
+    """whether an owner of all records adds the noise, and no record sends a message of its own"""
+    stated_by: str = ""
+    """whose statement of privacy it is, where not dpexp's"""
 
     @property
     def design(self) -> Design:
@@ -119,7 +123,7 @@ def released(model: Model, outcome: StagedFit, lane: int = 0) -> Release:
 
 def plan_central(model: Model, n: int) -> Planned:
     """So few records were never tried: the fit is refused before the data are used, which costs nobody anything."""
-    return Planned(model, n, Checked({}, too_few(model, n, FEWEST_CENTRAL)))
+    return Planned(model, n, Checked({}, too_few(model, n, FEWEST_CENTRAL)), central=True)
 
 
 def fit_central(

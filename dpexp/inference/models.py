@@ -13,21 +13,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.engine.lanes.elementwise import Value, logistic, where
+from dpexp.core.text import guess
+from dpexp.engine.lanes.elementwise import Value
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
-from dpexp.problems.huber_linear import HuberLinear, largest_stretch
+from dpexp.problems import PROBLEMS
+from dpexp.problems.huber_linear import HuberLinear, largest_stretch, normal_moments
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import WEIGHT_CAP
 from dpexp.problems.row_rules import rows_along
 
-ModelName = Literal["huber-linear", "mallows-logistic"]
-MODELS: tuple[ModelName, ...] = ("huber-linear", "mallows-logistic")
+MODELS: dict[str, type[LinearPredictorProblem]] = {"huber-linear": HuberLinear, "mallows-logistic": MallowsLogistic}
+"""the losses of dpexp's own; `loss_of` knows those of plug-ins too"""
 GUESSED_VARIANCE = 0.15
 """mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
 CAREFUL_VARIANCE = 0.085
@@ -38,29 +41,12 @@ curved, is not forgotten; where it is larger little is lost, since later steps f
 central model's steps would overshoot"""
 
 
-def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
-    """Second derivatives of s rho_c(u) + kappa s / 2, u = (y - t) / s: in t twice, in t and s, in s twice."""
-    # inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s; outside it is
-    # linear in (t, s) jointly, and they are 0
-    u = (y - t) / scale
-    inside = where(u * u <= k[0] * k[0], 1.0, 0.0) / scale
-    return inside, inside * u, inside * u * u
-
-
-def logistic_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
-    """Second derivatives of log(1 + exp(t)) - y t: p (1 - p) in t twice, and there is no scale."""
-    p = logistic(t)
-    return p * (1.0 - p), 0.0, 0.0
-
-
 @dataclass(frozen=True)
 class Model:
     """One regression model in the units of the computation: covariates of size about 1, a residual scale of about 1."""
 
     problem: LinearPredictorProblem
     """the loss; the law that it assumes of x and y serves public guesses alone"""
-    curvature: Callable[..., Any]
-    """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes"""
     scale_row: float = 1.0
     """a: Hessian messages hold D hess f D with D = diag(1, ..., 1, a), a in the row of the scale"""
     stretched: bool = False
@@ -82,8 +68,15 @@ class Model:
 
     @property
     def bends(self) -> bool:
-        """Whether the curvature depends on the coefficients, and on no response: of a logistic model."""
-        return isinstance(self.problem, MallowsLogistic)
+        """Whether the curvature depends on the coefficients everywhere: of a binary response."""
+        return self.problem.labels
+
+    @property
+    def curvature(self) -> Callable[..., Any]:
+        """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes."""
+        found = type(self.problem).second_derivatives
+        assert found is not None  # `model_of` refuses such losses
+        return found
 
     @property
     def hessian_scaling(self) -> np.ndarray:
@@ -93,11 +86,10 @@ class Model:
     @property
     def curvature_bound(self) -> float:
         """B with |D hess f D|_F <= B / s for every record; s = 1 where there is no scale."""
-        # hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at most
-        # (2 + a^2 c^2) / s. Logistic: w p (1 - p) x x', at most 2 / 4
-        if isinstance(self.problem, HuberLinear):
-            return 2 + (self.scale_row * self.problem.c) ** 2 if self.has_scale else 2.0
-        return 2 / 4
+        # Huber: hess f = (w / s) 1{|u| <= c} [x; u][x; u]', where w |x|^2 <= 2, w <= 1 and |u| <= c: its norm is at
+        # most (2 + a^2 c^2) / s. Without a scale: w rho'' x x', at most twice the largest rho'' (2 / 4: logistic)
+        joint = (self.scale_row * self.constants[0]) ** 2 if self.has_scale else 0.0
+        return float(WEIGHT_CAP * self.problem.slope_bounds()[1] + joint)
 
     @cached_property
     def constants(self) -> np.ndarray:
@@ -153,9 +145,29 @@ class Model:
     @cached_property
     def guessed_hessian(self) -> np.ndarray:
         """H [p, p] if the law of the problem were the true one: the public guess from which steps and sizes follow."""
-        if isinstance(self.problem, HuberLinear):
+        if not self.bends:
             return rounded(self.problem.curvature().hessian)
-        return self.variance * rounded(rows_along(self.problem.law).moments(1))
+        return self.label_slope * rounded(rows_along(self.problem.law).moments(1))
+
+    @property
+    def label_slope(self) -> float:
+        """Mean second derivative that is guessed of a binary response: the `variance` of a logistic model, others in
+        proportion to their largest."""
+        return 4 * self.problem.slope_bounds()[1] * self.variance
+
+    def steering(self, moments: np.ndarray) -> np.ndarray:
+        """The Hessian [p, p] that is guessed for measured moments E w x x' [d + 1, d + 1], times the scale."""
+        law = self.problem
+        if self.bends:
+            return self.label_slope * moments
+        if not isinstance(law, HuberLinear):
+            return self.guessed_hessian[0, 0] / rounded(rows_along(law.law).moments(1))[0, 0] * moments
+        # .82 and .387 for c = 1.345: P(|e| <= c) E w x x' in the coefficients, E e^2 1{|e| <= c} E w in the scale
+        normal = normal_moments(law.c)
+        found = np.pad(normal.inside * moments, (0, int(self.has_scale)))
+        if self.has_scale:
+            found[-1, -1] = normal.square_inside * moments[0, 0]
+        return found
 
     @property
     def guessed_message(self) -> np.ndarray:
@@ -170,9 +182,9 @@ class Model:
     @cached_property
     def guessed_covariance(self) -> np.ndarray:
         """S [p, p], the covariance of the gradient of one record, under the same guess."""
-        if isinstance(self.problem, HuberLinear):
+        if not self.bends:
             return rounded(self.problem.curvature().score_covariance)
-        return self.variance * rounded(rows_along(self.problem.law).moments(2))
+        return self.label_slope * rounded(rows_along(self.problem.law).moments(2))
 
     def hessian_sum(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Sum of the second derivatives [p, p] of the losses of records x [n, d + 1], y [n], weighted by share."""
@@ -186,22 +198,43 @@ class Model:
 
 
 def model_of(problem: LinearPredictorProblem) -> Model:
-    """The model of a problem. Raises UsageError for losses whose second derivative is not bounded."""
-    if isinstance(problem, HuberLinear):
-        return Model(problem, huber_curvature)
-    if isinstance(problem, MallowsLogistic):
-        return Model(problem, logistic_curvature)
-    raise UsageError(f"no intervals for {problem.name}", f"they are for {', '.join(MODELS)}")
+    """The model of a loss. Raises UsageError, at the line of its plug-in, for one whose coefficients no method finds.
+
+    A method needs a convex loss of the linear predictor with a bounded second derivative: what a record sends of its
+    Hessian is then bounded too.
+    """
+    low, high = problem.slope_bounds()
+    faults = {
+        "its class has no `second_derivatives`": type(problem).second_derivatives is None,
+        f"`slope_bounds` are {low:g} and {high:g}, not finite numbers from 0": not 0 <= low <= high < math.inf,
+        "it has a scale, which only huber-linear may": problem.has_scale and not isinstance(problem, HuberLinear),
+    }
+    for fault in (text for text, present in faults.items() if present):
+        hint = f"docs page extending, section 'A model of a fit'; models of dpexp: {', '.join(MODELS)}"
+        raise UsageError(f"{PROBLEMS.source(problem.name)}: no fit of {problem.name}: {fault}", hint)
+    return Model(problem)
 
 
-def unit_model(name: ModelName, d: int, scale_is_known: bool = False, c: float = 1.345) -> Model:
-    """The model of d standardised covariates divided by sqrt d, whose residual scale is guessed as 1."""
+def loss_of(name: str) -> type[LinearPredictorProblem]:
+    """The class of a model of `dpexp fit`, by its name. Raises UsageError for one that is not there."""
+    found = MODELS.get(name) or PROBLEMS.get(name)
+    if found is None or not issubclass(found, LinearPredictorProblem):
+        plugins = [key for key in PROBLEMS.sources if issubclass(PROBLEMS[key], LinearPredictorProblem)]
+        known = [*MODELS, *plugins]
+        raise UsageError(f"no model {name!r}", f"{guess(name, known)}models: {', '.join(known)}")
+    return found
+
+
+def unit_model(name: str, d: int, scale_is_known: bool = False, c: float = 1.345) -> Model:
+    """The model of d standardised covariates divided by sqrt d, with errors of size 1 where a loss names their size."""
     # divided so, |x|^2 is about 2 and hardly any record loses weight; under the same budget the standard errors of
     # slopes are .67 (d = 5) or .46 (d = 20) times as long (inference, section 7)
-    law: dict[str, Any] = {"d": d, "sigma_z": 1 / math.sqrt(d), "sensitivity": "exact"}
-    if name == "mallows-logistic":
-        return model_of(MallowsLogistic(**law))
-    return as_fitted(model_of(HuberLinear(**law, sigma=1.0, c=c, scale="known" if scale_is_known else "joint")))
+    kind, law = loss_of(name), dict[str, Any](d=d, sigma_z=1 / math.sqrt(d), sensitivity="exact")
+    if kind is HuberLinear:
+        law |= {"sigma": 1.0, "c": c, "scale": "known" if scale_is_known else "joint"}
+    elif "sigma" in kind.model_fields:
+        law["sigma"] = 1.0
+    return as_fitted(model_of(kind(**law)))
 
 
 def as_fitted(model: Model) -> Model:

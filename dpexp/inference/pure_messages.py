@@ -26,7 +26,6 @@ from dpexp.inference.models import Model
 from dpexp.inference.staged_newton import Server
 from dpexp.inference.user_blocks import DrawNormals
 from dpexp.privacy.cap import cap, deviation
-from dpexp.problems.huber_linear import HuberLinear
 
 POOL = 4096
 """directions that are drawn at a time"""
@@ -41,8 +40,8 @@ class PureModel(Model):
     @property
     def radius(self) -> float:
         """R of (a), rounded up."""
-        # |y - p| <= 1 of a logistic loss stands for c
-        c = self.problem.c if isinstance(self.problem, HuberLinear) else 1.0
+        # without a scale the largest score stands for c, |y - p| <= 1 of a logistic loss
+        c = max(map(abs, self.problem.score_bounds()))
         # since w |x|^2 <= 2, the squared norm is at most 2 w psi^2 + (a^2 / 4) (w (kappa - psi^2) + c^2 - kappa)^2:
         # convex in (w, w psi^2), so largest at (0, 0), (1, 0) or (1, c^2), and there 2 c^2 for a = 2 sqrt(2) / c
         return math.sqrt(2) * c * (1 + 1e-9)

@@ -25,7 +25,8 @@ from dpexp.inference.refusals import two_digits
 
 if TYPE_CHECKING:
     from dpexp.data.public_inputs import Column, PublicInputs
-    from dpexp.inference.fitting import Planned
+    from dpexp.inference.fitting import Fitted, Planned
+    from dpexp.inference.user_blocks import DrawNormals
 
 SPREAD = 1.0
 """standard deviation of the log odds where none is stated"""
@@ -33,6 +34,8 @@ EVEN = 2.0
 """spread up to which it matters little which columns move the log odds: at 3 and 4 errors were off by .7 to 1.5"""
 Planner = Callable[[int], tuple["Planned", np.ndarray]]
 """of a number of records: what is planned of it, and their budgets, or one of all"""
+Fit = Callable[["Planned", np.ndarray, np.ndarray, np.ndarray, "DrawNormals"], "Fitted"]
+"""of a plan, covariates, responses, budgets and normals"""
 ROWS, FEWEST_RUNS, MOST_RUNS = 400_000, 6, 20
 """simulated records of one rehearsal, and the number of fits that share them"""
 MOST = 200_000
@@ -114,11 +117,9 @@ def _shares(column: Column, public: PublicInputs) -> np.ndarray:
 
 
 def rehearse(
-    planner: Planner, units: Units, public: PublicInputs, n: int, level: float, central: bool, rows: Collection[int]
+    planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, rows: Collection[int]
 ) -> Rehearsed:
     """Fits of n records, `MOST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
-    from dpexp.inference.fitting import fit_central, fit_local
-
     # errors fall like n^-1/2, and so does an owner's noise beside them with a budget that grows like n^1/2
     factor, n = math.sqrt(min(n, MOST) / n), min(n, MOST)
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
@@ -129,10 +130,7 @@ def rehearse(
     for r in range(0 if planned.checked.reasons else runs):
         rng = np.random.default_rng([n, r])
         x, y = simulated(units, public, n, rng)
-        if central:
-            fitted = fit_central(planned, x, y, float(mu[0]) / factor, rng.standard_normal)
-        else:
-            fitted = fit_local(planned, x, y, np.resize(mu, n), rng.standard_normal)
+        fitted = fit(planned, x, y, mu / factor if planned.central else mu, rng.standard_normal)
         if any(not reason.parameters for reason in fitted.checked.reasons):
             continue
         found, kinds = judged(fitted.release, matrix, level)
@@ -149,9 +147,8 @@ def rehearse(
 
 
 def outlook(
-    planner: Planner, units: Units, public: PublicInputs, n: int, level: float, central: bool,
-    widths: Mapping[str, float],
-) -> Outlook:  # fmt: skip
+    planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, widths: Mapping[str, float]
+) -> Outlook:
     """Raises UsageError for a width of what is no parameter."""
     names = [units.names[j] for j in units.shown]
     for name in widths:
@@ -160,7 +157,7 @@ def outlook(
 
     @lru_cache(maxsize=64)
     def at(records: int, *rows: int) -> Rehearsed:
-        return rehearse(planner, units, public, records, level, central, rows)
+        return rehearse(planner, fit, units, public, records, level, rows)
 
     def enough(records: int) -> bool:
         # all of 20 and not 18: a search ends where chance was kind

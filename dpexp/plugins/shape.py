@@ -117,7 +117,7 @@ def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type)
         yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", entry
 
 
-OPTIONAL = ("law", "slope", "conditional_risk", "step_size")
+OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")
 """members that a class may lack"""
 
 

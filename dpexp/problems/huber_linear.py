@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from dpexp.core.parameters import Positive
-from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_square_below
+from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_square_below, where
 from dpexp.problems.laws import look_up, tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -35,6 +35,15 @@ def huber_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value,
     c, kappa = k[0], k[1]
     psi = minimum(maximum((y - t) / scale, -c), c)
     return -psi, 0.5 * (kappa - psi * psi)
+
+
+def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
+    """Second derivatives of scale * rho_c(u) + kappa * scale / 2 in t twice, in t and the scale, in the scale twice."""
+    # inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s; outside it is
+    # linear in (t, s) jointly, and they are 0
+    u = (y - t) / scale
+    inside = where(u * u <= k[0] * k[0], 1.0, 0.0) / scale
+    return inside, inside * u, inside * u * u
 
 
 class NormalMoments(NamedTuple):
@@ -104,6 +113,7 @@ class HuberLinear(LinearPredictorProblem):
     response_noise = "normal"
     response = staticmethod(response)
     score = staticmethod(huber_score)
+    second_derivatives = staticmethod(huber_curvature)
     conditional_risk = staticmethod(conditional_risk)
     populations = True
 
@@ -129,6 +139,9 @@ class HuberLinear(LinearPredictorProblem):
 
     def score_bounds(self) -> tuple[float, float]:
         return -self.c, self.c
+
+    def slope_bounds(self) -> tuple[float, float]:
+        return 0.0, 1.0
 
     def gradient_bound(self) -> float:
         """C0: the beta block is largest, sqrt 2 c, where |x|^2 = 2 and |psi| = c, and there w = 1."""

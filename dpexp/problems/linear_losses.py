@@ -41,6 +41,12 @@ def logistic_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Val
     return logistic(t) - y, 0.0
 
 
+def logistic_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
+    """Second derivatives of log(1 + exp(t)) - y t: p (1 - p) in t twice, and there is no scale."""
+    p = logistic(t)
+    return p * (1.0 - p), 0.0, 0.0
+
+
 def logistic_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """The part log(1 + exp(t)) of the loss; the part -y t is linear in beta."""
     return softplus(t)
@@ -54,9 +60,13 @@ class MallowsLogistic(LinearPredictorProblem):
     response_noise = "uniform"
     response = staticmethod(logistic_response)
     score = staticmethod(logistic_score)
+    second_derivatives = staticmethod(logistic_curvature)
     conditional_risk = staticmethod(logistic_risk)
     populations = True
     labels = True
+
+    def slope_bounds(self) -> tuple[float, float]:
+        return 0.0, 0.25
 
     def score_bounds(self) -> tuple[float, float]:
         return -1.0, 1.0

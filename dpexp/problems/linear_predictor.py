@@ -87,6 +87,9 @@ class LinearPredictorProblem(Problem):
     conditional_risk: ClassVar[Callable[..., Any] | None] = None
     """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
     without the label, at the predictor t. With it the loss gap at checkpoints is exact (`population_gaps`, else)"""
+    second_derivatives: ClassVar[Callable[..., Any] | None] = None
+    """second_derivatives(t, y, scale, k) -> of rho in t twice, in t and the scale, in the scale twice (0 without a
+    scale). With it and `slope_bounds` a fit of records can estimate the coefficients of this loss"""
     risk_parts: ClassVar[int] = 1
     """parts into which panels are cut; more where `conditional_risk` has kinks"""
 
@@ -196,6 +199,10 @@ class LinearPredictorProblem(Problem):
     def score_bounds(self) -> tuple[float, float]:
         """Smallest and largest value of the score in t, over all data and parameters."""
         raise NotImplementedError
+
+    def slope_bounds(self) -> tuple[float, float]:
+        """Smallest and largest derivative of the score in t, times the scale, over all data and parameters."""
+        return -math.inf, math.inf
 
     def gradient_bound(self) -> float:
         """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
