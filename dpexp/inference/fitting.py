@@ -127,11 +127,12 @@ def plan_central(model: Model, n: int) -> Planned:
 
 
 def fit_central(
-    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float, normals: DrawNormals, owners: np.ndarray | None = None
-) -> Fitted:
-    """One release by the owner of all rows, mu-GDP in total; `owners` as in `fit_local`: who holds no row adds 0."""
+    plan: Planned, x: np.ndarray, y: np.ndarray, mu: float | np.ndarray, normals: DrawNormals,
+    owners: np.ndarray | None = None,
+) -> Fitted:  # fmt: skip
+    """One release by the owner of all rows, mu-GDP in total, all of `mu` alike; who holds no row adds 0."""
     model = plan.model
-    found = central_newton(model, model.problem.start(), x, y, mu, normals, plan.n, owners)
+    found = central_newton(model, model.problem.start(), x, y, float(np.max(mu)), normals, plan.n, owners)
     if not np.isfinite(found.theta).all():
         return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
     scale = float(model.scale_of(found.theta))

@@ -34,8 +34,8 @@ EVEN = 2.0
 """spread up to which it matters little which columns move the log odds: at 3 and 4 errors were off by .7 to 1.5"""
 Planner = Callable[[int], tuple["Planned", np.ndarray]]
 """of a number of records: what is planned of it, and their budgets, or one of all"""
-Fit = Callable[["Planned", np.ndarray, np.ndarray, np.ndarray, "DrawNormals"], "Fitted"]
-"""of a plan, covariates, responses, budgets and normals"""
+Fit = Callable[["Planned", np.ndarray, np.ndarray, np.ndarray, "DrawNormals", "np.ndarray | None"], "Fitted"]
+"""of a plan, covariates, responses, budgets [n], normals and owners"""
 ROWS, FEWEST_RUNS, MOST_RUNS = 400_000, 6, 20
 """simulated records of one rehearsal, and the number of fits that share them"""
 MOST = 200_000
@@ -130,7 +130,7 @@ def rehearse(
     for r in range(0 if planned.checked.reasons else runs):
         rng = np.random.default_rng([n, r])
         x, y = simulated(units, public, n, rng)
-        fitted = fit(planned, x, y, mu / factor if planned.central else mu, rng.standard_normal)
+        fitted = fit(planned, x, y, np.resize(mu, n) / (factor if planned.central else 1.0), rng.standard_normal, None)
         if any(not reason.parameters for reason in fitted.checked.reasons):
             continue
         found, kinds = judged(fitted.release, matrix, level)
