@@ -1,11 +1,11 @@
 """The files of a cell: its trajectory and, on a user's own records, the parameters that it releases.
 
-The trajectory file is the source of truth of a cell, and both files prove themselves: (a) what a file holds has the
-digest that stands in it, or all of it the SHA-256 that provenance.json has; (b) its name is the hash of the parameters
-inside it, so that a copy of another cell's file is not taken for this cell's. (c) A trajectory has the digest of the
-parameters that the same run released, which are written first: a run that dies in between leaves a model that nobody
-accepts. A released file holds only what the privacy statement counts: the estimators that a guarantee covers, of the
-replicates that `run.release` names.
+The trajectory file is the source of truth of a cell, and both files prove themselves: (a) their numbers have the digest
+in their metadata, or the file has the SHA-256 in provenance.json; (b) the name is the hash of the parameters inside, so
+that a copy of another cell's file is not taken for this cell's. (c) A trajectory has the digest of the parameters that
+the same run released, which are written first: a run that dies in between leaves a model that nobody accepts. A
+released file holds only what the privacy statement counts: the estimators that a guarantee covers, of the replicates
+that `run.release` names.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ import numpy as np
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.documents import read_table, select, write_table
+from dpexp.store.documents import TableFile, read_table, select, write_table
 from dpexp.store.folder import Folder
 from dpexp.store.stats import too_far, with_distance
 
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from dpexp.config.cells import Cell
-    from dpexp.store.documents import TableFile
-
-
-def _id_of(parameters: dict[str, Any]) -> str:
-    from dpexp.config.cells import ID_LENGTH  # with all that a config names, which a reader of verdicts does not need
-
-    return digest(parameters, ID_LENGTH)
 
 
 def _digest(head: object, values: np.ndarray) -> str:
@@ -47,59 +41,67 @@ def _digest(head: object, values: np.ndarray) -> str:
 
 def digest_of(data: CellData) -> str:
     """Hash of a cell's numbers, the same wherever and whenever the same bits were computed."""
-    return _digest(
-        [data.estimators, data.metrics, data.steps.tolist(), data.values.shape], data.values.astype("<f8", copy=False)
-    )
+    values = data.values.astype("<f8", copy=False)
+    return _digest([data.estimators, data.metrics, data.steps.tolist(), values.shape], values)
+
+
+def _require_own(file: TableFile, cell_id: str, content: str) -> dict[str, Any]:
+    """The metadata of a file. Raises Damaged where it is another cell's."""
+    from dpexp.config.cells import ID_LENGTH  # with all that a config names, which a reader of verdicts does not need
+
+    metadata = file.metadata()
+    # (b)
+    if digest(metadata.get("parameters", {}), ID_LENGTH) != cell_id:
+        raise Damaged(f"{file.name} holds another cell's {content}")
+    return metadata
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A trajectory file of a cell that has been checked."""
+    """A trajectory file of a cell that has been checked, and what it says of its numbers."""
 
     path: Path
     sha256: str
-    metadata: dict[str, Any]
+    replicates: int
+    numbers: str
+    """`digest_of` the numbers"""
+    code: dict[str, str]
+    """hashes of the code and of the user's data that it was computed from"""
+    witness: dict[str, Any]
+    """digests of the first replicates, by which other code proves itself"""
+    released: dict[str, Any]
+    """on a user's own records: estimators, replicates, rule and digest; else empty"""
+    versions: dict[str, str]
+    arithmetic: dict[str, str]
+    cpu_s: float
 
-    @property
-    def replicates(self) -> int:
-        return int(self.metadata["replicates"])
-
-    @property
-    def numbers(self) -> str:
-        """`digest_of` its numbers."""
-        return str(self.metadata["numbers"])
-
-    @property
-    def code(self) -> dict[str, str]:
-        """Hashes of the code and of the user's data that it was computed from."""
-        return dict(self.metadata["code"])
-
-    @property
-    def released(self) -> dict[str, Any]:
-        """What a cell on a user's own records releases: estimators, replicates and digest; empty for other cells."""
-        return dict(self.metadata.get("released") or {})
+    def _read(self) -> tuple[CellData, dict[str, Any]]:
+        try:
+            data, metadata = _numbers(read_table(self.path))
+        except FileNotFoundError:
+            raise Damaged(f"{self.path.name} has vanished") from None
+        if metadata["numbers"] != self.numbers:
+            raise Damaged(f"{self.path.name} was replaced while it was being read")
+        return data, metadata
 
     def data(self) -> CellData:
         """Its numbers, read now. Raises Damaged, also where another file has taken its place."""
-        try:
-            file = read_table(self.path)
-        except FileNotFoundError:
-            raise Damaged(f"{self.path.name} has vanished") from None
-        if file.metadata.get("numbers") != self.numbers:
-            raise Damaged(f"{self.path.name} was replaced while it was being read")
-        return _numbers(file)
+        return self._read()[0]
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Its rows, as they are in the file. Raises Damaged, and KeyError for a column that is not there."""
-        # but for the numbers nothing is taken from the file: all else follows from them
-        rows = _rows(self.path.stem, self.data(), float(self.metadata["diverged_above"]))
+        """Its rows, which follow from the numbers. Raises Damaged, and KeyError for a column that is not there."""
+        data, metadata = self._read()
+        rows = _rows(self.path.stem, data, float(metadata["diverged_above"]))
         return rows if columns is None else select(rows, self.path.name, columns)
 
 
-def _numbers(file: TableFile) -> CellData:
-    """What a trajectory file holds. Raises Damaged where it has not the digest that stands in it."""
+FACTS = [name for name in Stored.__annotations__ if name not in ("path", "sha256")]
+
+
+def _numbers(file: TableFile) -> tuple[CellData, dict[str, Any]]:
+    """What a trajectory file holds. Raises Damaged where its numbers have another digest."""
+    m = file.metadata()
     try:
-        m = file.metadata
         table, shape = file.table(m["metrics"]), (len(m["estimators"]), len(m["steps"]), m["replicates"])
         values = np.stack([table[name].to_numpy().reshape(shape) for name in m["metrics"]], axis=2)
         data = CellData(np.array(m["steps"], np.int64), tuple(m["estimators"]), tuple(m["metrics"]), values)
@@ -109,7 +111,7 @@ def _numbers(file: TableFile) -> CellData:
     # (a)
     if not right:
         raise Damaged(f"{file.name} is damaged (its numbers have another digest)")
-    return data
+    return data, m
 
 
 def _rows(cell_id: str, data: CellData, diverged_above: float) -> pa.Table:
@@ -133,12 +135,12 @@ def _rows(cell_id: str, data: CellData, diverged_above: float) -> pa.Table:
     )
 
 
-def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any]) -> Stored:
-    """Write a trajectory file, and return what a reader will find; `made` is what it was computed from."""
+def write_cell(folder: Folder, cell: Cell, data: CellData, origin: dict[str, Any]) -> Stored:
+    """Write a trajectory file; `origin` has its facts but for the numbers."""
     import pyarrow as pa
 
     metadata = {
-        **made,
+        **origin,
         "parameters": cell.parameters,
         "estimators": data.estimators,
         "metrics": data.metrics,
@@ -151,21 +153,23 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, made: dict[str, Any])
     # No entry is missing. A file that says so needs no list of those that are there: a quarter of the time of writing.
     complete = pa.schema([field.with_nullable(False) for field in table.schema])
     sha256 = write_table(path, pa.Table.from_arrays(table.columns, schema=complete), metadata)
-    # lists where there were tuples, as a reader sees it
-    return Stored(path, sha256, json.loads(json.dumps(metadata)))
+    return Stored(path, sha256, **{name: metadata[name] for name in FACTS})
 
 
 def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError."""
     file = read_table(path := folder.trajectory(cell_id))
-    # (b)
-    if _id_of(file.metadata.get("parameters", {})) != cell_id:
-        raise Damaged(f"{path.name} holds another cell's numbers")
     # (a): to decode the numbers takes fifteen times as long as to hash the file
-    sha256 = hashlib.sha256(file.data).hexdigest()
-    if sha256 != folder.hash_of_trajectory(cell_id):
-        _numbers(file)
-    return Stored(path, sha256, file.metadata)
+    published = folder.published_files().get(cell_id, {})
+    if published.get("sha256") == file.sha256:
+        with suppress(TypeError):  # written by another version
+            return Stored(path, **published)
+    _require_own(file, cell_id, "numbers")
+    _, metadata = _numbers(file)
+    try:
+        return Stored(path, file.sha256, **{name: metadata[name] for name in FACTS})
+    except KeyError as error:
+        raise Damaged(f"{path.name} was made by another version of dpexp (no {error})") from None
 
 
 # --- released parameters ---
@@ -219,21 +223,19 @@ def _digest_of_model(estimators: Sequence[str], values: np.ndarray) -> str:
 
 def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
     """The parameters that a run has released, by what is `released`. Raises Damaged, FileNotFoundError."""
-    path = folder.model(cell_id)
-    file = read_table(path)
-    if _id_of(file.metadata.get("parameters", {})) != cell_id:
-        raise Damaged(f"models/{path.name} holds another cell's parameters")
+    file = read_table(path := folder.model(cell_id))
+    m, name = _require_own(file, cell_id, "parameters"), f"models/{path.name}"
     try:
-        values = file.table(["value"])["value"].to_numpy().reshape(file.metadata["shape"])
-        right = _digest_of_model(file.metadata["estimators"], values) == file.metadata["digest"]
+        values = file.table(["value"])["value"].to_numpy().reshape(m["shape"])
+        right = _digest_of_model(m["estimators"], values) == m["digest"]
     except (KeyError, ValueError, TypeError) as error:
-        raise Damaged(f"models/{path.name} is damaged ({type(error).__name__})") from None
+        raise Damaged(f"{name} is damaged ({type(error).__name__})") from None
     if not right:
-        raise Damaged(f"models/{path.name} is damaged (its parameters have another digest)")
+        raise Damaged(f"{name} is damaged (its parameters have another digest)")
     # (c)
-    if file.metadata["digest"] != released.get("digest"):
-        raise Damaged(f"models/{path.name} is not of the run whose numbers are stored")
-    return Model(path, file.metadata, values)
+    if m["digest"] != released.get("digest"):
+        raise Damaged(f"{name} is not of the run whose numbers are stored")
+    return Model(path, m, values)
 
 
 def model_to_compute(folder: Folder, cell: Cell, file: Stored) -> str:

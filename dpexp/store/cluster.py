@@ -1,8 +1,8 @@
 """Run tasks on a dask cluster: `dpexp run CONFIG --backend dask --scheduler ADDRESS`.
 
-(a) Every worker that is there is asked once what it computes with; one that joins later refuses a task whose chunk it
-calls otherwise. (b) Nothing waits for ever: dask itself would, for a scheduler that is gone. (c) The parent hands out a
-few tasks for each thread, and alone writes what comes back; dask gives the tasks of dead workers to others.
+(a) Every worker is asked once what it computes with; one that joins later refuses a task whose chunk it names
+otherwise. (b) Nothing waits for ever: dask itself would, for a scheduler that is gone. Dask gives the tasks of dead
+workers to others.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import uuid4
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.store import fingerprint
@@ -26,10 +24,10 @@ from dpexp.store.executors import Task, in_process, packed
 from dpexp.store.provenance import arithmetic, versions
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 WAIT_S = 60.0
-"""for workers and for their answers; a scheduler says its first words within `HELLO_S`"""
+"""for workers; a scheduler says its first words within `HELLO_S`"""
 HELLO_S = 10.0
 CONTINUE = "finished chunks are kept, run again to continue"
 
@@ -54,11 +52,11 @@ def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, An
     """(task number, result) as results come in. Raises UsageError where the cluster cannot be reached, or has no worker
     or one that is not like this process; DpexpError where it goes away, or a task kills its workers."""
     before = logging.root.manager.disable
-    logging.disable()  # what goes wrong is said once, in our words
+    logging.disable()  # dask would report each failure a second time
     try:
         with _connected(scheduler) as client:
             _require_alike(client, scheduler)
-            yield from _results(client, scheduler, (pickle.dumps(_Call(in_process, packed(task))) for task in tasks))
+            yield from _results(client, scheduler, tasks)
     finally:
         logging.disable(before)
 
@@ -69,10 +67,10 @@ def _connected(scheduler: str) -> Iterator[Client]:
     from distributed.comm.addressing import parse_address, parse_host_port
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of other versions, which are compared
+        warnings.simplefilter("ignore")  # versions are compared below
         try:
             protocol, place = parse_address(scheduler)
-            # a client would wait for ever for a service that says nothing, and take the words of another for a size
+            # (b) of a service that says nothing, or something else
             if protocol == "tcp":
                 with socket.create_connection(parse_host_port(place), timeout=HELLO_S) as talk:
                     hello = talk.recv(8, socket.MSG_WAITALL)
@@ -99,55 +97,44 @@ def facts() -> dict[str, str]:
 
 
 def _require_alike(client: Client, scheduler: str) -> None:
-    """Wait for workers, and raise UsageError unless all that are there give the answers of this process."""
+    """(a) Wait for workers, and raise UsageError unless all of them give the facts of this process."""
     try:
-        client.wait_for_workers(1, timeout=WAIT_S)  # (b)
+        client.wait_for_workers(1, timeout=WAIT_S)
     except TimeoutError:
-        raise UsageError(
-            f"--scheduler {scheduler}: no worker in {WAIT_S:g} s", f"start: dask worker {scheduler}"
-        ) from None
-    call, where = pickle.dumps(_Call(facts, ())), sorted(client.nthreads())  # (a)
-    answers = [client.submit(pickle.loads, call, workers=[one], pure=False, priority=1000) for one in where]
-    until, expected = time.monotonic() + WAIT_S, facts()
-    for address, answer in zip(where, answers, strict=True):
-        try:
-            told = answer.result(timeout=max(0.1, until - time.monotonic()))
-            wrong = [f"{k} {told.get(k)}, and {here} here" for k, here in expected.items() if told.get(k) != here]
-        except TimeoutError:
-            wrong = [f"gave no answer in {WAIT_S:g} s"]
-        except Exception as error:
-            wrong = [f"has not the same dpexp: {type(error).__name__}: {error}"]
-        # one that has left meanwhile is no reason to complain
+        hint = f"start: dask worker {scheduler}"
+        raise UsageError(f"--scheduler {scheduler}: no worker in {WAIT_S:g} s", hint) from None
+    answers, here = client.run(pickle.loads, pickle.dumps(_Call(facts, ())), on_error="return"), facts()
+    for address, answer in sorted(answers.items()):
+        if isinstance(answer, dict):
+            wrong = [
+                f"{name} {answer.get(name)}, and {own} here" for name, own in here.items() if answer.get(name) != own
+            ]
+        else:
+            wrong = [f"has not the same dpexp: {type(answer).__name__}: {answer}"]
+        # a worker that has left meanwhile does no harm
         if wrong and address in client.nthreads():
             hint = "use the same dpexp, packages and kind of processor for all workers, and restart them"
             raise UsageError(f"worker {address}: {'; '.join(wrong[:3])}", hint)
 
 
-def _results(client: Client, scheduler: str, calls: Iterator[bytes]) -> Iterator[tuple[int, Any]]:
-    """(number, result) of calls as workers give them."""
+def _results(client: Client, scheduler: str, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
     from distributed import CancelledError, wait
     from distributed.scheduler import KilledWorker
 
-    numbered, seen, run = enumerate(calls), time.monotonic(), uuid4().hex
-    out: dict[Future[Any], int] = {}
-    while True:
-        # (b)
-        if threads := sum(client.nthreads().values()):
-            seen = time.monotonic()
-        elif time.monotonic() - seen > WAIT_S:
+    calls = (pickle.dumps(_Call(in_process, packed(task))) for task in tasks)
+    out = {client.submit(pickle.loads, call, pure=False): number for number, call in enumerate(calls)}
+    alive = time.monotonic()
+    while out:
+        if client.nthreads():
+            alive = time.monotonic()
+        elif time.monotonic() - alive > WAIT_S:
             raise DpexpError(f"no worker of {scheduler} is left since {WAIT_S:g} s", CONTINUE)
-        # (c): for each thread one to compute, and one so that it does not wait for the parent
-        for number, call in islice(numbered, max(0, 2 * max(threads, 1) - len(out))):
-            out[client.submit(pickle.loads, call, key=f"dpexp-{run}-{number}", pure=False)] = number
-        if not out:
-            return
-        done: set[Future[Any]] = set()
         with suppress(TimeoutError), client.as_current():
-            done = wait([*out], timeout=1, return_when="FIRST_COMPLETED").done
-        for future in done:
+            wait([*out], timeout=1, return_when="FIRST_COMPLETED")
+        for future in [future for future in out if future.done()]:
             try:
                 result = future.result(timeout=5)
-            except TimeoutError:  # its worker has died, and it is computed again
+            except TimeoutError:  # its worker has died, and another one computes it
                 continue
             except (CancelledError, KilledWorker):
                 what = f"the cluster at {scheduler} gave up a task: was it restarted, or have workers died of it?"

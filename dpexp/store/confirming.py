@@ -1,13 +1,13 @@
-"""After an edit: the first replicates, computed again, say whether stored numbers are those of today's code.
+"""After an edit: the first replicates, computed again, prove whether stored numbers are those of today's code.
 
 Of every pass one chunk is computed and compared with the witness in the manifest, and every row of cells.parquet is
-computed again. What agrees is stamped with today's code, and the manifest says by what that was proved; what does not
-is stale. Trajectories are not needed. Nothing is computed on a user's own records: that would be another run on them.
+computed again. What agrees is stamped with today's code, with how that was proved; the rest is stale. Trajectories are
+not needed. Nothing is computed on a user's own records: that would be another run on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,21 +20,19 @@ from dpexp.core.terminal import note
 from dpexp.core.text import few
 from dpexp.store.cell_rows import Ended, agree, row_of
 from dpexp.store.documents import table_of, write_document, write_table
-from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import changed, code_of, watch
 from dpexp.store.folder import Folder
 from dpexp.store.generation import Generation, read_generation
 from dpexp.store.manifest import Manifest, proof_by, stamp, witness_of
-from dpexp.store.partials import Chunk, chunks_of, computed
+from dpexp.store.partials import chunks_of, computed
 from dpexp.store.planning import CellPlan, plan
-from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.simulating import Done
 
 
 def confirm(
     experiment: Experiment, results: Path, jobs: int = 1, only: Collection[str] | None = None, quiet: bool = False
 ) -> list[CellPlan]:
-    """Prove which stored summaries are what today's code gives, and stamp these; what is left to compute is not
-    computed."""
+    """Prove which stored summaries are what today's code gives, and stamp these; the others are not computed."""
     folder, why = Folder(results, experiment.name), ""
     with folder.locked():
         moved = prove(experiment, folder, jobs, only, quiet)
@@ -45,44 +43,43 @@ def confirm(
     if why and only is None and all(p.status == "current" for p in plans):
         moved = {p.cell.cell_id: why for p in plans}
     if moved:
-        what = f"{len(moved)} of {len(plans)} cells are stale: {few(list(dict.fromkeys(moved.values())))}"
-        note(f"{experiment.name}: {what}", quiet)
+        reasons = few(list(dict.fromkeys(moved.values())))
+        note(f"{experiment.name}: {len(moved)} of {len(plans)} cells are stale: {reasons}", quiet)
     return [replace(p, status="stale", reason=moved[p.cell.cell_id]) if p.cell.cell_id in moved else p for p in plans]
 
 
 def prove(
     experiment: Experiment, folder: Folder, jobs: int, only: Collection[str] | None = None, quiet: bool = False
 ) -> dict[str, str]:
-    """The same while the folder is held: of the cells that moved why, by their ids."""
+    """The same under the folder's lock: the cells that moved, by id, and why."""
     plans = plan(experiment, folder.root.parent, summaries=True)
-    chosen = [p.cell for p in plans if p.status == "unconfirmed" and (only is None or p.cell.cell_id in only)]
-    if not chosen:
+    cells = [p.cell for p in plans if p.status == "unconfirmed" and (only is None or p.cell.cell_id in only)]
+    if not cells:
         return {}
     generation = read_generation(folder)
-    # asked before and after, so that no edit in between is taken for the code that ran
-    require_unchanged = watch(experiment, chosen)
-    witnesses = _witnesses(chosen, generation.manifest, jobs)
+    # before and after, so that no edit in between is taken for the code that ran
+    require_unchanged = watch(experiment, cells)
+    witnesses = _witnesses(cells, generation.manifest, jobs)
     require_unchanged()
     rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
-    moved, proved, differing = dict[str, str](), list[Cell](), list[list[str]]()
-    for cell in chosen:
+    moved, proved, differing = dict[str, str](), list[Cell](), list[set[str]]()
+    for cell in cells:
         name, now = cell.cell_id, witnesses[cell.cell_id]
         then = generation.manifest["computed_from"][name]["witness"]
         if now != then:
-            moved[name] = f"its numbers are not what is stored ({proof_by(then)} computed again)"
-            if isinstance(now, str):
-                moved[name] = now
+            computed_again = f"its numbers are not what is stored ({proof_by(then)} computed again)"
+            moved[name] = now if isinstance(now, str) else computed_again
             continue
         proved.append(cell)
         # a row is one line: it is computed again in full, and written where it states something else now
         row = rows[name]
         anew = row_of(cell, experiment.deltas, Ended(row["replicates"], row["n_diverged"], row.get("projections")))
-        if keys := sorted(key for key in anew.keys() | row.keys() if not agree(anew.get(key), row.get(key))):
+        if keys := {key for key in anew.keys() | row.keys() if not agree(anew.get(key), row.get(key))}:
             rows[name] = anew
             differing.append(keys)
     if differing:
-        keys = sorted({key for keys in differing for key in keys})
-        note(f"{experiment.name}: {len(differing)} rows state something else now: {few(keys)}", quiet)
+        columns = sorted(set[str]().union(*differing))
+        note(f"{experiment.name}: {len(differing)} rows state something else now: {few(columns)}", quiet)
     right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
     if proved:
         _stamp(generation, proved, right, [*rows.values()] if differing else [])
@@ -96,23 +93,17 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
         count = manifest["computed_from"][cell.cell_id]["witness"]["replicates"]
         passes.setdefault((cell.pass_key, count), []).append(cell)
     chunks = [chunk for (_, count), own in passes.items() for chunk in chunks_of(own, range(count), lanes=count)]
-
-    def execute(waiting: Sequence[Chunk]) -> Generator[tuple[int, Done | Failed]]:
-        tasks: list[Task] = [(simulate, (chunk.cells, chunk.replicates)) for chunk in waiting]
-        return executed(tasks, max(1, min(jobs, len(tasks))), "threads")
-
     return {
         cell.cell_id: witness_of(cell, result.passed.of(k)) if isinstance(result, Done) else result.error
-        for chunk, result in computed(chunks, execute)
+        for chunk, result in computed(chunks, jobs)
         for k, cell in enumerate(chunk.cells)
     }
 
 
 def _stamp(generation: Generation, proved: Sequence[Cell], right: set[str], rows: list[dict[str, Any]]) -> None:
-    """Say that today's code gives what was proved, and write rows that state something else; numbers stay.
+    """Record that today's code gives what was proved, and write rows that state something else; numbers stay.
 
-    Where all stored cells are `right` and only dpexp's code is another one, a stamp says so, and the manifest stays as
-    it is.
+    Where all stored cells are `right` and only dpexp's code is another one, a stamp is enough, and the manifest stays.
     """
     manifest = generation.manifest
     origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])

@@ -1,8 +1,8 @@
 """Tables and JSON documents of a results folder, in which no damaged byte goes unnoticed.
 
-(a) A table that `manifest.json` names is decoded only if all of it has the SHA-256 that stands there. (b) A trajectory
-or model proves itself: its metadata carry a checksum, and its numbers have a digest among these. (c) A JSON document
-carries the SHA-256 of its content under "checksum".
+(a) A table that `manifest.json` names is decoded only if all of it has the SHA-256 in the manifest. (b) A trajectory or
+model proves itself: its metadata carry a checksum, and a digest of its numbers. (c) A JSON document carries the SHA-256
+of its content under "checksum".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCHEMA_VERSION = 2
-"""of everything in a results folder; files of another version are refused with a word, and computed again"""
+"""of everything in a results folder; files of another version are refused, and computed again"""
 SUBFOLDERS = ("trajectories", "models", "partial")
 """of an experiment's folder"""
 _KEY = b"dpexp"
@@ -53,13 +53,13 @@ def read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _content(path: Path, most: int | None = None) -> bytes:
+def _content(path: Path, limit: int | None = None) -> bytes:
     """The bytes of a file. Raises Damaged, and FileNotFoundError also where a file is in the place of its folder."""
-    # a link may lead anywhere, whoever made it; the folder of an experiment may be one that the user named
+    # a link may lead anywhere, whoever made it; the folder of an experiment may be a link that the user named
     if path.is_symlink() or (path.parent.is_symlink() and path.parent.name in SUBFOLDERS):
         raise Damaged(f"{path.name} is a link, or in one")
     try:
-        return read_ordinary(path, most)
+        return read_ordinary(path, limit)
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(path) from None
     except OSError as error:
@@ -68,11 +68,29 @@ def _content(path: Path, most: int | None = None) -> bytes:
 
 @dataclass(frozen=True)
 class TableFile:
-    """The bytes of a parquet file of ours, and its metadata."""
+    """The bytes of a parquet file of ours."""
 
     name: str
     data: bytes
-    metadata: dict[str, Any]
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.data).hexdigest()
+
+    def metadata(self) -> dict[str, Any]:
+        """What a trajectory or model says of itself. Raises Damaged."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            metadata: dict[str, Any] = json.loads((pq.read_schema(pa.BufferReader(self.data)).metadata or {})[_KEY])
+            checksum = metadata.pop("checksum", None)
+        except Exception as error:  # of bytes that are no table
+            raise Damaged(f"{self.name} is damaged, or another program wrote it ({type(error).__name__})") from None
+        # (b)
+        if checksum != digest(metadata, 64):
+            raise Damaged(f"{self.name} is damaged, or another version of dpexp wrote it")
+        return metadata
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Its rows. Raises KeyError for a column that is not there, Damaged."""
@@ -82,31 +100,39 @@ class TableFile:
         try:
             # by this thread: a process that ends while pyarrow's own threads are about can be aborted
             table = pq.ParquetFile(pa.BufferReader(self.data), pre_buffer=False).read(use_threads=False)
-        except Exception as error:  # of bytes that are no table anything may be said
+        except Exception as error:
             raise Damaged(f"{self.name} is damaged ({type(error).__name__})") from None
         return table if columns is None else select(table, self.name, columns)
 
 
+def read_table(path: Path, sha256: str = "") -> TableFile:
+    """A parquet file of ours, with this SHA-256 where one is given. Raises Damaged, FileNotFoundError."""
+    file = TableFile(path.name, _content(path))
+    # (a)
+    if sha256 and file.sha256 != sha256:
+        raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted, or the file is damaged")
+    return file
+
+
 def select(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
-    """Columns of a table. Raises KeyError for one that is not there."""
+    """Columns of a table. Raises KeyError for a column that is not there."""
     if absent := {*columns} - {*table.column_names}:
         raise KeyError(f"{name} has no column {', '.join(sorted(absent))}")
     return table.select(list(columns))
 
 
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table, with the columns in the order in which they are first met; a row may lack some."""
+    """Rows as a table, with columns in the order of their first appearance; a row may lack some of them."""
     import pyarrow as pa
 
+    def column(name: str) -> list[Any]:
+        values = [row.get(name) for row in rows]
+        # of coefficients, say, a number in one cell and a list in another: one type, text
+        text = any(isinstance(value, str) for value in values)
+        return [str(value) if text and value is not None else value for value in values]
+
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["cell_id", "status"]
-    return pa.table({name: pa.array(_of_one_type([row.get(name) for row in rows])) for name in names})
-
-
-def _of_one_type(values: list[Any]) -> list[Any]:
-    """The values, as text where some are: of coefficients, say, a number in one cell and a list in another."""
-    if not any(isinstance(value, str) for value in values):
-        return values
-    return [value if value is None or isinstance(value, str) else str(value) for value in values]
+    return pa.table({name: pa.array(column(name)) for name in names})
 
 
 def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
@@ -117,7 +143,7 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
     document = {"schema_version": SCHEMA_VERSION, **metadata}
     document |= {"checksum": digest(document, 64)} if metadata else {}
     floats = [field.name for field in table.schema if pa.types.is_floating(field.type)]
-    whole = [field.name for field in table.schema if pa.types.is_integer(field.type)]
+    integers = [field.name for field in table.schema if pa.types.is_integer(field.type)]
     buffer = pa.BufferOutputStream()
     # Floats are split by byte, which compresses them by a third; LZ4 makes files 3% larger than Zstandard does, in half
     # of the time. Smallest and largest values take a quarter of the time, and nobody skips pages by them.
@@ -125,30 +151,13 @@ def write_table(path: Path, table: pa.Table, metadata: dict[str, Any]) -> str:
         table.replace_schema_metadata({_KEY: json.dumps(document).encode()}),
         buffer,
         compression="lz4",
-        use_dictionary=[name for name in table.column_names if name not in (*floats, *whole)],
-        column_encoding={**dict.fromkeys(floats, "BYTE_STREAM_SPLIT"), **dict.fromkeys(whole, "DELTA_BINARY_PACKED")},
+        use_dictionary=[name for name in table.column_names if name not in (*floats, *integers)],
+        column_encoding={
+            **dict.fromkeys(floats, "BYTE_STREAM_SPLIT"),
+            **dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        },
         write_statistics=False,
     )
     data = memoryview(buffer.getvalue())
     atomically(path, lambda temporary: temporary.write_bytes(data))
     return hashlib.sha256(data).hexdigest()
-
-
-def read_table(path: Path, sha256: str | None = None) -> TableFile:
-    """A parquet file of ours, which has this SHA-256 or proves itself. Raises Damaged, FileNotFoundError."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    data = _content(path)
-    # (a)
-    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise Damaged(f"{path.name} does not belong to manifest.json: a run was interrupted, or the file is damaged")
-    try:
-        metadata = json.loads((pq.read_schema(pa.BufferReader(data)).metadata or {})[_KEY])
-        checksum = metadata.pop("checksum", None)
-    except Exception as error:  # of bytes that are no table anything may be said
-        raise Damaged(f"{path.name} is damaged, or another program wrote it ({type(error).__name__})") from None
-    # (b)
-    if sha256 is None and len(metadata) > 1 and checksum != digest(metadata, 64):
-        raise Damaged(f"{path.name} is damaged, or another version of dpexp wrote it")
-    return TableFile(path.name, data, metadata)

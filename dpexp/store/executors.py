@@ -1,6 +1,6 @@
-"""Run tasks by joblib: as threads or processes of this machine, or wherever a context of `joblib.parallel_config` says.
+"""Run tasks by joblib: as threads or processes of this machine, in a context of `joblib.parallel_config`, or by dask.
 
-Each way yields (task number, result) as results come in. Numbers never depend on which is used.
+Each way yields (task number, result) as results come in. Numbers never depend on the way.
 """
 
 from __future__ import annotations
@@ -68,20 +68,27 @@ def in_context() -> bool:
     return not isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
-def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generator[tuple[int, Any]]:
-    """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
-    by threads where there is none.
+def executed(
+    tasks: Sequence[Task], jobs: int = 1, backend: str = "", scheduler: str = ""
+) -> Generator[tuple[int, Any]]:
+    """By threads, by processes (loky), on the cluster of a dask `scheduler`, or, without a backend, in the context of
+    `joblib.parallel_config` and its jobs; by threads where there is none.
 
     Where a run is given up, tasks that nobody has begun are dropped, and those that compute are left to themselves.
     """
+    if backend == "dask":
+        from dpexp.store.cluster import on_cluster
+
+        yield from on_cluster(tasks, scheduler)
+        return
     from joblib import Parallel, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
     from threadpoolctl import threadpool_limits
 
     name = {"threads": "threading", "loky": "loky", "": None if in_context() else "threading"}[backend]
     start = {"initializer": _begin_worker, "initargs": (os.getpid(),)} if name == "loky" else {}
-    waiting = dict(enumerate(tasks))
-    # where a worker of loky is killed, all are started again, once; who dies of one task a second time dies of it
+    waiting, count = dict(enumerate(tasks)), None if name is None else max(1, min(jobs, len(tasks)))
+    # where a worker of loky is killed, all are started again, once; a task that kills a second worker ends the run
     for last in (name != "loky", True):
         calls = (_call(number, task, name == "threading") for number, task in [*waiting.items()])
         try:
@@ -91,12 +98,9 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
                 nullcontext() if name is None else parallel_config(name, **start),
             ):
                 # of tasks that are left when a run is given up, and of workers that are replaced for their memory
-                warnings.filterwarnings(
-                    "ignore", message=r"\d+ tasks (have been successfully executed|which were still)"
-                )
-                warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
-                workers = Parallel(n_jobs=None if name is None else jobs, return_as="generator_unordered")
-                with closing(workers(calls)) as results:
+                warnings.filterwarnings("ignore", r"\d+ tasks (have been successfully executed|which were still)")
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
+                with closing(Parallel(n_jobs=count, return_as="generator_unordered")(calls)) as results:
                     for number, result in results:
                         del waiting[number]
                         yield number, result
@@ -119,7 +123,7 @@ def _here(number: int, task: Task) -> tuple[int, Any]:
 
 
 def _there(number: int, place: str, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
-    # processes are kept for the next call, and the caller may have changed its working folder in between
+    # processes live on to the next call, and the caller may have changed its working folder in between
     if os.path.isdir(place):
         os.chdir(place)
     return number, in_process(plugins, content)

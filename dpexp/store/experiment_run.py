@@ -1,23 +1,21 @@
 """Run what is missing or stale of an experiment, and write its results folder.
 
-(a) Everything is planned and written while the folder is held: what another process writes in between would not be
-seen.
-(b) Code, data and folder are looked at before anything is computed, before a chunk is kept and before anything is
-written: nothing is kept of a run under which they changed.
+(a) Everything is planned and written under the folder's lock, so that no other process writes in between.
+(b) Code and data are compared before anything is computed, before a chunk is stored and before anything is written:
+nothing is stored of a run under which they changed.
 (c) Chunks that a killed run or a part left behind are taken as they are.
 (d) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
-(e) A failure takes the place of no good result: of none where nothing could be computed, nor where `--force` asked.
-(f) A deployment uses nothing that is stored, and nothing of it is kept for another run: with its noise that would be a
-second release. Its folder becomes whole under a hidden name, and has its own by one rename.
+(e) A failure takes the place of no good result: of none where nothing could be computed, nor with `--force`.
+(f) A deployment uses nothing that is stored, and nothing of it is stored for another run: with its noise that would be
+a second release. Its folder becomes whole under a hidden name, and has its own by one rename.
 """
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -36,13 +34,12 @@ from dpexp.store import partials
 from dpexp.store.cell_files import model_of
 from dpexp.store.cell_rows import Ended
 from dpexp.store.confirming import prove
-from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder
 from dpexp.store.partials import Chunk, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, plan, plan_of_deployment
-from dpexp.store.publish import Computed, Fresh, publish
-from dpexp.store.simulating import Done, Failed, simulate
+from dpexp.store.publish import Computed, publish
+from dpexp.store.simulating import Done, Failed
 
 
 @dataclass
@@ -64,6 +61,9 @@ class Options:
     scheduler: str = ""
     """address of a dask scheduler, where the backend is dask"""
 
+    def chosen(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
+        return [p for p in plans if self.only is None or p.cell.cell_id in self.only]
+
 
 @dataclass
 class Report:
@@ -84,24 +84,10 @@ Outcome = tuple[dict[str, Ended], dict[str, str]]
 Results = list[tuple[Chunk, Done | Failed]]
 
 
-def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
-    """Compute a chunk that the run calls by this key. Raises DpexpError where the name is another one here."""
-    # a worker that began later may have imported what was edited since
-    if key != chunk.key:
-        raise DpexpError("a worker saw other code or data than the run that started it", "restart the workers")
-    cells = chunk.cells
-    if chunk.deployment:
-        # who is held out is drawn in secret too and kept nowhere: where records are replaced, places decide, and if
-        # their order is secret and uniform the statement holds whatever the order of the file is (docs/data.md)
-        cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
-    return simulate(cells, chunk.replicates, chunk.deployment)
-
-
 def run(experiment: Experiment, options: Options) -> Report:
     """Bring an experiment's results up to date.
 
-    Raises DpexpError where the folder is locked, and where code or data change meanwhile. Everything is planned and
-    written while the folder is held.
+    Raises DpexpError where the folder is locked, and where code or data change meanwhile.
     """
     begin, started = time.perf_counter(), datetime.now(UTC)
     if options.deployment:
@@ -111,8 +97,8 @@ def run(experiment: Experiment, options: Options) -> Report:
         # (a)
         with folder.locked():
             plans = plan(experiment, options.results, options.force)
-            # after an edit a chunk of every pass may say that no number has moved
-            if any(p.status == "unconfirmed" for p in _choose(plans, options)):
+            # after an edit a chunk of every pass may prove that no number has moved
+            if any(p.status == "unconfirmed" for p in options.chosen(plans)):
                 prove(experiment, folder, options.jobs, options.only, options.quiet)
                 plans = plan(experiment, options.results, options.force)
             outcome = _bring_up_to_date(experiment, folder, plans, options, started)
@@ -122,7 +108,7 @@ def run(experiment: Experiment, options: Options) -> Report:
         raise DpexpError(what, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
-    return _report(experiment.name, folder.root, _choose(plans, options), outcome, begin)
+    return _report(experiment.name, folder.root, options.chosen(plans), outcome, begin)
 
 
 def deployment_name(experiment: str, at: datetime) -> str:
@@ -131,7 +117,7 @@ def deployment_name(experiment: str, at: datetime) -> str:
 
 
 def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
-    """Release what runs on private records give, into a folder of its own. Who calls has counted what that spends.
+    """Release what runs on private records give, into a folder of its own. The caller has counted what that spends.
 
     Raises DpexpError as `run`, and where another deployment has this name.
     """
@@ -171,43 +157,39 @@ class Share:
 
 
 def run_part(experiment: Experiment, options: Options, part: int, parts: int) -> Share:
-    """Compute every `parts`-th chunk, from the `part`-th on (1 is the first), and keep it for a run that publishes.
+    """Compute every `parts`-th chunk, from the `part`-th on (1 is the first), and store it for a run that publishes.
 
-    The folder is not held: parts run anywhere at any time, beside each other, and in any order. Chunks have names that
-    say all that they depend on, and are written whole. Raises DpexpError where code or data change meanwhile.
+    The folder is not locked: parts run anywhere at any time, beside each other, and in any order. Chunks have names
+    that cover all that they depend on, and are written whole. Raises DpexpError where code or data change meanwhile.
     """
     folder = Folder(options.results, experiment.name)
     folder.require_real()
-    chunks = chunks_to_compute(_choose(plan(experiment, options.results), options))
+    chunks = chunks_to_compute(options.chosen(plan(experiment, options.results)))
     own = chunks[part - 1 :: parts]
-    waiting = [chunk for chunk in own if not partials.place_of(folder.partial, chunk).exists()]
+    waiting = [chunk for chunk in own if not partials.path_of(folder.partial, chunk).exists()]
     check = watch(experiment, [cell for chunk in waiting for cell in chunk.cells])
-    results = _compute(experiment, waiting, {}, folder, options, check)
+    results = _compute(experiment, waiting, folder, options, check)
     failed = sum(isinstance(result, Failed) for _, result in results)
-    done = sum(partials.place_of(folder.partial, chunk).exists() for chunk in chunks)
+    done = sum(partials.path_of(folder.partial, chunk).exists() for chunk in chunks)
     return Share(experiment.name, len(own), failed, done, len(chunks))
-
-
-def _choose(plans: Sequence[CellPlan], options: Options) -> list[CellPlan]:
-    return [p for p in plans if options.only is None or p.cell.cell_id in options.only]
 
 
 def _bring_up_to_date(
     experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], options: Options, started: datetime
 ) -> Outcome:
     """Compute what is missing and publish it."""
-    chosen = _choose(plans, options)
-    todo = [p for p in chosen if len(p.replicates)]
+    todo = [p for p in options.chosen(plans) if len(p.replicates)]
     for p in todo:
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
     # (b)
     check = watch(experiment, [p.cell for p in todo])
-    chunks = [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
+    results, waiting = Results(), [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
     # (c)
-    kept = {} if options.force or options.deployment else partials.kept_in(folder.partial)
-    results = _compute(experiment, chunks, kept, folder, options, check)
+    if waiting and not options.force and not options.deployment:
+        results, waiting = _stored_before(waiting, folder, experiment, options)
+    results += _compute(experiment, waiting, folder, options, check)
     check()
     fresh, failures = _assemble(todo, results, folder)
     shown, ended = failures, dict[str, Ended]()
@@ -223,40 +205,38 @@ def _bring_up_to_date(
     elif not failures:
         # what a killed run has finished of other cells stays
         for chunk, _ in results:
-            partials.place_of(folder.partial, chunk).unlink(missing_ok=True)
+            partials.path_of(folder.partial, chunk).unlink(missing_ok=True)
     return ended, failures
 
 
-def _compute(
-    experiment: Experiment,
-    chunks: Sequence[Chunk],
-    kept: Mapping[str, Done],
-    folder: Folder,
-    options: Options,
-    check: Callable[[], None],
-) -> Results:
-    """Compute chunks, but for cells of which they are `kept`; `check` is asked before one is written to the disk."""
-    results: Results = []
-    waiting = []
-    for chunk in chunks:
-        keys = zip(chunk.cells, chunk.keys, strict=True) if kept else ()
-        found = {cell.cell_id: kept[key] for cell, key in keys if key in kept}
-        results += [(part, found[part.cells[0].cell_id]) for part in chunk.alone if part.cells[0].cell_id in found]
-        if missing := tuple(cell for cell in chunk.cells if cell.cell_id not in found):
+def _stored_before(
+    chunks: Sequence[Chunk], folder: Folder, experiment: Experiment, options: Options
+) -> tuple[Results, list[Chunk]]:
+    """The parts of single cells that are stored, and chunks of the others."""
+    parts, results, waiting = partials.stored_parts(folder.partial), Results(), list[Chunk]()
+    for chunk in chunks if parts else ():
+        cells = [(single, parts.get(single.keys[0])) for single in chunk.single_cells]
+        results += [(single, part) for single, part in cells if part is not None]
+        if missing := tuple(single.cells[0] for single, part in cells if part is None):
             waiting.append(replace(chunk, cells=missing))
-    if results:
-        finished = f"{len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before"
-        note(f"{experiment.name}: {finished}", options.quiet)
-    # no worker is asked for: a cluster may not be there, and need not be
-    if not waiting:
-        return results
-    errors: set[str] = set()
-    total, done = sum(chunk.seconds for chunk in waiting) or 1.0, 0.0
-    tell(f"{experiment.name}: 0%", 0.0)
-    with closing(computed(waiting, lambda chunks: _executed(chunks, options))) as stream:
+    if not results:
+        return [], [*chunks]
+    finished = f"{len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before"
+    note(f"{experiment.name}: {finished}", options.quiet)
+    return results, waiting
+
+
+def _compute(
+    experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, options: Options, check: Callable[[], None]
+) -> Results:
+    """Compute chunks; `check` is called before one is written to the disk."""
+    results, errors = Results(), set[str]()
+    total, done = sum(chunk.seconds for chunk in chunks) or 1.0, 0.0
+    if chunks:
+        tell(f"{experiment.name}: 0%", 0.0)
+    with closing(computed(chunks, options.jobs, options.backend, options.scheduler)) as stream:
         for chunk, result in stream:
             check()
-            # nothing of a deployment is kept for another run
             if isinstance(result, Done) and not chunk.deployment:
                 partials.save(folder.partial, chunk, result)
             elif isinstance(result, Failed) and result.error not in errors:
@@ -269,20 +249,7 @@ def _compute(
     return results
 
 
-def _executed(chunks: Sequence[Chunk], options: Options) -> Generator[tuple[int, Done | Failed]]:
-    """Compute chunks where the options say."""
-    tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in chunks]
-    if options.backend == "dask":
-        from dpexp.store.cluster import on_cluster
-
-        results = on_cluster(tasks, options.scheduler)
-    else:
-        results = executed(tasks, max(1, min(options.jobs, len(tasks))), options.backend)
-    with closing(results):
-        yield from results
-
-
-def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[Fresh, dict[str, str]]:
+def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[dict[str, Computed], dict[str, str]]:
     """Sort the chunks by cell, after its stored replicates; and the errors of the cells that failed.
 
     Raises Damaged where a file that was right is not any more.
@@ -296,27 +263,28 @@ def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tup
             else:
                 part = result.passed.of(number), result.wall_s, result.models[number]
                 parts.setdefault(cell.cell_id, {})[chunk.replicates[0]] = part
-    fresh: Fresh = {}
+    fresh: dict[str, Computed] = {}
     for p in todo:
         if p.cell.cell_id in failures:
             continue
         # (d)
-        own = [part for _, part in sorted(parts[p.cell.cell_id].items(), key=lambda item: item[0])]
-        pieces, models = [data for data, _, _ in own], [model for _, _, model in own if model is not None]
+        pieces, seconds, models = map(
+            list, zip(*(part for _, part in sorted(parts[p.cell.cell_id].items())), strict=True)
+        )
         if p.stored and p.file is not None:
             pieces.insert(0, p.file.data())
             if p.file.released.get("estimators"):
                 models.insert(0, model_of(folder, p.cell.cell_id, p.file.released).values)
+        models = [model for model in models if model is not None]
         model = np.concatenate(models, axis=1) if models else None
-        fresh[p.cell.cell_id] = Computed(pieces, sum(seconds for _, seconds, _ in own), model)
+        fresh[p.cell.cell_id] = Computed(pieces, sum(seconds), model)
     return fresh, failures
 
 
 def _report(name: str, folder: Path, chosen: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
     (ended, failures), cells = outcome, []
     for p in chosen:
-        cell_id = p.cell.cell_id
-        status, reason = "current", p.reason
+        cell_id, status, reason = p.cell.cell_id, "current", p.reason
         if cell_id in failures:
             status, reason = "failed", failures[cell_id]
         elif cell_id in ended:

@@ -1,6 +1,6 @@
-"""The results folder of an experiment: where everything lies, and who may write to it.
+"""The results folder of an experiment: where everything is, and who may write to it.
 
-(a) Who holds a folder is decided by the lock of a file, which ends with the process.
+(a) Who writes to a folder is decided by the lock of a file, which ends with the process.
 (b) Folders are entered for writing only where they are real ones: a link would lead to the user's other files. Only
 names of ours are written or deleted.
 (c) A deployment is a folder of its own, `<experiment>.deployed-<time>`: it becomes whole under a hidden name, has its
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Damaged, Held, State, clear_leftovers, lock, state_of
@@ -43,9 +44,9 @@ class Folder:
     def model(self, cell_id: str) -> Path:
         return self.root / "models" / f"{cell_id}.parquet"
 
-    def hash_of_trajectory(self, cell_id: str) -> str:
-        """The SHA-256 that a trajectory file had when it was published last; empty where that is not known."""
-        return _hashes_of_trajectories(self.provenance, state_of(self.provenance)).get(cell_id, "")
+    def published_files(self) -> dict[str, dict[str, Any]]:
+        """By cell id, SHA-256 and facts of the trajectory files as they were published last."""
+        return _published(self.provenance, state_of(self.provenance))
 
     def remove_partial(self) -> None:
         """Delete the chunks of a run that has ended well, and their folder where nothing else is in it."""
@@ -56,7 +57,8 @@ class Folder:
             self.partial.rmdir()
 
     def require_real(self) -> None:
-        """Raises UsageError where the folder, or what is ours in it, is a link: what it leads to is not ours."""
+        """Raises UsageError where the folder, or what is ours in it, is a link."""
+        # (b)
         for path in (self.root, *(self.root / name for name in (*SUBFOLDERS, LOCK))):
             if path.is_symlink():
                 raise UsageError(
@@ -66,9 +68,9 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for writing; leftovers of killed processes are cleared.
+        """Lock the folder for writing; leftovers of killed processes are cleared.
 
-        Raises DpexpError where another process holds it, UsageError where nothing can be written.
+        Raises DpexpError where another process writes to it, UsageError where nothing can be written.
         """
         self.require_real()
         with ExitStack() as stack:
@@ -88,15 +90,14 @@ class Folder:
 
 
 @lru_cache(maxsize=8)
-def _hashes_of_trajectories(provenance: Path, state: State) -> dict[str, str]:
-    """By cell id; `state` is that of the file."""
-    with suppress(FileNotFoundError, Damaged, KeyError, TypeError, AttributeError):
-        return {cell_id: str(one["trajectory"]) for cell_id, one in read_document(provenance)["cells"].items()}
+def _published(provenance: Path, state: State) -> dict[str, dict[str, Any]]:
+    with suppress(FileNotFoundError, Damaged, KeyError):
+        return dict(read_document(provenance)["cells"])
     return {}
 
 
 def own_folders(results: Path) -> list[Path]:
-    """The folders in a results folder, sorted; links lead elsewhere."""
+    """The folders in a results folder, sorted, but for links."""
     if not results.is_dir():
         return []
     names = (path for path in results.iterdir() if path.name.isprintable() and not path.name.startswith("."))
@@ -109,5 +110,5 @@ def holds_results(path: Path) -> bool:
 
 
 def experiments_in(results: Path) -> list[str]:
-    """Names of the experiments that have results in a folder, whole or not; links lead elsewhere."""
+    """Names of the experiments that have results in a folder, whole or not."""
     return [path.name for path in own_folders(results) if holds_results(path)]

@@ -4,7 +4,7 @@
 belong together are refused.
 (b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which nothing is
 computed to prove something. What a deployment released stays what it is.
-(c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it says
+(c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it reports
 what it has not checked. `run`, which is given the config, checks that.
 """
 
@@ -40,8 +40,8 @@ class Generation:
     def trajectory(self, cell_id: str) -> Stored:
         """The trajectory file that the derived rows of a cell come from. Raises Damaged, FileNotFoundError."""
         stored = stored_cell_file(self.folder, cell_id)
-        origin = self.manifest["computed_from"].get(cell_id)
-        if origin is None or (stored.numbers, stored.replicates) != (origin["numbers"], origin["replicates"]):
+        origin = self.manifest["computed_from"].get(cell_id, {})
+        if (stored.numbers, stored.replicates) != (origin.get("numbers"), origin.get("replicates")):
             raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
         return stored
 
@@ -54,14 +54,10 @@ class Generation:
         """When a deployment released it; empty for other results."""
         return str(self.manifest.get("deployment", ""))
 
-    def describes(self, description: Manifest) -> bool:
-        """Whether this generation was computed from what the description says."""
-        return {k: v for k, v in self.manifest.items() if k != "seals"} == description
-
     @property
     def confirmed(self) -> str:
         """How some of its cells were proved after code had changed, in words; empty where all were computed."""
-        ways = {origin.get("confirmed") for origin in self.manifest["computed_from"].values()} - {"", None}
+        ways = {origin["confirmed"] for origin in self.manifest["computed_from"].values()} - {""}
         return f"confirmed by {' and '.join(sorted(ways))}" if ways else ""
 
     @property
@@ -73,24 +69,24 @@ class Generation:
     def why_stale(self) -> str:
         """Why its numbers are not those of today; empty where nothing speaks against them."""
         # (b)
-        used = sorted({origin["code"] for origin in self.manifest["computed_from"].values()})
-        codes = [] if self.deployment else [self.manifest["code"][key] for key in used]
-        if not (names := list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))):
-            return ""
+        codes = [] if self.deployment else [*self.manifest["code"].values()]
+        names = list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))
         state = "stale" if self.own_data else "unconfirmed"
-        return f"{state}, {what_changed(names)} changed since: {few(names)}"
+        return f"{state}, {what_changed(names)} changed since: {few(names)}" if names else ""
 
     def not_checked(self) -> list[str]:
         """What these numbers come from beside dpexp, and was not compared with what is there now."""
         # (c)
         missing = plugins_missing(self.manifest["code"].values())
         needs = [f"needs --plugin {name}" if name.endswith(".py") else f"needs the plug-in {name}" for name in missing]
-        return [f"not checked: {one}" for one in (*needs, *(f"{p}, which dpexp run compares" for p in self.own_data))]
+        needs += [f"{path}, which dpexp run compares" for path in self.own_data]
+        return [f"not checked: {what}" for what in needs]
 
 
 def identity_of(manifest: Manifest) -> str:
     """Which numbers a generation holds: the settings, the trajectories and the derived files, and no code or config."""
-    numbers = {cell: [one["numbers"], one["replicates"]] for cell, one in manifest["computed_from"].items()}
+    origins = manifest["computed_from"].items()
+    numbers = {cell: [origin["numbers"], origin["replicates"]] for cell, origin in origins}
     return digest([manifest["experiment"], manifest["cells"], numbers, manifest["seals"]])
 
 
@@ -104,25 +100,27 @@ def read_generation(folder: Folder) -> Generation:
 
 @lru_cache(maxsize=64)
 def _read(root: Path, states: tuple[State, ...]) -> Generation:
-    """`states` are those of the derived files and of the stamps: files that have changed are another question."""
+    """`states` are those of the derived files and of the stamps: files that have changed are read anew."""
     folder = Folder(root.parent, root.name)
     manifest = read_manifest(folder)
     try:
         if not _is_plain(manifest):
             raise Damaged("manifest.json names what is no cell or cannot be printed")
         # (a)
-        cells = read_table(folder.cells, manifest["seals"]["cells.parquet"])
-        seal = manifest["seals"]["summary.parquet"]
-        return Generation(folder, manifest, cells, read_table(folder.summary, seal) if seal else None)
+        tables = {path.name: manifest["seals"][path.name] for path in (folder.cells, folder.summary)}
+        cells, summary = (read_table(root / name, seal) if seal else None for name, seal in tables.items())
     except (KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
     except FileNotFoundError as error:
         raise Damaged(f"{Path(str(error)).name} is missing") from None
+    if cells is None:
+        raise Damaged("manifest.json is damaged (no hash of cells.parquet)")
+    return Generation(folder, manifest, cells, summary)
 
 
 def _is_plain(manifest: Manifest) -> bool:
     """Whether names in a manifest, which may be anybody's, lead nowhere else and write nothing to the terminal."""
-    config, code = manifest["config"], [name for one in manifest["code"].values() for name in one]
+    config, code = manifest["config"], [name for names in manifest["code"].values() for name in names]
     words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
     cells = [*manifest["cells"], *manifest["computed_from"]]
     return all(word.isprintable() for word in words) and all(re.fullmatch("[0-9a-f]{12}", cell) for cell in cells)

@@ -1,19 +1,18 @@
 """What `manifest.json` says of stored numbers, and `stamps.json` of the code that was proved to give them.
 
-A manifest says of each cell what its rows come from: the digest of the trajectory's numbers, the replicates, the code,
+A manifest has for each cell what its rows come from: the digest of the trajectory's numbers, the replicates, the code,
 what it releases, and a witness, the digests of its first replicates and of their summary. A process without
 trajectories can compute these again and prove that other code gives the same numbers (`dpexp.store.confirming`).
 Nothing in a manifest differs between two reproductions.
 
-`results/stamps.json` holds the hash of dpexp's code that was proved last, and for every manifest that it was proved for
-its digest. An edit that moves no number changes this file alone. It says nothing of a manifest that was written since.
+`results/stamps.json` holds the hash of dpexp's code that was proved last, and the digest of every manifest that it was
+proved for. An edit that moves no number changes this file alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +51,7 @@ def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
     return {"replicates": count, "numbers": digest_of(first), "summary": hashed.hexdigest()[:32]}
 
 
-def proof_by(witness: Mapping[str, Any]) -> str:
+def proof_by(witness: Manifest) -> str:
     """How a cell was proved, in words."""
     return f"one chunk of {counted(witness['replicates'], 'replicate')}"
 
@@ -62,24 +61,25 @@ def describe(
 ) -> Manifest:
     """What a manifest for today's config and code would say, without the hashes of its files.
 
-    `stored` has the checked trajectory files by cell id, `old` knows what was proved of them, and `deployment` is when
-    one released them. The derived files of equal descriptions are computed from the same things in the same way.
+    `stored` has the trajectory files by cell id, `old` says what was proved of them, and `deployment` is when one
+    released them. The derived files of equal descriptions are computed from the same things in the same way.
     """
-    codes: dict[str, Code] = {}
-    origins = {}
+    codes, origins = dict[str, Code](), {}
     for cell in experiment.cells:
-        if (file := stored.get(cell.cell_id)) is None:
-            continue
-        code, proof = code_and_proof(cell, file, old)
-        codes[key := digest(code, 12)] = code
-        origins[cell.cell_id] = {
-            "numbers": file.numbers,
-            "replicates": file.replicates,
-            "code": key,
-            "witness": file.metadata["witness"],
-            "confirmed": proof,
-            **({"released": file.released} if file.released else {}),
-        }
+        if (file := stored.get(cell.cell_id)) is not None:
+            code, proof = code_and_proof(cell, file, old)
+            codes[key := digest(code, 12)] = code
+            origins[cell.cell_id] = {
+                "numbers": file.numbers,
+                "replicates": file.replicates,
+                "code": key,
+                "witness": file.witness,
+                "confirmed": proof,
+                **({"released": file.released} if file.released else {}),
+            }
+    path = ""
+    with suppress(OSError, ValueError):  # on another drive
+        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if experiment.text else ""
     return {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment.name,
@@ -88,12 +88,14 @@ def describe(
         "deltas": list(experiment.deltas),
         "confidence_interval": CI_NAME,
         "seeds": sorted({cell.run.seed for cell in experiment.cells}),
-        "config": config_today(experiment, folder),
+        # readers open no config; its path, from the folder so that both can move together, is for commands
+        "config": {"path": Path(path).as_posix() if path else "", "text": experiment.text,
+                   "set": list(experiment.overrides)},
         "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
         **({"deployment": deployment} if deployment else {}),
-    }
+    }  # fmt: skip
 
 
 def code_and_proof(cell: Cell, file: Stored | None, manifest: Manifest | None) -> tuple[Code, str]:
@@ -107,16 +109,7 @@ def code_and_proof(cell: Cell, file: Stored | None, manifest: Manifest | None) -
         if not same or not changed(file.code, code_of(cell)):
             return file.code, ""
     assert manifest is not None
-    return manifest["code"][origin["code"]], origin.get("confirmed", "")
-
-
-def config_today(experiment: Experiment, folder: Folder) -> dict[str, Any]:
-    """The text of the config, so that no reader opens one, and for commands that are shown its path from the results
-    folder, so that both can move together."""
-    path = ""
-    with suppress(OSError, ValueError):  # it lies on another drive
-        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if experiment.text else ""
-    return {"path": Path(path).as_posix() if path else "", "text": experiment.text, "set": list(experiment.overrides)}
+    return manifest["code"][origin["code"]], origin["confirmed"]
 
 
 # --- stamps ---
@@ -136,11 +129,11 @@ def read_manifest(folder: Folder) -> Manifest:
 
 
 def stamp(folder: Folder, code: str) -> None:
-    """Say that this code gives what the manifest of a folder, as it is there now, holds. Raises OSError."""
+    """Record that this code gives what the manifest of a folder, as it is there now, holds. Raises OSError."""
     path = folder.root.parent / STAMPS
     with lock(folder.root.parent / LOCK, PATIENCE_S):
         before = _stamps(path)
-        # what was proved for other code says nothing of this one
+        # what was proved for other code proves nothing for this code
         others = before["manifests"] if before["code"] == code else {}
         manifests = {**others, folder.root.name: digest(read_document(folder.manifest), 64)}
         document = {"schema_version": SCHEMA_VERSION, "code": code, "confirmed": "one chunk of every pass"}

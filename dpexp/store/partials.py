@@ -1,13 +1,14 @@
-"""Chunks: some cells of one pass and some replicates; and those of a run in progress that are kept on the disk.
+"""Chunks: some cells of one pass and some replicates; how they are computed, and those that are stored on the disk.
 
-A killed run loses the chunks that were running. A cell is found in a kept chunk
-whatever other cells were computed with it: it is named by all that its numbers depend on.
+A killed run loses the chunks that were running. A cell is found in a stored chunk whatever other cells were computed
+with it: its part is named by all that its numbers depend on.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Generator, Iterable, Sequence
+import secrets
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +19,13 @@ import numpy as np
 from dpexp.config.cells import Cell
 from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.digests import digest
+from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
+from dpexp.store.executors import Task, executed
 from dpexp.store.fingerprint import code_of
 from dpexp.store.provenance import arithmetic
-from dpexp.store.simulating import Done, Failed
+from dpexp.store.simulating import Done, Failed, simulate
 
 if TYPE_CHECKING:
     from dpexp.store.planning import CellPlan
@@ -35,7 +38,7 @@ class Chunk:
     cells: tuple[Cell, ...]
     replicates: tuple[int, ...]
     deployment: bool = False
-    """with seeds from the operating system: such a chunk is never kept, so no second run goes on with its noise"""
+    """with seeds from the operating system: such a chunk is never stored, so no second run goes on with its noise"""
 
     @property
     def seconds(self) -> float:
@@ -45,14 +48,13 @@ class Chunk:
     @property
     def keys(self) -> list[str]:
         """Name the part of each cell: by the cell, code, data, replicates, arithmetic and the rule of its releases."""
-        return [
-            digest(
-                [cell.cell_id, code_of(cell), self.replicates, arithmetic(),
-                 [cell.run.release] if cell.problem.files() else [], ["deployment"] * self.deployment],
-                20,
-            )
-            for cell in self.cells
-        ]  # fmt: skip
+
+        def key(cell: Cell) -> str:
+            rule = [cell.run.release] if cell.problem.files() else []
+            secret = ["deployment"] * self.deployment
+            return digest([cell.cell_id, code_of(cell), self.replicates, arithmetic(), rule, secret], 20)
+
+        return [key(cell) for cell in self.cells]
 
     @property
     def key(self) -> str:
@@ -60,7 +62,7 @@ class Chunk:
         return digest(self.keys, 20)
 
     @property
-    def alone(self) -> list[Chunk]:
+    def single_cells(self) -> list[Chunk]:
         """The same, cell by cell."""
         return [replace(self, cells=(cell,)) for cell in self.cells]
 
@@ -87,11 +89,22 @@ def chunks_to_compute(plans: Iterable[CellPlan]) -> list[Chunk]:
     return [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
 
 
-Execute = Callable[[Sequence[Chunk]], Generator[tuple[int, Done | Failed]]]
-"""computes chunks: (number of the chunk, result) as results come in"""
+def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
+    """Compute a chunk that the run calls by this key. Raises DpexpError where the name is another one here."""
+    # a worker that began later may have imported what was edited since
+    if key != chunk.key:
+        raise DpexpError("a worker saw other code or data than the run that started it", "restart the workers")
+    cells = chunk.cells
+    if chunk.deployment:
+        # which records are held out is drawn in secret too and stored nowhere: where records are replaced, places
+        # decide, and if their order is secret and uniform the statement holds whatever the file's order (docs/data.md)
+        cells = tuple(replace(cell, problem=cell.problem.dealt_anew(secrets.randbits(63))) for cell in cells)
+    return simulate(cells, chunk.replicates, chunk.deployment)
 
 
-def computed(chunks: Iterable[Chunk], execute: Execute) -> Generator[tuple[Chunk, Done | Failed]]:
+def computed(
+    chunks: Iterable[Chunk], jobs: int, backend: str = "threads", scheduler: str = ""
+) -> Generator[tuple[Chunk, Done | Failed]]:
     """Chunks and their results as these come in. The cells of a chunk that fails are tried one by one, since only one
     of them may be the reason."""
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
@@ -101,35 +114,36 @@ def computed(chunks: Iterable[Chunk], execute: Execute) -> Generator[tuple[Chunk
 
         require_compiler()
     while waiting:
-        alone: list[Chunk] = []
-        with closing(execute(waiting)) as results:
+        retries: list[Chunk] = []
+        tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in waiting]
+        with closing(executed(tasks, jobs, backend, scheduler)) as results:
             for number, result in results:
                 if isinstance(result, Failed) and len(waiting[number].cells) > 1:
-                    alone += waiting[number].alone
+                    retries += waiting[number].single_cells
                 else:
                     yield waiting[number], result
-        waiting = alone
+        waiting = retries
 
 
 # --- on the disk ---
 
 
-def place_of(folder: Path, chunk: Chunk) -> Path:
+def path_of(folder: Path, chunk: Chunk) -> Path:
     return folder / f"{chunk.key}.chunk"
 
 
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
-    """Keep a finished chunk, in numpy's own format."""
+    """Store a finished chunk, in numpy's own format."""
     passed, buffer = done.passed, io.BytesIO()
     arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys,
                               "estimators": passed.estimators, "metrics": passed.metrics}  # fmt: skip
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(buffer, **arrays)
-    write_bytes_sealed(place_of(folder, chunk), buffer.getbuffer())
+    write_bytes_sealed(path_of(folder, chunk), buffer.getbuffer())
 
 
-def kept_in(folder: Path) -> dict[str, Done]:
-    """What is kept of single cells, by their key; a file that is damaged is removed."""
+def stored_parts(folder: Path) -> dict[str, Done]:
+    """The stored parts of single cells, by their key; a file that is damaged is removed."""
     parts = {}
     for path in sorted(folder.glob("[0-9a-f]" * 20 + ".chunk")):
         try:

@@ -23,27 +23,27 @@ class CellPlan:
 
     cell: Cell
     status: str
-    """current, missing, incomplete, stale or damaged; or unconfirmed, where other code may give the same numbers, which
-    a run finds out"""
+    """current, missing, incomplete, stale or damaged; or unconfirmed, where a run finds out if other code gives the
+    same numbers"""
     reason: str
     replicates: range
     """replicates to compute"""
     stored: int = 0
-    """replicates that are kept"""
+    """replicates that stay"""
     file: Stored | None = None
-    """the trajectory file as it was found, if every byte of it is right; it may be stale"""
+    """the trajectory file, if every byte of it is right; it may be stale"""
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False, summaries: bool = False) -> list[CellPlan]:
     """The plan of every cell, in the order of the config; of the `summaries` alone, for which no trajectory is needed.
 
-    A run makes it while it holds the folder: what another process writes in between would not be seen.
+    A run makes it under the folder's lock, so that no other process writes in between.
     """
     folder, manifest = Folder(results, experiment.name), None
     with suppress(FileNotFoundError, Damaged):
         manifest = read_generation(folder).manifest if summaries else read_manifest(folder)
-    wanted = experiment.replicates
-    return [_plan_cell(cell, wanted, folder, manifest, force, summaries) for cell in experiment.cells]
+    count = experiment.replicates
+    return [_plan_cell(cell, count, folder, manifest, force, summaries) for cell in experiment.cells]
 
 
 def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
@@ -52,13 +52,13 @@ def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
 
 
 def _plan_cell(
-    cell: Cell, wanted: int, folder: Folder, manifest: Manifest | None, force: bool, summaries: bool
+    cell: Cell, count: int, folder: Folder, manifest: Manifest | None, force: bool, summaries: bool
 ) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
     (d) what is missing of replicates and released models.
     """
     # (a)
-    anew, file = partial(CellPlan, cell, replicates=range(wanted)), None
+    anew, file = partial(CellPlan, cell, replicates=range(count)), None
     origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
     try:
         file = None if summaries else stored_cell_file(folder, cell.cell_id)
@@ -80,8 +80,8 @@ def _plan_cell(
     if own and file is not None and (why := model_to_compute(folder, cell, file)):
         return anew("incomplete", why, file=file)
     stored = int(origin["replicates"]) if file is None else file.replicates
-    if stored < wanted:
-        return CellPlan(cell, "incomplete", f"{stored} of {wanted} replicates", range(stored, wanted), stored, file)
-    kept = f"{counted(stored, 'replicate')} stored, {wanted} asked for: all kept"
-    reason = ("up to date" if stored == wanted else kept) + (f", confirmed by {proof}" if proof else "")
+    if stored < count:
+        return CellPlan(cell, "incomplete", f"{stored} of {count} replicates", range(stored, count), stored, file)
+    more = f"{counted(stored, 'replicate')} stored, {count} asked for: all kept"
+    reason = ("up to date" if stored == count else more) + (f", confirmed by {proof}" if proof else "")
     return CellPlan(cell, "current", reason, range(0), stored, file)

@@ -37,7 +37,6 @@ from dpexp.store import (
     publish,
     simulating,
 )
-from dpexp.store import experiment_run as running
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import own_folders
 from tests.campaigns import faults
@@ -403,10 +402,10 @@ def test_a_damaged_deployment_is_refused_and_not_repeated(here):
 
 @pytest.mark.slow
 def test_a_deployment_that_dies_has_released_everything_or_nothing(here, monkeypatch):
-    original, alone, first = running.simulate, ("run.replicates=1",), []
-    monkeypatch.setattr(running, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
+    original, alone, first = partials.simulate, ("run.replicates=1",), []
+    monkeypatch.setattr(partials, "simulate", lambda *arguments: first.append(original(*arguments)) or first[0])
     go("before", alone, deployment=True)
-    monkeypatch.setattr(running, "simulate", lambda *arguments: first[0])
+    monkeypatch.setattr(partials, "simulate", lambda *arguments: first[0])
     for k in itertools.count(1, 1 if AT_LENGTH else 6):  # every sixth of its file operations, or each
         results = here / str(k) / "results"
         if not faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True))):

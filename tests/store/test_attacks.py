@@ -14,7 +14,6 @@ from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.problems import softmax
 from dpexp.store import Folder, fingerprint, load_cells, load_summary, partials
-from dpexp.store import experiment_run as running
 from dpexp.store.experiment_run import Options, run
 from tests.campaigns.faults import DATA_CONFIG, people
 
@@ -124,14 +123,14 @@ def test_data_that_changed_after_they_were_read_are_refused(table):
 
 def test_data_that_change_while_a_run_computes_are_noticed_and_a_backup_of_them_is_no_change(table, monkeypatch):
     """Nor are permissions: a backup by hard links changes the inode alone."""
-    original, meanwhile = running.simulate, []
+    original, meanwhile = partials.simulate, []
 
     def simulate(*arguments):
         for act in meanwhile:
             act()
         return original(*arguments)
 
-    monkeypatch.setattr(running, "simulate", simulate)
+    monkeypatch.setattr(partials, "simulate", simulate)
     meanwhile[:] = [
         lambda: (table.parent / f"backup{len(list(table.parent.glob('backup*')))}").hardlink_to(table),
         lambda: table.chmod(0o600),
@@ -152,11 +151,11 @@ def test_code_that_was_edited_after_it_was_imported_is_not_put_down_as_what_ran(
 
 
 def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
-    def worker(tasks, jobs, backend):
+    def worker(tasks, *where):
         for number, (function, arguments) in enumerate(tasks):
             yield number, function(arguments[0], "of other code")
 
-    monkeypatch.setattr(running, "executed", worker)
+    monkeypatch.setattr(partials, "executed", worker)
     monkeypatch.setattr(partials, "save", None)
     with pytest.raises(DpexpError, match="a worker saw other code or data"):
         go()

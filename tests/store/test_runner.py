@@ -126,10 +126,10 @@ def test_fewer_replicates_than_stored_keep_them_all(config, done):
 HELD = """
 import os, threading
 from dpexp.commands import cli
-from dpexp.store import partials, experiment_run
+from dpexp.store import partials
 
 kept, lock, begun = threading.Event(), threading.Lock(), []
-save, simulate = partials.save, experiment_run.simulate_chunk
+save, simulate = partials.save, partials.simulate_chunk
 
 def save_and_tell(*arguments):
     save(*arguments)
@@ -145,7 +145,7 @@ def hold(chunk, key):
         os.read(0, 1)
     return simulate(chunk, key)
 
-partials.save, experiment_run.simulate_chunk = save_and_tell, hold
+partials.save, partials.simulate_chunk = save_and_tell, hold
 cli.main()
 """
 """The command; when its first chunk is kept and another has begun it says so, and goes on when its stdin is closed."""

@@ -25,8 +25,8 @@ from dpexp.store import (
     load_generation,
     load_summary,
     load_trajectories,
+    partials,
 )
-from dpexp.store import experiment_run as running
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.documents import read_document, read_table, write_document, write_table
 from dpexp.store.experiment_run import Options, run
@@ -72,7 +72,7 @@ def test_a_table_is_an_ordinary_parquet_file_and_read_by_its_hash_alone(tmp_path
     sha256 = a_table(path)
     assert pd.read_parquet(path).x.tolist() == [1.0, 2.0, 3.0]
     file = read_table(path, sha256)
-    assert file.metadata["k"] == [1, 2]
+    assert file.metadata()["k"] == [1, 2]
     assert file.table(["x"]).to_pydict() == {"x": [1.0, 2.0, 3.0]}
     with pytest.raises(KeyError, match="no column y"):
         file.table(["y"])
@@ -119,7 +119,7 @@ def test_random_damage_is_noticed(kind, tmp_path):
 def test_files_of_another_program_or_version_are_refused_with_a_word(tmp_path):
     pq.write_table(pa.table({"x": [1]}), tmp_path / "t.parquet")
     with pytest.raises(Damaged, match="another program wrote it"):
-        read_table(tmp_path / "t.parquet")
+        read_table(tmp_path / "t.parquet").metadata()
     write_document(tmp_path / "m.json", {"schema_version": 1})
     with pytest.raises(Damaged, match="another version"):
         read_document(tmp_path / "m.json")
@@ -212,13 +212,13 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
 
 
 def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkeypatch):
-    original = running.simulate
+    original = partials.simulate
 
     def simulate(*arguments):
         monkeypatch.setattr(fingerprint, "IMPORTED_AT", 1)  # as if all was written since
         return original(*arguments)
 
-    monkeypatch.setattr(running, "simulate", simulate)
+    monkeypatch.setattr(partials, "simulate", simulate)
     with pytest.raises(DpexpError, match=r"dpexp changed after this process had read it"):
         go(tiny, tmp_path / "r")
     assert not list((tmp_path / "r").rglob("*.chunk"))
