@@ -208,7 +208,7 @@ def _run_share(experiments: list[Experiment], request: Request) -> Answer:
 
 def _confirm_all(experiments: list[Experiment], request: Request) -> Answer:
     """Say of stored cells if today's code gives their numbers, and stamp those."""
-    from dpexp.store.confirming import confirm
+    from dpexp.store.planning import confirm
 
     ids = _chosen(experiments, request.only)
     rows, cells = [], []

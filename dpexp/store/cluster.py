@@ -1,8 +1,8 @@
 """Run tasks on a dask cluster: `dpexp run CONFIG --backend dask --scheduler ADDRESS`.
 
-(a) Every worker is asked once what it computes with; one that joins later refuses a task whose chunk it names
-otherwise. (b) Nothing waits for ever: dask itself would, for a scheduler that is gone. Dask gives the tasks of dead
-workers to others.
+joblib's own dask backend serves whoever has a client (`joblib.parallel_config`). What it does not do is here: (a) every
+worker is asked once what it computes with; one that joins later refuses a chunk that it names otherwise. (b) Nothing
+waits for ever: joblib does where workers die of a task, or no worker is left.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import pickle
 import socket
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.store import fingerprint
@@ -38,19 +38,19 @@ def require_dask() -> None:
         raise UsageError("--backend dask needs dask, which is not installed", "pip install 'dpexp[dask]'")
 
 
-class _Call(NamedTuple):
+class _Call:
     """Unpickling it calls the function: a scheduler needs no dpexp, and a worker without it fails in its task."""
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    def __init__(self, *call: Any) -> None:
+        self.call = call
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return self.function, self.arguments
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.call[0], self.call[1:]
 
 
 def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, Any]]:
     """(task number, result) as results come in. Raises UsageError where the cluster cannot be reached, or has no worker
-    or one that is not like this process; DpexpError where it goes away, or a task kills its workers."""
+    or one that is not like this process; DpexpError where it goes away, or a task fails on it."""
     before = logging.root.manager.disable
     logging.disable()  # dask would report each failure a second time
     try:
@@ -78,7 +78,7 @@ def _connected(scheduler: str) -> Iterator[Client]:
                     raise OSError("what listens there is no dask scheduler")
             client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(WAIT_S, 30.0))
         except (OSError, ValueError, TypeError, ImportError) as error:
-            what = f"no dask scheduler answers: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+            what = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
             hint = "start one with: dask scheduler, which prints its address"
             raise UsageError(f"--scheduler {scheduler}: {what}", hint) from None
     try:
@@ -93,7 +93,8 @@ def _connected(scheduler: str) -> Iterator[Client]:
 
 def facts() -> dict[str, str]:
     """What this process computes with: two processes with equal facts give equal bits."""
-    return {**versions(), **arithmetic(), "distributed": version("distributed"), "code": fingerprint.own_hash()}
+    own = {"distributed": version("distributed"), "code": fingerprint.today({"dpexp": ""})["dpexp"]}
+    return {**versions(), **arithmetic(), **own}
 
 
 def _require_alike(client: Client, scheduler: str) -> None:
@@ -103,25 +104,21 @@ def _require_alike(client: Client, scheduler: str) -> None:
     except TimeoutError:
         hint = f"start: dask worker {scheduler}"
         raise UsageError(f"--scheduler {scheduler}: no worker in {WAIT_S:g} s", hint) from None
-    answers, here = client.run(pickle.loads, pickle.dumps(_Call(facts, ())), on_error="return"), facts()
-    for address, answer in sorted(answers.items()):
-        if isinstance(answer, dict):
-            wrong = [
-                f"{name} {answer.get(name)}, and {own} here" for name, own in here.items() if answer.get(name) != own
-            ]
-        else:
+    here, hint = facts(), "use the same dpexp, packages and kind of processor for all workers, and restart them"
+    for address, answer in sorted(client.run(pickle.loads, pickle.dumps(_Call(facts)), on_error="return").items()):
+        if not isinstance(answer, dict):
             wrong = [f"has not the same dpexp: {type(answer).__name__}: {answer}"]
+        else:
+            wrong = [f"{k} {answer.get(k)}, and {own} here" for k, own in here.items() if answer.get(k) != own]
         # a worker that has left meanwhile does no harm
         if wrong and address in client.nthreads():
-            hint = "use the same dpexp, packages and kind of processor for all workers, and restart them"
             raise UsageError(f"worker {address}: {'; '.join(wrong[:3])}", hint)
 
 
 def _results(client: Client, scheduler: str, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
-    from distributed import CancelledError, wait
-    from distributed.scheduler import KilledWorker
+    from distributed import wait
 
-    calls = (pickle.dumps(_Call(in_process, packed(task))) for task in tasks)
+    calls = (pickle.dumps(_Call(in_process, *packed(task))) for task in tasks)
     out = {client.submit(pickle.loads, call, pure=False): number for number, call in enumerate(calls)}
     alive = time.monotonic()
     while out:
@@ -136,12 +133,10 @@ def _results(client: Client, scheduler: str, tasks: Sequence[Task]) -> Iterator[
                 result = future.result(timeout=5)
             except TimeoutError:  # its worker has died, and another one computes it
                 continue
-            except (CancelledError, KilledWorker):
-                what = f"the cluster at {scheduler} gave up a task: was it restarted, or have workers died of it?"
-                raise DpexpError(what, f"a worker with fewer threads needs less memory; {CONTINUE}") from None
             except DpexpError:
                 raise
             except Exception as error:
-                what = f"a worker of {scheduler} cannot do its task: {type(error).__name__}: {error}"
-                raise UsageError(what, f"has one joined that has not the same dpexp? {CONTINUE}") from None
+                what = f"a task failed on the cluster at {scheduler}: {type(error).__name__}: {error}"
+                hint = "was it restarted, has a worker too little memory for its threads, or another dpexp?"
+                raise DpexpError(what, f"{hint} {CONTINUE}") from None
             yield out.pop(future), result

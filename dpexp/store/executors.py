@@ -43,7 +43,7 @@ def in_process(plugins: tuple[str, ...], content: bytes) -> Any:
         loading.use_installed()
         for file in plugins:
             loading.use(file)
-    if late := fingerprint.edited_after([{"dpexp": "", **{f"plugin {Path(file).name}": "" for file in plugins}}]):
+    if late := fingerprint.edited_after({"dpexp", *(f"plugin {Path(file).name}" for file in plugins)}):
         raise UsageError(f"{', '.join(late)} was edited after a worker had read it", "restart the workers")
     function, arguments = pickle.loads(content)
     return function(*arguments)

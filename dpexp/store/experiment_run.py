@@ -33,11 +33,10 @@ from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_of
 from dpexp.store.cell_rows import Ended
-from dpexp.store.confirming import prove
 from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder
 from dpexp.store.partials import Chunk, chunks_to_compute, computed
-from dpexp.store.planning import CellPlan, plan, plan_of_deployment
+from dpexp.store.planning import CellPlan, plan, plan_of_deployment, prove
 from dpexp.store.publish import Computed, publish
 from dpexp.store.simulating import Done, Failed
 

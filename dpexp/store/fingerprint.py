@@ -3,7 +3,7 @@
 (a) Comments, docstrings and formatting do not count, and of files only code and what it reads (`KINDS`): a wheel and a
 clone of one commit have one hash. Shipped records count by their digests, which stand in the code that loads them.
 (b) Which of these lines a cell uses is not asked: a run proves by its first replicates whether an edit has moved a
-number (`dpexp.store.confirming`), so an edit that moves none costs one chunk.
+number (`dpexp.store.planning`), so an edit that moves none costs one chunk.
 (c) A plug-in is the Python files of its folder and what it lists as `inputs`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -48,11 +48,6 @@ def code_of(cell: Cell) -> Code:
     return {"dpexp": _of_rooms(NUMBERS), **plugins, **data_of(cell)}
 
 
-def own_hash() -> str:
-    """Of the bytes of dpexp's code that computes."""
-    return _of_rooms(NUMBERS).split()[0]
-
-
 def data_of(cell: Cell) -> Code:
     """Hashes of the user's data files, by path, as they were when they were first read."""
     return {f"file {name}": content for name, content in cell.problem.files().items()}
@@ -62,20 +57,18 @@ def today(code: Code) -> Code:
     """The same names as they are now. What is absent, and data files, which readers do not open, are as they were."""
     plugins = {f"plugin {name}": loaded for name, loaded in LOADED.items() if f"plugin {name}" in code}
     own = {"dpexp": _of_rooms(NUMBERS)} if "dpexp" in code else {}
-    there = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
-    return {**own, **there, **{name: _of_plugin(loaded) for name, loaded in plugins.items()}}
+    # modules of an older dpexp are no names of today
+    others = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
+    return {**own, **others, **{name: _of_plugin(loaded) for name, loaded in plugins.items()}}
 
 
 def changed(stored: Code, now: Code) -> list[str]:
     """What differs between two of these, in words: neither its bytes nor its code are the same."""
     names = sorted(stored.keys() | now.keys())
     differing = (name for name in names if not {*stored.get(name, "").split()} & {*now.get(name, "").split()})
-    return list(dict.fromkeys(map(_shown, differing)))
-
-
-def _shown(name: str) -> str:
-    kind, _, rest = name.partition(" ")
-    return {"plugin": f"the plug-in {rest}", "file": rest}.get(kind, "dpexp")
+    words = {"plugin": "the plug-in {}", "file": "{}"}
+    kinds = (name.partition(" ") for name in differing)
+    return list(dict.fromkeys(words.get(kind, "dpexp").format(rest) for kind, _, rest in kinds))
 
 
 def what_changed(names: Iterable[str]) -> str:
@@ -95,14 +88,15 @@ def plugins_missing(codes: Iterable[Code]) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _of_rooms(rooms: tuple[str, ...]) -> str:
-    return _hashes(ROOT, tuple(_files(rooms)))
+    return _hashes(ROOT, _files(rooms))
 
 
-@lru_cache(maxsize=1)
-def _files(rooms: tuple[str, ...]) -> list[Path]:
+@lru_cache(maxsize=8)
+def _files(rooms: tuple[str, ...]) -> tuple[Path, ...]:
+    """The files of rooms, and files by themselves."""
     places = (ROOT / room for room in rooms)
-    return [path for place in places for path in ([place] if place.is_file() else sorted(place.rglob("*")))
-            if path.suffix in KINDS]  # fmt: skip
+    files = (file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*"))))
+    return tuple(file for file in files if file.suffix in KINDS)
 
 
 def _of_plugin(loaded: Loaded) -> str:
@@ -112,19 +106,18 @@ def _of_plugin(loaded: Loaded) -> str:
 @lru_cache(maxsize=64)
 def _hashes(root: Path, files: tuple[Path, ...]) -> str:
     """A hash of the names and bytes of files, and one in which of Python's files only the code counts."""
-    named = ((path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name, path) for path in files)
-    contents = [(name, path.read_bytes()) for name, path in named]
+    names = [file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name for file in files]
+    contents = [(name, file.read_bytes()) for name, file in zip(names, files, strict=True)]
     of_bytes = _short([(name, hashlib.sha256(content).digest()) for name, content in contents])
-    # parsing all of dpexp takes half a second, so what comes out is kept by what went in
-    kept = None if (folder := own_folder("code")) is None else folder / of_bytes
-    if kept is not None:
-        with suppress(OSError):
-            if len(known := kept.read_text()) == 16:
-                return f"{of_bytes} {known}"
+    # parsing all of dpexp takes half a second, so its result is cached by the hash of the bytes
+    cached = None if (folder := own_folder("code")) is None else folder / of_bytes
+    with suppress(OSError):
+        if cached is not None and len(of_code := cached.read_text()) == 16:
+            return f"{of_bytes} {of_code}"
     of_code = _short([(name, _code(name, content)) for name, content in contents])
-    if kept is not None:
-        with suppress(OSError):
-            kept.write_text(of_code)
+    with suppress(OSError):
+        if cached is not None:
+            cached.write_text(of_code)
     return f"{of_bytes} {of_code}"
 
 
@@ -148,13 +141,13 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
-    """A function that raises DpexpError where code or data of the cells were written to after they had been read; it
-    is called once here."""
-    codes = [code_of(cell) for cell in cells]
+    """A function that raises DpexpError where code or data of the cells were edited after they had been read; it is
+    called once here."""
+    names = {name for cell in cells for name in code_of(cell)}
     places = {place for cell in cells for place in cell.problem.places()}
 
     def require_unchanged() -> None:
-        if late := edited_after(codes, places, experiment.read_at):
+        if late := edited_after(names, places, experiment.read_at):
             what = f"{', '.join(late)} changed after this process had read it"
             raise DpexpError(f"{experiment.name}: {what}", "run again")
 
@@ -162,25 +155,23 @@ def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
     return require_unchanged
 
 
-def edited_after(codes: Iterable[Code], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
-    """What was written to after this process had imported it, or read it as the data in some places.
+def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
+    """Of code of these names, and of the data in some places, what was edited after this process had read it.
 
-    A time of 0, as of a config that is no file, asks nothing.
+    A time of 0, as of a config that is no file, skips the data.
     """
-    names = {name for code in codes for name in code}
-    read: list[tuple[str, Iterable[Path], int]] = [("dpexp", _files(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
+    sources = [("dpexp", _files(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
     for loaded in (loaded for name, loaded in LOADED.items() if f"plugin {name}" in names):
-        read.append((f"the plug-in {loaded.name}", [*loaded.files, *loaded.inputs()], loaded.read_at))
-    read += [(str(place), files_below(place), data_read_at) for place in places]
+        sources.append((f"the plug-in {loaded.name}", (*loaded.files, *loaded.inputs()), loaded.read_at))
+    sources += [(str(place), tuple(files_below(place)), data_read_at) for place in places if data_read_at]
     return sorted(
         shown
-        for shown, files, since in read
-        if since and any(file.stat().st_mtime_ns > since for file in files if file.exists())
+        for shown, files, since in sources
+        if any(file.stat().st_mtime_ns > since for file in files if file.exists())
     )
 
 
 def forget() -> None:
-    """Read code anew when asked next: for a process that outlives an edit. Records that were read stay as they are."""
-    _of_rooms.cache_clear()
-    _files.cache_clear()
-    _hashes.cache_clear()
+    """Read code anew: for a process that outlives an edit. Records that were read stay as they are."""
+    for cached in (_of_rooms, _files, _hashes):
+        cached.cache_clear()

@@ -15,17 +15,17 @@ from dpexp.core.text import columns
 
 NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 """libraries whose version can change the last bits of a result"""
-LIBRARIES = (*NUMERICAL, "pandas", "pyarrow", "pydantic")
+LIBRARIES = ("dpexp", *NUMERICAL, "pandas", "pyarrow", "pydantic")
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Versions of Python, dpexp and the libraries it computes with."""
-    found = {"python": platform.python_version(), **dict.fromkeys(("dpexp", *LIBRARIES), "not installed")}
-    for name in ("dpexp", *LIBRARIES):
+    numbers = {"python": platform.python_version(), **dict.fromkeys(LIBRARIES, "not installed")}
+    for name in LIBRARIES:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            numbers[name] = version(name)
+    return numbers
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +35,7 @@ def arithmetic() -> dict[str, str]:
     What is shipped gives the same bits on all processors that were tried. A plug-in's matrix products need not.
     """
     import llvmlite.binding
-    import numpy  # noqa: F401  its BLAS must be loaded to be found
+    import numpy  # noqa: F401  its BLAS must be loaded to be listed
     from threadpoolctl import threadpool_info
 
     # another library of the process may bring linear algebra of its own, by which nothing here is multiplied
@@ -44,9 +44,8 @@ def arithmetic() -> dict[str, str]:
         for pool in threadpool_info()
         if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
     }
-    numerical = {name: versions()[name] for name in NUMERICAL}
     processor, algebra = str(llvmlite.binding.get_host_cpu_name()), ", ".join(sorted(kernels)) or "unknown"
-    return {**numerical, "processor": processor, "linear algebra": algebra}
+    return {**{name: versions()[name] for name in NUMERICAL}, "processor": processor, "linear algebra": algebra}
 
 
 def commit() -> dict[str, Any]:
@@ -75,12 +74,11 @@ def machine() -> dict[str, Any]:
 
 
 def environment() -> str:
-    """What a report of a fault needs: versions, commit, machine, and where compiled code is kept."""
+    """What a report of a fault needs: versions, commit, machine, and the cache of compiled code."""
     from dpexp.engine.compiled import folder
 
-    built = commit()
-    at = f"{built['commit']}{', modified' * bool(built['dirty'])}" if built["commit"] else "not in a git checkout"
-    # A folder of compiled code that others could write to is not used.
+    state = commit()
+    at = f"{state['commit']}{', modified' * bool(state['dirty'])}" if state["commit"] else "not in a git checkout"
     cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
-    others = [*versions().items(), ("commit", at), *machine().items(), ("compiled code", cache)]
-    return columns([[name, str(value)] for name, value in sorted(others, key=lambda row: row[0] != "dpexp")])
+    rows = [*versions().items(), ("commit", at), *machine().items(), ("compiled code", cache)]
+    return columns([[name, str(value)] for name, value in sorted(rows, key=lambda row: row[0] != "dpexp")])

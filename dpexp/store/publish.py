@@ -26,8 +26,7 @@ from dpexp.store.cell_rows import Ended, ended, row_of
 from dpexp.store.documents import SCHEMA_VERSION, table_of, write_document, write_table
 from dpexp.store.fingerprint import code_of, data_of
 from dpexp.store.folder import Folder
-from dpexp.store.generation import read_generation
-from dpexp.store.manifest import Manifest, describe, witness_of
+from dpexp.store.generation import Manifest, describe, read_generation, witness_of
 from dpexp.store.planning import CellPlan
 from dpexp.store.provenance import arithmetic, commit, machine, versions
 from dpexp.store.receipts import records_in

@@ -21,8 +21,7 @@ from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
 from dpexp.store.documents import TableFile, read_document
 from dpexp.store.folder import DEPLOYED, Folder
-from dpexp.store.generation import Generation, config_path, identity_of, read_generation
-from dpexp.store.manifest import Manifest
+from dpexp.store.generation import Generation, Manifest, config_path, identity_of, read_generation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +33,13 @@ ONLY_SUMMARIES = "the summaries are there, but not the trajectories that this ne
 
 
 class OnlySummaries(ResultsMissing):
-    """The trajectories are not there; what is there and damaged is another matter, and no reader does without it."""
+    """The trajectories are not there. Damaged ones are another error, since no reader does without them."""
 
 
 def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
     """Results that are not there or not to be trusted, with the command that brings them about (`command_of`).
 
-    `confirm` is for results of which a part is enough to know that they still hold.
+    `confirm` is for results of which the first chunk can prove that they still hold.
     """
     if re.fullmatch(DEPLOYED, folder.root.name):
         hint = "a deployment is written once and never computed again: put its files back from a copy"
@@ -49,23 +48,22 @@ def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool =
     if confirm:
         command = command.replace("dpexp run", "dpexp run --confirm", 1)
     if " CONFIG" in command:
-        rest = "those in research/ need dpexp's repository"
-        command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {rest})"
+        research = "those in research/ need dpexp's repository"
+        command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {research})"
     return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
 
 
 def command_of(folder: Folder, as_shipped: bool = False) -> str:
     """The command that computes the results of a folder, as it is typed here: that of the run that made them, where
     the manifest can be read. `as_shipped` leaves out what its command line changed in the config."""
-    manifest: Manifest = {}
+    manifest: Manifest = {"config": {"set": [], "path": ""}, "profile": "paper"}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
-    sets = manifest["config"]["set"] if manifest else []
+    sets, smoke = manifest["config"]["set"], manifest["profile"] == "smoke"
     # (a)
-    known = config_path(manifest, folder) if manifest and (sets or not as_shipped) else None
-    smoke = bool(manifest) and manifest["profile"] == "smoke"
-    words = ["dpexp", "run", config_typed(folder, known)]
-    if known and not as_shipped:
+    config = config_path(manifest, folder) if sets or not as_shipped else None
+    words = ["dpexp", "run", config_typed(folder, config)]
+    if config and not as_shipped:
         words += [word for text in sets for word in ("--set", shlex.quote(text))]
     words += ["--profile", "smoke"] * smoke
     if folder.root.parent != Path("results-smoke" if smoke else "results"):
@@ -78,22 +76,22 @@ def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissi
     return missing(Folder(results, experiment), f"not the settings of the config: {what}", as_shipped=True)
 
 
-def config_typed(folder: Folder, known: Path | None = None) -> str:
+def config_typed(folder: Folder, path: Path | None = None) -> str:
     """How a command names the config of an experiment from here; CONFIG where there is none."""
     from dpexp.config.shipped import as_typed, spelled
 
     beside = [loaded.shown.parent for loaded in LOADED.values() if not loaded.installed]
     places = [parent / f"{folder.experiment}.yaml" for parent in (Path("configs"), Path(), *beside)]
-    path = known or next((place for place in places if place.is_file()), None)
+    path = path or next((place for place in places if place.is_file()), None)
     return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
 
 
 def load_generation(results: Path, experiment: str, renamed: bool = False, partial: bool = False) -> Generation:
-    """The stored generation of an experiment: whole, and what today's code gives.
+    """The stored generation of an experiment: all of it, and what today's code gives.
 
     Raises ResultsMissing naming the command to run, also where cells are missing or failed; `partial` allows these as
-    long as there are others. `renamed` allows a copy that was kept for a comparison, a folder of another name, of older
-    code or config. The caller has to say so of both.
+    long as there are others. `renamed` allows a copy for a comparison, a folder of another name, of older code or
+    config, which the caller has to mention.
     """
     folder = Folder(results, experiment)
     try:
@@ -108,11 +106,9 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
     cells = len(manifest["cells"])
     failed = generation.cells.table(["status"])["status"].to_pylist().count("failed")
     absent = len(manifest["cells"].keys() - manifest["computed_from"].keys()) - failed
-    if not (partial and failed + absent < cells):
-        if failed:
-            raise missing(folder, f"{failed} of {cells} cells failed")
-        if absent:
-            raise missing(folder, f"{absent} of {cells} cells are not computed yet")
+    if failed + absent >= (cells if partial else 1):
+        problem = f"{failed} of {cells} cells failed" if failed else f"{absent} of {cells} cells are not computed yet"
+        raise missing(folder, problem)
     if not renamed and (why := generation.why_stale()):
         raise missing(folder, why, confirm=why.startswith("unconfirmed"))
     for remark in generation.not_checked():
@@ -121,14 +117,14 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
 
 
 def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """By experiment, which numbers its folder holds (`identity_of`), and what is wrong with them, in words."""
-    held = {}
+    """By experiment, which numbers its folder has (`identity_of`), and what is wrong with them, in words."""
+    numbers = {}
     for experiment in dict.fromkeys(experiments):
         try:
-            held[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+            numbers[experiment] = identity_of(load_generation(results, experiment).manifest), ""
         except ResultsMissing as error:
-            held[experiment] = "", error.message
-    return held
+            numbers[experiment] = "", error.message
+    return numbers
 
 
 @lru_cache(maxsize=256)
@@ -163,7 +159,6 @@ def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), rena
     """
     generation = load_generation(results, experiment, renamed)
     cells, summary = cells_of(generation, needs), summary_of(generation)
-    # no column of the cells is lost where the summary has one of that name
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
     return summary.merge(cells.rename(columns=names), on="cell_id")
@@ -188,8 +183,8 @@ def load_trajectories(
     import pandas as pd
 
     generation = load_generation(results, experiment)
-    wanted = generation.manifest["cells"] if cell_ids is None else cell_ids
-    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns)) for cell_id in wanted)
+    cells = generation.manifest["cells"] if cell_ids is None else cell_ids
+    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns)) for cell_id in cells)
     rows: pd.DataFrame = pd.concat([table.to_pandas(use_threads=False) for table in tables], ignore_index=True)
     return rows
 
@@ -208,11 +203,10 @@ def require_trajectories(results: Path, experiment: str) -> None:
 
 def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T]) -> T:
     """What is read of a cell's trajectory file."""
-    folder = generation.folder
     try:
         return read(generation.trajectory(cell_id))
     except FileNotFoundError:
-        refusal = missing(folder, ONLY_SUMMARIES)
+        refusal = missing(generation.folder, ONLY_SUMMARIES)
         raise OnlySummaries(refusal.message, refusal.hint) from None
     except Damaged as error:
-        raise missing(folder, str(error)) from None
+        raise missing(generation.folder, str(error)) from None

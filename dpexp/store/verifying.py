@@ -21,7 +21,7 @@ from dpexp.core.errors import UsageError
 
 TOLERANCE = {"summary.parquet": 1e-9, "cells.parquet": 1e-9, "claims.json": 1e-6}
 """by file: how far a number may be from the published one, as a share of it; in a summary a number that is small beside
-others of its metric is what is left of these, and its size counts as a thousandth of theirs"""
+others of its metric is a difference of these, and its size counts as a thousandth of theirs"""
 FLOOR = 1e-9
 """of a number behind a verdict: an absolute difference that is none, since such a number may be a remainder"""
 DIGESTS = frozenset({"checksum", "results", "code"})
@@ -43,16 +43,15 @@ def published(results: Path, against: Path | None = None) -> Published:
         paths = (path for name in TOLERANCE for path in sorted(against.rglob(name)))
         return Published({path.relative_to(against).as_posix(): path.read_bytes() for path in paths}, str(against))
     try:
-        archive = subprocess.run(["git", "-C", str(results), "archive", "HEAD", "."], capture_output=True, timeout=120)
-    except (OSError, subprocess.TimeoutExpired):
-        archive = None
-    if archive is None or archive.returncode != 0:
+        command = ["git", "-C", str(results), "archive", "HEAD", "."]
+        archive = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            members = ((member.name.removeprefix("./"), member) for member in tar if member.isfile())
+            files = {name: tar.extractfile(member) for name, member in members if Path(name).name in TOLERANCE}
+            return Published({name: file.read() for name, file in files.items() if file}, "the last commit")
+    except (OSError, subprocess.SubprocessError, tarfile.TarError):
         hint = "--against DIR names published results"
-        raise UsageError(f"{results} is not in git: there is nothing to compare with", hint)
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-        files = {member.name.removeprefix("./"): tar.extractfile(member) for member in tar if member.isfile()}
-        names = (name for name in files if name.split("/")[-1] in TOLERANCE)
-        return Published({name: file.read() for name in names if (file := files[name])}, "the last commit")
+        raise UsageError(f"{results} is not in git: there is nothing to compare with", hint) from None
 
 
 class Comparison(NamedTuple):
@@ -68,17 +67,18 @@ def compare(name: str, fresh: bytes | None, published: bytes) -> Comparison:
         return Comparison("missing")
     if fresh == published:
         return Comparison("identical")
-    kind = name.split("/")[-1]
+    kind = Path(name).name
     try:
-        parts = (
-            _numbers(json.loads(fresh), json.loads(published)) if kind == "claims.json" else _tables(fresh, published)
-        )
-        worst, detail = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
+        if kind == "claims.json":
+            parts = _numbers(json.loads(fresh), json.loads(published))
+        else:
+            parts = _columns(fresh, published)
+        largest, detail = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
     except (ValueError, KeyError, TypeError, OSError) as error:
         return Comparison("different", str(error) if isinstance(error, Unlike) else f"cannot be read ({error})")
-    if worst == 0:
+    if largest == 0:
         return Comparison("identical", "the same numbers in other bytes")
-    return Comparison("within tolerance" if worst <= 1 else "different", detail)
+    return Comparison("within tolerance" if largest <= 1 else "different", detail)
 
 
 class Unlike(ValueError):
@@ -101,22 +101,20 @@ def _difference(kind: str, what: str, x: np.ndarray, y: np.ndarray) -> tuple[flo
     return float(share[at]), words
 
 
-def _tables(fresh: bytes, published: bytes) -> Iterator[Part]:
+def _columns(fresh: bytes, published: bytes) -> Iterator[Part]:
+    """The numbers of two tables, by metric and estimator. Raises Unlike where they differ in more."""
     import pandas as pd
 
     a, b = (pd.read_parquet(io.BytesIO(data)) for data in (fresh, published))
     if list(a) != list(b) or len(a) != len(b):
         raise Unlike(f"{len(a):,} rows, published {len(b):,}, or other columns")
-    groups: dict[Any, Any] = {(): np.arange(len(a))}
-    if "metric" in a:
-        groups = a.groupby(["metric", "estimator"]).indices
+    groups: dict[Any, Any] = a.groupby(["metric", "estimator"]).indices if "metric" in a else {(): np.arange(len(a))}
     for name in a:
-        if a[name].dtype != np.float64 or b[name].dtype != np.float64:
-            if not a[name].equals(b[name]):
-                raise Unlike(f"column {name}")
-            continue
-        for group, own in groups.items():
-            yield " ".join([*group, str(name)]), a[name].to_numpy()[own], b[name].to_numpy()[own]
+        if a[name].dtype == b[name].dtype == np.float64:
+            for group, rows in groups.items():
+                yield " ".join([*group, str(name)]), a[name].to_numpy()[rows], b[name].to_numpy()[rows]
+        elif not a[name].equals(b[name]):
+            raise Unlike(f"column {name}")
 
 
 def _numbers(x: Any, y: Any, path: str = "") -> Iterator[Part]:

@@ -375,9 +375,9 @@ def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
     with using(lab):
         experiment = load_experiment(lab.parent / "lab.yaml")
         code = code_of(experiment.cells[0])
-        assert edited_after([code]) == []
+        assert edited_after(code) == []
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
-        assert edited_after([code]) == ["the plug-in lab.py"]
+        assert edited_after(code) == ["the plug-in lab.py"]
     fingerprint.forget()
     with using(lab):
         after = code_of(load_experiment(lab.parent / "lab.yaml").cells[0])

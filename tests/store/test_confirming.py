@@ -14,9 +14,8 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
 from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
-from dpexp.store.confirming import confirm
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.planning import plan
+from dpexp.store.planning import confirm, plan
 from tests.conftest import SMALL
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
