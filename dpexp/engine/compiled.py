@@ -102,13 +102,9 @@ class Kept(_Cache):
         return str(self.place)
 
     def enable(self) -> None:
-        """Nothing to do: numba asks for this of every cache."""
+        """Nothing to do: numba's interface of a cache."""
 
-    def disable(self) -> None:
-        """Nothing to do."""
-
-    def flush(self) -> None:
-        """Nothing to do: stored code is never wrong, only unused."""
+    disable = flush = enable
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The stored code for arguments of these types, or None."""
@@ -122,17 +118,15 @@ class Kept(_Cache):
         # A function that names something of which it is not known what it does is compiled in every process.
         with contextlib.suppress(Exception):
             key = key_of(self.dispatcher, sig)
-            if (found := self._stored(key, sig, target_context)) is not None:
-                return found
-            # numba names the symbol after this if it compiles now; one compilation at a time, under numba's lock
-            # numba's own numbers of functions are those of a process: two closures of one name would be one symbol if
-            # each were the fifth function of its process
+            if (stored := self._stored(key, sig, target_context)) is not None:
+                return stored
+            # numba names the symbol after this if it compiles now, under its lock. By numba's own numbers two closures
+            # of one name would be one symbol if each were the fifth function of its process.
             function.__qualname__ = f"{self.name}_{key}"
         return None
 
     def _stored(self, key: str, sig: Any, target_context: Any) -> Any:
-        """What is kept under a key. What is damaged or of another version of numba is compiled again,
-        and replaced."""
+        """The code of a key; None where it is damaged or of another version of numba, and then it is replaced."""
         with contextlib.suppress(Exception):
             content = read_bytes_sealed(self.place / key)
             if content.startswith(key.encode()):  # and was not copied here from the place of another function

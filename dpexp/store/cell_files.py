@@ -3,7 +3,7 @@
 The trajectory file is the source of truth of a cell, and both files prove themselves: (a) their numbers have the digest
 in their metadata, or the file has the SHA-256 in provenance.json; (b) the name is the hash of the parameters inside, so
 that a copy of another cell's file is not taken for this cell's. (c) A trajectory has the digest of the parameters that
-the same run released, which are written first: a run that dies in between leaves a model that nobody accepts. A
+the same run released, which are written first: a run that dies in between leaves a model that every reader refuses. A
 released file holds only what the privacy statement counts: the estimators that a guarantee covers, of the replicates
 that `run.release` names.
 """

@@ -38,11 +38,11 @@ def ended(cell: Cell, data: CellData) -> Ended:
 def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool = False) -> dict[str, Any]:
     """The cell's row of cells.parquet: nothing in it differs between two reproductions.
 
-    Where the records are a user's own it says what of the cell is released, and whether by a deployment.
+    Where the records are a user's own it names the released estimators, and whether by a deployment.
     """
     mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     try:
-        stated = mechanism.row(tuple(deltas))
+        statement = mechanism.row(tuple(deltas))
     except NoSuchAnalysis as error:
         setting = f" ({cell.label})" if cell.swept else ""
         raise UsageError(
@@ -51,7 +51,7 @@ def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool
         ) from None
     # nothing in a row may differ between two reproductions: times and machines stand in provenance.json
     wild = outcome.diverged
-    told: dict[str, Any] = {
+    outcomes: dict[str, Any] = {
         "status": "diverged" if wild else "done",
         "reason": f"{wild} replicates diverged" if wild else "",
         "replicates": outcome.replicates,
@@ -59,35 +59,35 @@ def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool
         **({"projections": outcome.projections} if outcome.projections is not None else {}),
         **({"released": released(cell), "deployment": deployment} if cell.problem.files() else {}),
     }
-    taken = {"cell_id": cell.cell_id, **cell.columns()}
-    return {**taken, **beside(stated, {**taken, **told}), **told}
+    parameters = {"cell_id": cell.cell_id, **cell.columns()}
+    return {**parameters, **beside(statement, {**parameters, **outcomes}), **outcomes}
 
 
 def released(cell: Cell) -> str:
-    """What of a cell on a user's own records is released, in words."""
+    """The released estimators of a cell on a user's own records, in words."""
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     if not names:
         return "nothing"
     return f"{' and '.join(names)} of {'every replicate' if cell.run.release == 'all' else 'replicate 0'}"
 
 
-def beside(stated: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]:
+def beside(statement: Mapping[str, Any], columns: Mapping[str, Any]) -> dict[str, Any]:
     """What a mechanism states as further columns: as `privacy.NAME` where another column is called so and differs."""
     # no column of a parameter or of an outcome is overwritten; a mechanism may repeat a parameter, such as the
     # accountant that a config names, and then one column holds it
     return {
-        (name if name not in taken or same(taken[name], value) else f"privacy.{name}"): value
-        for name, value in stated.items()
+        (name if name not in columns or same(columns[name], value) else f"privacy.{name}"): value
+        for name, value in statement.items()
     }
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Equal, to the last bit, and nan is the same as nan."""
-    return bool(one == other) or (one != one and other != other)
+    return bool(value == other) or (value != value and other != other)
 
 
-def agree(one: Any, other: Any) -> bool:
+def agree(value: Any, other: Any) -> bool:
     """The same, or privacy numbers as two kinds of processors compute them."""
-    return same(one, other) or (
-        isinstance(one, float) and isinstance(other, float) and isclose(one, other, rel_tol=STATED)
+    return same(value, other) or (
+        isinstance(value, float) and isinstance(other, float) and isclose(value, other, rel_tol=STATED)
     )

@@ -78,9 +78,9 @@ def _connected(scheduler: str) -> Iterator[Client]:
                     raise OSError("what listens there is no dask scheduler")
             client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(WAIT_S, 30.0))
         except (OSError, ValueError, TypeError, ImportError) as error:
-            what = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
+            problem = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
             hint = "start one with: dask scheduler, which prints its address"
-            raise UsageError(f"--scheduler {scheduler}: {what}", hint) from None
+            raise UsageError(f"--scheduler {scheduler}: {problem}", hint) from None
     try:
         yield client
     except Exception as error:
@@ -136,7 +136,7 @@ def _results(client: Client, scheduler: str, tasks: Sequence[Task]) -> Iterator[
             except DpexpError:
                 raise
             except Exception as error:
-                what = f"a task failed on the cluster at {scheduler}: {type(error).__name__}: {error}"
+                problem = f"a task failed on the cluster at {scheduler}: {type(error).__name__}: {error}"
                 hint = "was it restarted, has a worker too little memory for its threads, or another dpexp?"
-                raise DpexpError(what, f"{hint} {CONTINUE}") from None
+                raise DpexpError(problem, f"{hint} {CONTINUE}") from None
             yield out.pop(future), result

@@ -54,7 +54,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def _content(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a file. Raises Damaged, and FileNotFoundError also where a file is in the place of its folder."""
+    """The bytes of a file. Raises Damaged, and FileNotFoundError also where its folder is a file."""
     # a link may lead anywhere, whoever made it; the folder of an experiment may be a link that the user named
     if path.is_symlink() or (path.parent.is_symlink() and path.parent.name in SUBFOLDERS):
         raise Damaged(f"{path.name} is a link, or in one")

@@ -74,7 +74,7 @@ def executed(
     """By threads, by processes (loky), on the cluster of a dask `scheduler`, or, without a backend, in the context of
     `joblib.parallel_config` and its jobs; by threads where there is none.
 
-    Where a run is given up, tasks that nobody has begun are dropped, and those that compute are left to themselves.
+    Where a run is given up, tasks that have not begun are dropped, and those that compute are left to themselves.
     """
     if backend == "dask":
         from dpexp.store.cluster import on_cluster
@@ -114,15 +114,15 @@ def _call(number: int, task: Task, shared: bool) -> Any:
     """A task as joblib takes it; threads share what this process has loaded."""
     from joblib import delayed
 
-    return delayed(_here)(number, task) if shared else delayed(_there)(number, os.getcwd(), *packed(task))
+    return delayed(_in_thread)(number, task) if shared else delayed(_in_worker)(number, os.getcwd(), *packed(task))
 
 
-def _here(number: int, task: Task) -> tuple[int, Any]:
+def _in_thread(number: int, task: Task) -> tuple[int, Any]:
     function, arguments = task
     return number, function(*arguments)
 
 
-def _there(number: int, place: str, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
+def _in_worker(number: int, place: str, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
     # processes live on to the next call, and the caller may have changed its working folder in between
     if os.path.isdir(place):
         os.chdir(place)

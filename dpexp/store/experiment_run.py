@@ -2,7 +2,7 @@
 
 (a) Everything is planned and written under the folder's lock, so that no other process writes in between.
 (b) Code and data are compared before anything is computed, before a chunk is stored and before anything is written:
-nothing is stored of a run under which they changed.
+a run under which they changed stores nothing.
 (c) Chunks that a killed run or a part left behind are taken as they are.
 (d) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
 (e) A failure takes the place of no good result: of none where nothing could be computed, nor with `--force`.
@@ -60,7 +60,7 @@ class Options:
     scheduler: str = ""
     """address of a dask scheduler, where the backend is dask"""
 
-    def chosen(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
+    def select(self, plans: Sequence[CellPlan]) -> list[CellPlan]:
         return [p for p in plans if self.only is None or p.cell.cell_id in self.only]
 
 
@@ -97,17 +97,17 @@ def run(experiment: Experiment, options: Options) -> Report:
         with folder.locked():
             plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may prove that no number has moved
-            if any(p.status == "unconfirmed" for p in options.chosen(plans)):
+            if any(p.status == "unconfirmed" for p in options.select(plans)):
                 prove(experiment, folder, options.jobs, options.only, options.quiet)
                 plans = plan(experiment, options.results, options.force)
             outcome = _bring_up_to_date(experiment, folder, plans, options, started)
     except OSError as error:
-        what = f"{error.filename or folder.root}: {error.strerror or error}"
+        message = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
-        raise DpexpError(what, hint) from error
+        raise DpexpError(message, hint) from error
     except Damaged as error:
         raise DpexpError(f"{folder.root}: {error}", "another program writes to this folder; run again") from None
-    return _report(experiment.name, folder.root, options.chosen(plans), outcome, begin)
+    return _report(experiment.name, folder.root, options.select(plans), outcome, begin)
 
 
 def deployment_name(experiment: str, at: datetime) -> str:
@@ -158,12 +158,12 @@ class Share:
 def run_part(experiment: Experiment, options: Options, part: int, parts: int) -> Share:
     """Compute every `parts`-th chunk, from the `part`-th on (1 is the first), and store it for a run that publishes.
 
-    The folder is not locked: parts run anywhere at any time, beside each other, and in any order. Chunks have names
+    The folder is not locked: parts run anywhere at any time, also at once, and in any order. Chunks have names
     that cover all that they depend on, and are written whole. Raises DpexpError where code or data change meanwhile.
     """
     folder = Folder(options.results, experiment.name)
     folder.require_real()
-    chunks = chunks_to_compute(options.chosen(plan(experiment, options.results)))
+    chunks = chunks_to_compute(options.select(plan(experiment, options.results)))
     own = chunks[part - 1 :: parts]
     waiting = [chunk for chunk in own if not partials.path_of(folder.partial, chunk).exists()]
     check = watch(experiment, [cell for chunk in waiting for cell in chunk.cells])
@@ -177,7 +177,7 @@ def _bring_up_to_date(
     experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], options: Options, started: datetime
 ) -> Outcome:
     """Compute what is missing and publish it."""
-    todo = [p for p in options.chosen(plans) if len(p.replicates)]
+    todo = [p for p in options.select(plans) if len(p.replicates)]
     for p in todo:
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
@@ -191,14 +191,14 @@ def _bring_up_to_date(
     results += _compute(experiment, waiting, folder, options, check)
     check()
     fresh, failures = _assemble(todo, results, folder)
-    shown, ended = failures, dict[str, Ended]()
+    new_failures, ended = failures, dict[str, Ended]()
     # (e)
     if failures and options.force:
         good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
-        shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+        new_failures = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
     if fresh or not failures or not folder.manifest.exists():
         at = started.isoformat(timespec="seconds") if options.deployment else ""
-        ended = publish(experiment, folder, plans, fresh, shown, started, at)
+        ended = publish(experiment, folder, plans, fresh, new_failures, started, at)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:
@@ -240,8 +240,8 @@ def _compute(
                 partials.save(folder.partial, chunk, result)
             elif isinstance(result, Failed) and result.error not in errors:
                 errors.add(result.error)
-                shown = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
-                note(shown, options.quiet and not options.debug)
+                text = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
+                note(text, options.quiet and not options.debug)
             results.append((chunk, result))
             done += chunk.seconds
             tell(f"{experiment.name}: {done / total:.0%}", done / total)
@@ -280,9 +280,9 @@ def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tup
     return fresh, failures
 
 
-def _report(name: str, folder: Path, chosen: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
+def _report(name: str, folder: Path, plans: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
     (ended, failures), cells = outcome, []
-    for p in chosen:
+    for p in plans:
         cell_id, status, reason = p.cell.cell_id, "current", p.reason
         if cell_id in failures:
             status, reason = "failed", failures[cell_id]

@@ -1,7 +1,7 @@
 """What code a number comes from: one hash of all of dpexp that computes, one of each plug-in, one of each data file.
 
 (a) Comments, docstrings and formatting do not count, and of files only code and what it reads (`KINDS`): a wheel and a
-clone of one commit have one hash. Shipped records count by their digests, which stand in the code that loads them.
+clone of one commit have one hash. Shipped records count by their digests, which are in the code that loads them.
 (b) Which of these lines a cell uses is not asked: a run proves by its first replicates whether an edit has moved a
 number (`dpexp.store.planning`), so an edit that moves none costs one chunk.
 (c) A plug-in is the Python files of its folder and what it lists as `inputs`.
@@ -126,7 +126,7 @@ def _short(value: object) -> str:
 
 
 def _code(name: str, content: bytes) -> object:
-    """A file's code, without comments, formatting and texts that stand alone, such as docstrings."""
+    """A file's code, without comments, formatting and bare strings, such as docstrings."""
     if not name.endswith(".py"):
         return hashlib.sha256(content).digest()
     tree = ast.parse(content)
@@ -148,8 +148,8 @@ def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
 
     def require_unchanged() -> None:
         if late := edited_after(names, places, experiment.read_at):
-            what = f"{', '.join(late)} changed after this process had read it"
-            raise DpexpError(f"{experiment.name}: {what}", "run again")
+            message = f"{', '.join(late)} changed after this process had read it"
+            raise DpexpError(f"{experiment.name}: {message}", "run again")
 
     require_unchanged()
     return require_unchanged
@@ -165,8 +165,8 @@ def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_
         sources.append((f"the plug-in {loaded.name}", (*loaded.files, *loaded.inputs()), loaded.read_at))
     sources += [(str(place), tuple(files_below(place)), data_read_at) for place in places if data_read_at]
     return sorted(
-        shown
-        for shown, files, since in sources
+        source
+        for source, files, since in sources
         if any(file.stat().st_mtime_ns > since for file in files if file.exists())
     )
 

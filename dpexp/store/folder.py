@@ -4,7 +4,7 @@
 (b) Folders are entered for writing only where they are real ones: a link would lead to the user's other files. Only
 names of ours are written or deleted.
 (c) A deployment is a folder of its own, `<experiment>.deployed-<time>`: it becomes whole under a hidden name, has its
-own by one rename, and nothing is ever written in it again.
+own by one rename, and is never written to again.
 """
 
 from __future__ import annotations

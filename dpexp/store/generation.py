@@ -4,8 +4,8 @@
 belong together are refused. It has for each cell what its rows come from: the digest of the trajectory's numbers, the
 replicates, the code, what it releases, and a witness, the digests of its first replicates and of their summary, by
 which other code is proved (`dpexp.store.planning`). Nothing in it differs between two reproductions.
-(b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which nothing is
-computed to prove something. What a deployment released stays what it is.
+(b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which no proof
+computes. What a deployment released stays what it is.
 (c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it reports
 what it has not checked. `run`, which is given the config, checks that.
 (d) `results/stamps.json` holds the hash of dpexp's code that was proved last, and the digest of every manifest that it
@@ -95,12 +95,12 @@ class Generation:
         return f"{state}, {what_changed(names)} changed since: {few(names)}" if names else ""
 
     def not_checked(self) -> list[str]:
-        """What these numbers come from beside dpexp, and was not compared with what is there now."""
+        """What these numbers come from apart from dpexp, and was not compared with what is there now."""
         # (c)
         missing = plugins_missing(self.manifest["code"].values())
         needs = [f"needs --plugin {name}" if name.endswith(".py") else f"needs the plug-in {name}" for name in missing]
         needs += [f"{path}, which dpexp run compares" for path in self.own_data]
-        return [f"not checked: {what}" for what in needs]
+        return [f"not checked: {need}" for need in needs]
 
 
 def identity_of(manifest: Manifest) -> str:
@@ -176,7 +176,7 @@ def describe(
 ) -> Manifest:
     """What a manifest for today's config and code would say, without the hashes of its files.
 
-    `stored` has the trajectory files by cell id, `old` says what was proved of them, and `deployment` is when one
+    `stored` has the trajectory files by cell id, `old` has their proofs, and `deployment` is when one
     released them. The derived files of equal descriptions are computed from the same things in the same way.
     """
     codes, origins = dict[str, Code](), {}

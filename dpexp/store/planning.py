@@ -2,7 +2,7 @@
 
 After an edit of code one chunk of every pass is computed and compared with the witness in the manifest, and every row
 of cells.parquet is computed again. What agrees is stamped with today's code; the rest is stale. Trajectories are not
-needed. Nothing is computed on a user's own records: that would be another run on them.
+needed. A user's own records are not computed on: that would be another run on them.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _plan_cell(
     stored = int(origin["replicates"]) if file is None else file.replicates
     if stored < count:
         return CellPlan(cell, "incomplete", f"{stored} of {count} replicates", range(stored, count), stored, file)
-    more = f"{counted(stored, 'replicate')} stored, {count} asked for: all kept"
+    more = f"{counted(stored, 'replicate')} stored, the config has {count}: all kept"
     reason = ("up to date" if stored == count else more) + (f", confirmed by {proof}" if proof else "")
     return CellPlan(cell, "current", reason, range(0), stored, file)
 

@@ -3,8 +3,8 @@
 (a) Each trajectory file proves itself, so a run that dies between two of them loses nothing.
 (b) The derived files are computed from trajectories, those of cells that were not computed now included, and are
 written only where something in them would differ.
-(c) The manifest is written last: until it is there, every reader refuses the files beside it.
-(d) A hash of a user's records tells neighbouring files apart, and no noise is in it: a deployment has none.
+(c) The manifest is written last: until it is there, every reader refuses the other files.
+(d) Neighbouring files have different hashes, and no noise is in it: a deployment has none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Computed(NamedTuple):
     pieces: Sequence[CellData]
     """in the order of the replicates; at least one"""
     cpu_s: float
-    """of the processor that computed it: a wall clock would count what ran beside it"""
+    """of the processor that computed it: a wall clock would count other programs"""
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
 
@@ -60,8 +60,6 @@ def publish(
 
     `deployment` is when one released the cells, and empty for other runs.
     """
-    import pyarrow as pa
-
     # (a)
     files = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
     known: dict[str, tuple[Ended, pa.Table]] = {}
@@ -79,6 +77,8 @@ def publish(
     if known or not right:
         _write_provenance(folder, files, started)
     if not right:
+        import pyarrow as pa  # with nothing to write it is not loaded
+
         rows, summaries = [], list[pa.Table]()
         for cell in experiment.cells:
             if cell.cell_id in failures:

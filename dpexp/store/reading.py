@@ -36,21 +36,21 @@ class OnlySummaries(ResultsMissing):
     """The trajectories are not there. Damaged ones are another error, since no reader does without them."""
 
 
-def missing(folder: Folder, what: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
+def missing(folder: Folder, problem: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
     """Results that are not there or not to be trusted, with the command that brings them about (`command_of`).
 
-    `confirm` is for results of which the first chunk can prove that they still hold.
+    `confirm` is for results whose first chunk can prove that they still hold.
     """
     if re.fullmatch(DEPLOYED, folder.root.name):
         hint = "a deployment is written once and never computed again: put its files back from a copy"
-        return ResultsMissing(f"{folder.root}: {what}", hint)
+        return ResultsMissing(f"{folder.root}: {problem}", hint)
     command = command_of(folder, as_shipped)
     if confirm:
         command = command.replace("dpexp run", "dpexp run --confirm", 1)
     if " CONFIG" in command:
         research = "those in research/ need dpexp's repository"
         command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {research})"
-    return ResultsMissing(f"{folder.root}: {what}", f"run: {command}")
+    return ResultsMissing(f"{folder.root}: {problem}", f"run: {command}")
 
 
 def command_of(folder: Folder, as_shipped: bool = False) -> str:
@@ -71,9 +71,9 @@ def command_of(folder: Folder, as_shipped: bool = False) -> str:
     return " ".join([*words, *as_options()])
 
 
-def not_as_configured(results: Path, experiment: str, what: str) -> ResultsMissing:
+def not_as_configured(results: Path, experiment: str, problem: str) -> ResultsMissing:
     """Results that were run with other settings than a figure or table needs."""
-    return missing(Folder(results, experiment), f"not the settings of the config: {what}", as_shipped=True)
+    return missing(Folder(results, experiment), f"not the settings of the config: {problem}", as_shipped=True)
 
 
 def config_typed(folder: Folder, path: Path | None = None) -> str:

@@ -1,11 +1,11 @@
 """Receipts: what deployments of runs and fits have spent, on which records, in one results folder.
 
-(a) A receipt is there before any noise is drawn, as begun: a run that dies has spent, since nobody knows what left.
+(a) A receipt is there before any noise is drawn, as begun: a run that dies has spent, since what left is not known.
 (b) Records are named by a hash of their content alone, keyed with a secret of this user. The same records are the same
 however their file, the experiment or a setting is called, and whoever has the hash but not the secret can test no guess
 of a record against it.
 (c) A table that was sorted, or saved with other line ends, has the same records: neither order nor ends of lines count.
-(d) Of a receipt that another secret keyed nobody here can tell whose records it is about.
+(d) Whose records a receipt of another secret is about cannot be determined here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from __future__ import annotations
 import codecs
 import hashlib
 import hmac
+import itertools
 import json
 import math
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ from dpexp.core.text import counted, up
 from dpexp.store.folder import own_folders
 
 ENDING = ".receipt.json"
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 Records = dict[str, str]
-"""keyed `hash` of their content, and which `key` it was"""
+"""keyed `hash` of their content, and the `key`"""
 
 
 def records_in(places: Sequence[Path]) -> Records:
-    """What the records of some files, or folders of files, are called."""
-    # (b): the name of a file is none of it, but in a folder names may be classes
-    found = [(str(file.relative_to(place)), _hash_of_lines(file)) for place in places for file in files_below(place)]
-    return records_of(repr(sorted(found)).encode())
+    """The name of the records of some files, or folders of files."""
+    # (b): the name of a file does not count, but in a folder names may be classes
+    hashes = [(str(file.relative_to(place)), _hash_of_lines(file)) for place in places for file in files_below(place)]
+    return records_of(repr(sorted(hashes)).encode())
 
 
 def _hash_of_lines(file: Path) -> str:
@@ -60,68 +60,65 @@ def _secret() -> bytes:
         if (own := home()) is not None:
             place = own / ".cache" / "dpexp" / "secret"
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # one that another process is about to write is not waited for
-            with (
-                suppress(FileExistsError),
-                open(place, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as made,
-            ):
-                made.write(os.urandom(32))
-            with opened(place) as file:
-                state, content = os.fstat(file.fileno()), file.read(33)
-            if state.st_uid == os.getuid() and not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO) and len(content) == 32:
+            with suppress(FileExistsError):
+                handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with open(handle, "wb") as file:
+                    file.write(os.urandom(32))
+            with opened(place) as secret:
+                state, content = os.fstat(secret.fileno()), secret.read(33)
+            if state.st_uid == os.getuid() and not state.st_mode & 0o077 and len(content) == 32:
                 return content
     return os.urandom(32)
 
 
 def records_of(content: bytes) -> Records:
-    """What records with this content are called: nobody who lacks this user's secret can compute it."""
-    of_records, of_key = (hmac.new(_secret(), told, "sha256").hexdigest() for told in (b"records " + content, b"key"))
+    """The name of records with this content: it cannot be computed without this user's secret."""
+    of_records, of_key = (hmac.new(_secret(), text, "sha256").hexdigest() for text in (b"records " + content, b"key"))
     return {"hash": of_records, "key": of_key[:16]}
 
 
 def receipts(results: Path) -> list[dict[str, Any]]:
-    """The receipts in a results folder, the first one first. Raises UsageError for one that cannot be read."""
-    found = []
+    """The receipts in a results folder, by time. Raises UsageError where one cannot be read."""
+    documents = []
     for path in [path for place in (results, *own_folders(results)) for path in sorted(place.glob(f"*{ENDING}"))]:
         try:
-            told = json.loads(b"" if path.is_symlink() else read_ordinary(path, MOST_BYTES))
-            delta, eps = (math.inf if value is None else float(value) for value in told["eps"][0])
-            found.append({"path": path, "at": str(told["at"]), "eps": eps, "delta": delta, "records": told["records"],
-                          "relation": str(told["neighboring_relation"])})  # fmt: skip
+            receipt = json.loads(b"" if path.is_symlink() else read_ordinary(path, MAX_BYTES))
+            delta, eps = (math.inf if value is None else float(value) for value in receipt["eps"][0])
+            facts = {"records": receipt["records"], "relation": str(receipt["neighboring_relation"])}
+            documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, **facts})
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
-            hint = "what it counted is not known, so nothing more is released beside it"
+            hint = "what it counted is not known, so nothing more is released next to it"
             raise UsageError(f"{path} is no receipt that can be read", hint) from None
-    return sorted(found, key=lambda told: str(told["at"]))
+    return sorted(documents, key=lambda receipt: str(receipt["at"]))
 
 
-def of_records(found: Sequence[Mapping[str, Any]], records: Records) -> list[Mapping[str, Any]]:
+def of_records(documents: Sequence[Mapping[str, Any]], records: Records) -> list[Mapping[str, Any]]:
     """The receipts of these records."""
-    return [told for told in found if (told["records"] or {}).get("hash") == records["hash"]]
+    return [receipt for receipt in documents if (receipt["records"] or {}).get("hash") == records["hash"]]
 
 
-def together(found: Sequence[Mapping[str, Any]]) -> str:
+def together(documents: Sequence[Mapping[str, Any]]) -> str:
     """What releases of the same records spend: epsilons and deltas add up."""
-    mixed = len({told["relation"] for told in found}) > 1
-    pairs = [(told["eps"], told["delta"]) for told in found]
-    # to replace a record is to remove one and to add one
-    doubled = [
-        (2 * eps, (1 + math.exp(min(eps, 700))) * delta) if mixed and told["relation"] == "add-remove" else (eps, delta)
-        for told, (eps, delta) in zip(found, pairs, strict=True)
-    ]
-    eps, delta = (math.fsum(column) for column in zip(*doubled, strict=True))
+    mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
+    for receipt in documents:
+        eps, delta = receipt["eps"], receipt["delta"]
+        # to replace a record is to remove one and to add one
+        twice = mixed and receipt["relation"] == "add-remove"
+        spent.append((2 * eps, (1 + math.exp(min(eps, 700))) * delta) if twice else (eps, delta))
+    eps, delta = (math.fsum(column) for column in zip(*spent, strict=True))
     return f"epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
 
 
 def why_refused(results: Path, records: Records) -> tuple[str, str]:
-    """Why these records may not be released into a folder unless that is asked for again, and a hint; else empty."""
-    found = receipts(results)
-    if same := of_records(found, records):
+    """Why these records may not be released into a folder unless --again is added, and a hint; else empty."""
+    documents = receipts(results)
+    if same := of_records(documents, records):
         times = f"{counted(len(same), 'release')}, the last on {same[-1]['at']} ({same[-1]['path']})"
         hint = "a further release adds to that: --again releases them once more"
         return f"these records were released before: {times}, spent {together(same)}", hint
     # (d)
-    if foreign := [told for told in found if (told["records"] or {}).get("key") != records["key"]]:
-        why = "was keyed with another secret, so it cannot be told whether it is about these records"
+    if foreign := [receipt for receipt in documents if (receipt["records"] or {}).get("key") != records["key"]]:
+        why = "was keyed with another secret, so whether it is about these records cannot be determined"
         hint = "release from the account that made it, use another results folder, or add --again if they are others"
         return f"{foreign[-1]['path']} {why}", hint
     return "", ""
@@ -132,17 +129,17 @@ class Receipt:
     """One release that has begun."""
 
     path: Path
-    told: Mapping[str, Any]
+    document: Mapping[str, Any]
 
     def done(self) -> None:
-        """Say that what it counts was released."""
-        text = standard_json({**self.told, "status": "released"}) + "\n"
+        """Record that what it counts was released."""
+        text = standard_json({**self.document, "status": "released"}) + "\n"
         atomically(self.path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
 @contextmanager
 def alone(results: Path) -> Iterator[None]:
-    """Nobody else begins a release in this folder meanwhile. Raises DpexpError."""
+    """No other process begins a release in this folder meanwhile. Raises DpexpError."""
     results.mkdir(parents=True, exist_ok=True)
     try:
         with lock(results / ".releases.lock"):
@@ -151,15 +148,12 @@ def alone(results: Path) -> Iterator[None]:
         raise DpexpError(f"{results}: another release is in progress", "wait for it, and run again") from None
 
 
-def begin(folder: Path, told: Mapping[str, Any]) -> Receipt:
-    """Write down what is about to be spent, beside the folder of a release."""
-    number = 1
-    while True:
+def begin(folder: Path, spent: Mapping[str, Any]) -> Receipt:
+    """Write down what is about to be spent, next to the folder of a release."""
+    document = {"status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), **spent}
+    for number in itertools.count(1):
         path = folder.with_name(f"{folder.name}{f'-{number}' * (number > 1)}{ENDING}")
-        begun = {"status": "begun", "at": datetime.now(UTC).isoformat(timespec="seconds"), **told}
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(standard_json(begun) + "\n")
-            return Receipt(path, begun)
-        except FileExistsError:
-            number += 1
+        with suppress(FileExistsError), path.open("x", encoding="utf-8") as file:
+            file.write(standard_json(document) + "\n")
+            return Receipt(path, document)
+    raise AssertionError

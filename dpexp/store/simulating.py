@@ -35,11 +35,11 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
         return np.arange(1, n + 1)
     # the first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ
     points, last = checkpoints, 0
-    while (found := _distinct(n, points)) <= checkpoints:
+    while (count := _distinct(n, points)) <= checkpoints:
         last = points
-        if found == checkpoints:
+        if count == checkpoints:
             break
-        points += checkpoints - found
+        points += checkpoints - count
     return np.unique(np.geomspace(1, n, last).round().astype(np.int64))
 
 
@@ -64,7 +64,7 @@ def _distinct(n: int, points: int) -> int:
 
 
 class Done(NamedTuple):
-    """What was computed, and how long each of the cells took: of the processor, as a clock counts what runs beside."""
+    """What was computed, and how long each of the cells took: in CPU time: a clock would count other programs."""
 
     passed: Passed
     """without parameters"""
@@ -89,7 +89,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
     begin = time.thread_time()
     try:
         parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
-        models = tuple(model for _, found in parts for model in found)
+        models = tuple(model for _, released in parts for model in released)
     except Exception as error:
         return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
     # (c)
@@ -138,7 +138,7 @@ def _passed(
 def _with_coordinates(passed: Passed, coordinates: Mapping[str, int]) -> Passed:
     """With single parameters after the last step as further metrics; nan at the other steps."""
     if passed.parameters is None:
-        raise UsageError("no parameters were returned, of which `run.coefficients` asks for some")
+        raise UsageError("no parameters were returned, but `run.coefficients` names some")
     shape = (*passed.values.shape[:3], len(coordinates), passed.values.shape[4])
     more = np.full(shape, math.nan)
     more[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
@@ -153,8 +153,8 @@ def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]
     if passed.parameters is None or not which or not cell.problem.files():
         return None
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-    chosen = [passed.estimators.index(name) for name in names]
-    return np.ascontiguousarray(passed.parameters[number][chosen][:, which]) if names else None
+    rows = [passed.estimators.index(name) for name in names]
+    return np.ascontiguousarray(passed.parameters[number][rows][:, which]) if names else None
 
 
 def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[int], passed: object) -> str:
@@ -162,10 +162,10 @@ def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[in
     algorithm = cells[0].algorithm
     if not isinstance(passed, Passed):
         return f"a value of type {type(passed).__name__}, not a dpexp.engine.result.Passed"
-    wanted = (len(cells), len(algorithm.estimators), len(steps), len(algorithm.metrics), len(replicates))
-    if passed.values.shape != wanted or passed.values.dtype != np.float64:
-        found = f"values of shape {passed.values.shape} and type {passed.values.dtype}"
-        return f"{found}, not float64 {wanted}: settings, estimators, checkpoints, metrics, replicates"
-    if passed.parameters is not None and passed.parameters.shape[:3] != (wanted[0], wanted[1], wanted[4]):
+    shape = (len(cells), len(algorithm.estimators), len(steps), len(algorithm.metrics), len(replicates))
+    if passed.values.shape != shape or passed.values.dtype != np.float64:
+        values = f"values of shape {passed.values.shape} and type {passed.values.dtype}"
+        return f"{values}, not float64 {shape}: settings, estimators, checkpoints, metrics, replicates"
+    if passed.parameters is not None and passed.parameters.shape[:3] != (shape[0], shape[1], shape[4]):
         return f"parameters of shape {passed.parameters.shape}, not (settings, estimators, replicates, ...)"
-    return "" if np.array_equal(passed.steps, steps) else "steps that are not the checkpoints that were asked for"
+    return "" if np.array_equal(passed.steps, steps) else "steps that are not the checkpoints of the run"

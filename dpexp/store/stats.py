@@ -12,9 +12,9 @@ is nearly normal. It is ((1 + a T / 3)^3 - 1) / a + a / 6, so that it increases,
     h^-1(x) = (3 / a) ((1 + a (x - a / 6))^(1/3) - 1).
 
 (b) The interval is mean - (s / sqrt(n)) h^-1(q) to mean - (s / sqrt(n)) h^-1(-q) with q the quantile of Student's t.
-docs/intervals.md has its coverage beside that of Student's interval and of the bootstrap.
+docs/intervals.md has its coverage, and those of Student's interval and of the bootstrap.
 
-(c) Nothing is taken over survivors: a mean over a diverged replicate is inf or nan, and a quantile counts it as +inf.
+(c) No statistic leaves out diverged replicates: a mean is then inf or nan, and a quantile counts each as +inf.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
 
     tail = (1 - level) / 2
     below = bdtr(np.arange(count + 1.0), count, q)
-    least = int(np.searchsorted(below, tail, side="right"))
-    most = int(np.searchsorted(below, 1 - tail, side="left")) + 1
-    return least, most
+    lower = int(np.searchsorted(below, tail, side="right"))
+    upper = int(np.searchsorted(below, 1 - tail, side="left")) + 1
+    return lower, upper
 
 
 def _sd_and_skewness(deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +209,7 @@ def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
         "estimator": np.repeat(np.array(data.estimators, object), m * k),
         "step": np.tile(data.steps, e * m),
         "metric": np.tile(np.repeat(np.array([name for name, _ in columns], object), k), e),
-        **{name: np.stack([one[name] for one in each], axis=1).ravel() for name in COLUMNS},
+        **{name: np.stack([summary[name] for summary in each], axis=1).ravel() for name in COLUMNS},
     }
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from dpexp.core.errors import UsageError
 
 TOLERANCE = {"summary.parquet": 1e-9, "cells.parquet": 1e-9, "claims.json": 1e-6}
-"""by file: how far a number may be from the published one, as a share of it; in a summary a number that is small beside
-others of its metric is a difference of these, and its size counts as a thousandth of theirs"""
+"""by file: how far a number may be from the published one, as a share of it; in a summary a number that is small next
+to others of its metric is a difference of these, and its size counts as a thousandth of theirs"""
 FLOOR = 1e-9
 """of a number behind a verdict: an absolute difference that is none, since such a number may be a remainder"""
 DIGESTS = frozenset({"checksum", "results", "code"})
@@ -62,7 +62,7 @@ class Comparison(NamedTuple):
 
 
 def compare(name: str, fresh: bytes | None, published: bytes) -> Comparison:
-    """A file, by its path below the results folder, beside the published one; `fresh` is None where there is none."""
+    """A file, by its path below the results folder, and the published one; `fresh` is None where there is none."""
     if fresh is None:
         return Comparison("missing")
     if fresh == published:
@@ -89,7 +89,7 @@ Part = tuple[str, np.ndarray, np.ndarray]
 """what numbers are called, the fresh ones and the published ones"""
 
 
-def _difference(kind: str, what: str, x: np.ndarray, y: np.ndarray) -> tuple[float, str]:
+def _difference(kind: str, name: str, x: np.ndarray, y: np.ndarray) -> tuple[float, str]:
     """The largest difference as a share of the tolerance, inf where only one side is a number; and it in words."""
     least = 1e-3 * np.max(np.abs(y[np.isfinite(y)]), initial=0.0) if kind == "summary.parquet" else 0.0
     allowed = TOLERANCE[kind] * np.maximum(np.abs(y), least) + (FLOOR if kind == "claims.json" else 0.0)
@@ -97,7 +97,7 @@ def _difference(kind: str, what: str, x: np.ndarray, y: np.ndarray) -> tuple[flo
         share = np.nan_to_num(np.abs(x - y) / allowed, nan=math.inf)
     share = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, share)
     at = int(np.argmax(share))
-    words = f"{what} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"
+    words = f"{name} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"
     return float(share[at]), words
 
 

@@ -8,7 +8,6 @@ import textwrap
 import time
 
 import pytest
-from numba import njit, types
 
 from dpexp.core import files as whole
 from dpexp.core.files import forget_oldest
@@ -127,25 +126,6 @@ def place(tmp_path, forks):
     return run, kept / "kernels"
 
 
-def started(folder, cache, *arguments, program="kernel.py"):
-    """A process of its own that runs a program of a folder, with what is kept elsewhere."""
-    environment = {**os.environ, "DPEXP_CACHE": str(cache)}
-    command = [sys.executable, program, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500)
-
-
-@pytest.mark.slow
-def test_processes_from_the_start_on_keep_and_find(place):
-    """As the others, which are copies of one process that has imported numba, and read the same files."""
-    run, kept = place
-    assert run() == (right(), 0, 1)
-    top = kept.parent.parent
-    code = top / "code"
-    for cache, expected in ((kept.parent, ["1", "0"]), (top / "other", ["0", "1"])):
-        assert started(code, cache).stdout.split() == [repr(right()), *expected]
-    assert run(cache=top / "other") == (right(), 1, 0)
-
-
 @pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_finds_the_same(place):
     run, kept = place
@@ -189,19 +169,6 @@ def test_a_second_run_of_any_engine_compiles_nothing(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "gone",
-    ["compiler.CompileResult._find_referenced_environments", "codegen.Codegen.unserialize_library"],
-)
-def test_a_numba_without_what_keeping_needs_compiles_in_every_process(place, gone):
-    """Also where nobody has turned keeping off: the same numbers, and nothing loaded."""
-    run, _ = place
-    broken = f"from numba.core import {gone.partition('.')[0]}\ndel {gone}\n" + KERNEL
-    for _ in range(2):
-        assert run(kernel=broken) == (right(), 0, 1)
-
-
-@pytest.mark.slow
 def test_every_edit_of_what_a_kernel_calls_is_seen(place):
     run, _ = place
     run()
@@ -221,21 +188,6 @@ def test_every_edit_of_what_a_kernel_calls_is_seen(place):
         value, hits, misses = run(**changed)
         assert (value, hits, misses) == (pytest.approx(expected, rel=1e-15), 0, 1), what
     assert run(**changed)[1:] == (1, 0)  # the last edit again: it is kept
-
-
-def test_the_options_of_a_function_that_is_an_argument_count():
-    def twice(x):
-        return x + x
-
-    def kernel(f, x):
-        return f(x)
-
-    def key(**options):
-        argument = njit(**options)(twice)  # its numba type holds it by a weak reference only
-        return compiled_code.key_of(njit(kernel), (types.Dispatcher(argument), types.float64))
-
-    assert key() == key()
-    assert key() != key(fastmath=True)
 
 
 @pytest.mark.parametrize("way", ["ours", "of another user", "open to the group", "open to all", "a file", "a link"])
@@ -275,76 +227,6 @@ def test_code_of_two_processes_is_not_mixed_up_in_a_third(place):
         assert run(kernel=kernel, extra=both) == (right(slope=float(slope)), 0, 1)
     asked.write_text("0.5 both")
     assert run(kernel=kernel, extra=both) == (right(slope=0.5) + 1000 * right(slope=0.75), 1, 1)
-
-
-@pytest.mark.slow
-def test_a_table_that_was_read_from_a_file_counts_with_what_it_holds(place):
-    run, kept = place
-    table = kept.parent.parent / "code" / "table"
-    helper = HELPER + "TABLE = tuple(map(float, open('table').read().split()))\n"
-    for number, found in (("3.0", (0, 1)), ("4.0", (0, 1)), ("3.0", (1, 0))):
-        table.write_text(f"0 {number}")
-        assert run(helper=helper) == (right(table=float(number)), *found)
-
-
-BETWEEN = """
-import sys
-import numpy as np
-from numba import njit
-from dpexp.engine.compiled import compiled
-
-TEXT = "def large(x):\\n    s = 0.0\\n" + "".join(
-    f"    s += np.sqrt(abs(x + {k}.5)) * slope if s < {k} else np.sin(x * {k})\\n" for k in range(150)
-) + "    return s\\n"
-
-
-def make(slope):
-    \"\"\"A function that is too large to be put into those that call it.\"\"\"
-    names = {"np": np, "slope": slope, "__name__": "__main__"}
-    exec(TEXT, names)
-    return njit(names["large"])
-
-
-def keep(f):
-    @compiled(kept=True)
-    def kernel(x):
-        return f(x) + f(x + 1)
-
-    return kernel
-
-
-def plain(slope):
-    return make(slope).py_func(1.0) + make(slope).py_func(2.0)
-
-
-if sys.argv[1] == "first":
-    assert abs(keep(make(2.0))(1.0) - plain(2.0)) < 1e-9
-else:
-    for _ in range(int(sys.argv[1])):
-        njit(lambda x: x)(1)  # numba numbers its functions
-    other = make(5.0)
-    other(1.0)
-    kernel = keep(make(2.0))
-
-    @njit
-    def both(x):
-        return kernel(x), other(x) + other(x + 1)
-
-    kept, own = both(1.0)
-    assert sum(kernel.stats.cache_hits.values()) == 1
-    assert abs(kept - plain(2.0)) < 1e-9
-    assert abs(own - plain(5.0)) < 1e-9
-"""
-
-
-@at_length
-def test_a_closure_of_another_process_takes_no_place_where_a_third_function_calls_both(tmp_path):
-    """`large` is the second function of the first process. Where it is the second of another one too, but another
-    closure, both would be the same symbol."""
-    (tmp_path / "between.py").write_text(BETWEEN)
-    for argument in ("first", "1"):
-        found = started(tmp_path, tmp_path / "kept", argument, program="between.py")
-        assert found.returncode == 0, (argument, found.stderr)
 
 
 def test_the_folder_keeps_what_was_used_last_and_what_is_not_its_own(tmp_path):
@@ -390,17 +272,3 @@ def test_what_is_damaged_foreign_or_open_to_others_is_left_alone(place, tmp_path
     other.write_bytes(file.read_bytes())  # whole and ours, but the code of another function
     assert run(slope="0.75") == (right(slope=0.75), 0, 1)
     assert run(cache=tmp_path / "code" / "kernel.py") == (right(), 0, 1)  # a file where the folder should be
-
-
-def test_to_compile_callees_is_part_of_compiling(monkeypatch):
-    """It is said once that numba compiles, and once that it has ended, also the second time."""
-    said = []
-    monkeypatch.setattr(compiled_code.compiling, "tell", said.append)
-    teller = compiled_code._Teller()
-    for _ in range(2):
-        teller.on_start(None)
-        teller.on_start(None)
-        teller.on_end(None)
-        assert said[-1]
-        teller.on_end(None)
-    assert said == [True, False] * 2

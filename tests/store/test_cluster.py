@@ -110,22 +110,7 @@ def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, mon
             list(on_cluster(squares(1), address))
 
 
-@needs_dask
-def test_a_dry_run_asks_no_cluster(config):
-    shown = call("run", config, "--dry-run", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1").stdout
-    assert "cells to compute: " in shown
-
-
 # --- the same bits ---------------------------------------------------------------------------------------------------
-
-PEOPLE = "a,b,y\n" + "".join(f"{k % 7},{k % 11},{'no' if k % 3 else 'yes'}\n" for k in range(120))
-OWN = """experiment: own
-problem: {name: softmax, regulariser: 1e-2, data: {path: PATH, target: y, ranges: {a: [0, 6], b: [0, 10]}, categories: {y: [no, yes]}, records: 120}}
-algorithm: {name: dp-sgd, batch_size: 8, epochs: 2}
-schedule: {name: constant, eta: 0.1}
-privacy: {eps: [1, 4], delta: 1e-5}
-run: {replicates: 2, seed: 3, checkpoints: 2}
-"""
 
 
 @pytest.mark.slow
@@ -133,21 +118,6 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
 def test_a_cluster_gives_the_bits_of_this_machine(lan, config, tmp_path):
     assert go(config, tmp_path / "there", lan) == go(config, tmp_path / "here")
     assert not (tmp_path / "there" / "small" / "partial").exists()
-
-
-@pytest.mark.slow
-@needs_dask
-def test_own_records_are_read_by_workers_and_a_later_change_is_refused(lan, tmp_path):
-    """A worker keeps the records that it has read. Another run on other records must not be given the old ones."""
-    table, config = tmp_path / "people.csv", tmp_path / "own.yaml"
-    table.write_text(PEOPLE)
-    config.write_text(OWN.replace("PATH", str(table)))
-    call("run", config, "-q", "--results", tmp_path / "here", "-j", "1")
-    call("run", config, "-q", "--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address)
-    assert numbers(tmp_path / "there" / "own") == numbers(tmp_path / "here" / "own")
-    table.write_text(PEOPLE.replace("no", "yes", 5))
-    there = ("--results", tmp_path / "there", "--backend", "dask", "--scheduler", lan.address)
-    assert "restart the workers" in call("run", config, "-q", *there, code=70).stderr
 
 
 @needs_dask

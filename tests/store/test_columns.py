@@ -9,7 +9,6 @@ import yaml
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import run as command
 from dpexp.config.cell_settings import flat, identity, named, setting
 from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment
 from dpexp.config.experiment_file import read_experiment, resolved_yaml
@@ -82,22 +81,6 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
     assert {"algorithm.noise_multiplier", "algorithm.gdp_mu", "algorithm.eps"} <= qualified
 
 
-@pytest.mark.slow  # one of them computes the sensitivities of its streams
-@pytest.mark.parametrize("name", list(ALGORITHMS))
-def test_what_mechanisms_state_is_reserved_and_overwrites_nothing(name):
-    """The row of every algorithm without noise has no column that a parameter could be called by unnoticed."""
-    algorithm = built(ALGORITHMS[name])
-    kind = next(kind for kind in PROBLEMS.values() if issubclass(kind, algorithm.runs_on))
-    problem = built(kind, **({"N": 20} if "N" in kind.model_fields else {}))
-    schedule = built(SCHEDULES[next((s for s in algorithm.schedules if s != "prescribed"), "prescribed")])
-    cell = cell_of(problem, algorithm, schedule, Target(eps=math.inf))
-    stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, 10).row((1e-5,))
-    free = {key for key in stated if not key.startswith(("eps_", "sound_eps_"))}
-    assert free <= {*PRIVACY_COLUMNS, "accountant"}
-    found = beside(stated, cell.columns())
-    assert list(map(str, sorted(found.items()))) == list(map(str, sorted(stated.items())))  # nan is the same as nan
-
-
 def test_a_column_that_a_mechanism_adds_never_replaces_a_parameter():
     taken = {"accountant": "mine", "mu": math.nan, "n": 3}
     found = beside({"accountant": "theirs", "mu": math.nan, "n": 3, "gdp_mu": 1.0}, taken)
@@ -124,17 +107,6 @@ class Named(BetaSteps):
 def registered(monkeypatch):
     monkeypatch.setitem(PROBLEMS, "beta-problem", Beta)
     monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
-
-
-def test_parameters_that_are_called_alike_have_two_names_in_the_dry_run(registered, tmp_path):
-    path = tmp_path / "colliding.yaml"
-    path.write_text(COLLIDING)
-    names = ["problem.beta", "algorithm.beta", "schedule.alpha", "mu"]
-    planned, text, _ = command.command(1, "threads", True, configs=(path,), results=tmp_path, quiet=True)
-    assert len(planned["cells"]) == 16
-    for cell in planned["cells"]:
-        assert [key for key in cell if key not in ("experiment", "cell_id", "status", "reason")] == names
-    assert "problem.beta=2 algorithm.beta=4 schedule.alpha=1/3 mu=non-private" in text
 
 
 class Summarised(Beta):

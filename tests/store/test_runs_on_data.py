@@ -2,7 +2,6 @@
 
 from typing import ClassVar, Literal
 
-import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import eps_of
@@ -10,14 +9,8 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.reader import REGISTRIES
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.seeds import generator
-from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.problem import Problem
-from dpexp.store import load_cells, load_summary
-from dpexp.store.experiment_run import Options, run
 
 
 class Bowl(Problem):
@@ -43,26 +36,6 @@ class NoisyDescent(Algorithm):
 
     def complaints(self, problem, schedule, budget, n):
         return ["eta is above 1: steps expand"] if schedule.eta > 1 else []
-
-    def mechanism(self, problem, schedule, budget, n):
-        gaussian = MECHANISMS["sampled-gaussian"](
-            noise_multiplier=1 / budget.constant, sampling_probability=1.0, steps=1, sampling="full-batch"
-        )
-        return Stated("sampled-gaussian", gaussian, "gaussian-composition")
-
-    def simulate(self, problem, settings, steps, seed, replicates):
-        values = np.empty((len(settings), 1, len(steps), 2, len(replicates)))
-        for k, (schedule, budget) in enumerate(settings):
-            for r, replicate in enumerate(replicates):
-                noise = generator(seed, replicate, "noise").standard_normal(int(steps[-1]))
-                w, path = 1.0, []
-                for z in noise:
-                    w = (1 - schedule.eta) * w + schedule.eta * z / budget.constant
-                    path.append(w)
-                at = np.array(path)[steps - 1]
-                values[k, 0, :, 0, r] = at**2
-                values[k, 0, :, 1, r] = at**2 / 2
-        return Passed(steps, self.estimators, self.metrics, values)
 
 
 @pytest.fixture
@@ -126,21 +99,3 @@ def test_toy_size_is_the_algorithms_own(registered, tmp_path, monkeypatch):
     monkeypatch.setattr(NoisyDescent, "smoke_size", (10, 3))
     smoke = load_experiment(large, profile="smoke")
     assert ({c.run.n for c in smoke.cells}, smoke.replicates) == ({10}, 3)
-
-
-def test_a_target_sets_the_budget_of_every_algorithm(tmp_path):
-    text = "experiment: a\nproblem: {name: huber-linear}\nprivacy: {eps: 2, delta: 1e-6}\nrun: {n: 10}\n"
-    (cell,) = load_experiment(config(tmp_path, text)).cells
-    assert eps_of(cell.privacy.mu.constant, 1e-6) == pytest.approx(2)
-
-
-def test_metrics_without_an_optimum_are_stored(registered, tmp_path):
-    experiment = load_experiment(config(tmp_path, TOY))
-    report = run(experiment, Options(results=tmp_path / "results", quiet=True))
-    assert report.computed == 2
-    summary = load_summary(tmp_path / "results", "toy")
-    assert set(summary.metric) == {"param_norm_sq", "risk"}
-    cells = load_cells(tmp_path / "results", "toy", ("eps_1e-05", "accountant", "noise_multiplier"))
-    assert list(cells["eps_1e-05"]) == pytest.approx([1, 4])
-    assert bool(cells.guarantee.all())
-    assert run(experiment, Options(results=tmp_path / "results", quiet=True)).computed == 0

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import AT_LENGTH, ROOT
+from tests.conftest import ROOT
 from tests.other_machines import TRIED, compiles_anew, environment, of_runs
 
 pytestmark = pytest.mark.slow
@@ -31,58 +31,28 @@ SOFTMAX, BATCHES, EPS = (
     "run: {n: 30, replicates: 2, seed: 1, checkpoints: 2}",
     "privacy: {eps: 2, delta: 1e-5}",
 )
-LINEAR, LOGISTIC = (f"problem: {{name: {name}, sensitivity: exact}}" for name in ("huber-linear", "mallows-logistic"))
-WIDE = "problem: {name: huber-linear, d: 20, sigma: 1, sigma_z: 0.2236, sensitivity: exact}"
+LINEAR = "problem: {name: huber-linear, sensitivity: exact}"
 INTERVALS, NEWTON = "run: {n: 3000, replicates: 8, seed: 11, checkpoints: 1}", "schedule: {name: prescribed}"
 FITS = "privacy: {mu: [2, inf, {uniform: [1, 2]}]}"
 LANGEVIN = "algorithm: {name: dp-sgld, batch_size: 100, accountant: [published, theorem-3-1, pld, last-iterate]}"
-CLIPPED = "algorithm: {name: dp-sgd, batch_size: 100, clip: 1, momentum: 0.9}"
 
 
 def research(place):
     return f"plugins: {ROOT}/research/{place}"
 
 
-CONFIGS = {  # parts of a config, one line each; to add another is to add a line
+CONFIGS = {  # of every engine one at least
     "tree": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
-    "tree_printed": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, calibration: paper, epochs: 8}"),
-    "tree_plain": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, normalised: false, epochs: 8}"),
-    "independent": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, design: independent, epochs: 8}"),
-    "root": (MEAN, RUN, TARGET, PATH, "algorithm: {name: tree-momentum, design: square-root, order: fixed, epochs: 8}"),
-    "reduced": (MEAN, RUN, TARGET, PATH, "algorithm: {name: reduced-momentum, epochs: 8}"),
-    "reduced_printed": (MEAN, RUN, TARGET, PATH, "algorithm: {name: reduced-momentum, calibration: paper, epochs: 8}"),
-    "recursion": (MEAN, RUN, TARGET, PATH, "algorithm: {name: gradient-recursion, epochs: 30}"),
-    "descent": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", "algorithm: {name: batch-descent, epochs: 30}"),
     "ridge": ("problem: {name: logistic-ridge, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
-    "welsch": ("problem: {name: welsch-regression, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
-    "adult": ("problem: {name: logistic-ridge, data: adult, N: 50}", RUN, TARGET, PATH, "algorithm: {name: tree-momentum, epochs: 8}"),
     "sampled": (MEAN, RUN, TARGET, "schedule: {name: constant, eta: 0.2}", SAMPLED),
     "linear": ("problem: {name: huber-linear, d: [5, 20]}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: ldp-sgd}"),
-    "controlled": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: controlled-ldp-sgd}", research("controlled/controlled_ldp_sgd.py")),
-    "extrapolated": ("problem: {name: huber-linear}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: extrapolated-ldp-sgd}", research("extrapolated/extrapolated_ldp_sgd.py")),
     "logistic": ("problem: {name: mallows-logistic}", ONE_PASS, STEPS, BUDGETS, "algorithm: {name: clipped-ldp-sgd, clip: 0.5}"),
-    "flat": ("problem: {name: insensitive-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: heavy-ball-ldp-sgd, momentum: 0.5}"),
-    "pinball": ("problem: {name: pinball-linear}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}"),
-    "hinge": ("problem: {name: mallows-hinge}", ONE_PASS, STEPS, "privacy: {mu: 2}", "algorithm: {name: ldp-sgd}", research("hinge/mallows_hinge.py")),
     "langevin": (SOFTMAX, BATCHES, EPS, "schedule: {name: langevin, decreasing: true}", LANGEVIN),
-    "features": ("problem: {name: softmax, data: {name: digits}, random_features: 30}", BATCHES, EPS, "schedule: {name: constant, eta: 2}", CLIPPED),
     "newton": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
-    "newton_bent": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton, bend: 0.5}"),
-    "newton_student": (LINEAR, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton, errors: student}"),
-    "newton_wide": (WIDE, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
-    "newton_logistic": (LOGISTIC, INTERVALS, NEWTON, FITS, "algorithm: {name: staged-newton}"),
     "central": (LINEAR, INTERVALS, NEWTON, "privacy: {mu: [2, inf]}", "algorithm: {name: central-newton}"),
     "paths": (LINEAR, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
-    "paths_logistic": (LOGISTIC, INTERVALS, STEPS, FITS, "algorithm: {name: path-intervals}", research("rivals/path_intervals.py")),
-    "epochs": (SOFTMAX, BATCHES, EPS, "schedule: {name: constant, eta: 2}", "algorithm: {name: dp-sgd, sampling: balls-in-bins, batch_size: 100, clip: 1}"),
 }  # fmt: skip
-CHOSEN = (
-    list(CONFIGS)
-    if AT_LENGTH
-    else ["tree", "ridge", "sampled", "linear", "logistic", "langevin", "newton", "paths", "central"]
-)
-"""of every engine one at least; `make soak` runs all"""
-COMPILED_ANEW = ("tree", *["linear", "newton_logistic"] * AT_LENGTH)
+COMPILED_ANEW = ("tree",)
 """what is tried where everything has to be compiled once more, which takes most of the time; one pass on narrower vectors is in
 tests/algorithms/test_ldp_sgd.py"""
 
@@ -108,12 +78,12 @@ def stored(folder, machine, names):
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    return stored(tmp_path_factory.mktemp("here"), "this one", CHOSEN)
+    return stored(tmp_path_factory.mktemp("here"), "this one", CONFIGS)
 
 
 @pytest.mark.parametrize("machine", TRIED)
 def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
-    there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CHOSEN)
+    there = stored(tmp_path, machine, COMPILED_ANEW if compiles_anew(machine) else CONFIGS)
     for name, (summary, rows) in there.items():
         # intervals of fits rest on the linear algebra of numpy's BLAS: to 1e-9, below
         exact = of_runs(summary) & (not name.startswith(("newton", "central", "paths")))
@@ -131,7 +101,7 @@ def test_what_is_stored_is_the_same_on_another_machine(machine, here, tmp_path):
 def test_runs_are_told_apart(here):
     """The comparison would notice one bit of a run: no two of these configs give the same numbers."""
     means = [tuple(summary["mean"]) for summary, _ in here.values()]
-    assert len(set(means)) == len(CHOSEN)
+    assert len(set(means)) == len(CONFIGS)
     moved = here["linear"][0].assign(mean=lambda frame: np.nextafter(frame["mean"], np.inf))
     with pytest.raises(AssertionError):
         pd.testing.assert_frame_equal(moved, here["linear"][0], check_exact=True)

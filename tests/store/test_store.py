@@ -1,7 +1,5 @@
 """The store: no damaged byte and no foreign file is taken for a number, and what is stale is refused with a command."""
 
-import contextlib
-import os
 import random
 import shutil
 import subprocess
@@ -14,9 +12,8 @@ import pytest
 
 from dpexp.commands import table
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core import files as whole
 from dpexp.core.errors import DpexpError, ResultsMissing
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged
 from dpexp.store import (
     Folder,
     cell_of,
@@ -30,7 +27,7 @@ from dpexp.store import (
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.documents import read_document, read_table, write_document, write_table
 from dpexp.store.experiment_run import Options, run
-from tests.campaigns.faults import damage, new_code
+from tests.campaigns.faults import new_code
 from tests.conftest import SMALL, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
@@ -97,23 +94,6 @@ def test_no_damaged_byte_of_a_trajectory_changes_a_number(done):
             continue
         assert found.equals(right), k
     assert refused > len(places) / 2
-
-
-@pytest.mark.parametrize("kind", ["document", "bytes", "table"])
-def test_random_damage_is_noticed(kind, tmp_path):
-    path, draws = tmp_path / "file", random.Random(kind)
-    write, read = {
-        "document": (lambda: write_document(path, {"schema_version": 2, "a": {"b": [1, 0.1, "x"]}}), read_document),
-        "bytes": (lambda: write_bytes_sealed(path, bytes(range(200))), read_bytes_sealed),
-        "table": (lambda: a_table(path), lambda path: read_table(path, sha256)),
-    }[kind]
-    sha256 = write()
-    truth = read(path)
-    for _ in range(200):
-        write()
-        path.write_bytes(damage(path.read_bytes(), draws))
-        with contextlib.suppress(Damaged):
-            assert read(path) == truth  # white space of JSON, for instance
 
 
 def test_files_of_another_program_or_version_are_refused_with_a_word(tmp_path):
@@ -222,20 +202,6 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
     with pytest.raises(DpexpError, match=r"dpexp changed after this process had read it"):
         go(tiny, tmp_path / "r")
     assert not list((tmp_path / "r").rglob("*.chunk"))
-
-
-# --- locks and disks ------------------------------------------------------------------------------------------------
-
-
-def test_what_a_killed_process_left_behind_goes_an_hour_later(tmp_path):
-    old, new, other = (tmp_path / f".{name}.tmp" for name in (f"a.png.{'0' * 16}", f"b.png.{'1' * 16}", "mine"))
-    for path in (old, new, other):
-        path.write_bytes(b"half a picture")
-    os.utime(old, (0, 0))
-    os.utime(other, (0, 0))
-    whole.atomically(tmp_path / "figure3.png", lambda path: path.write_bytes(b"whole"))
-    assert [path.exists() for path in (old, new, other)] == [False, True, True]
-    assert (tmp_path / "figure3.png").read_bytes() == b"whole"
 
 
 # --- two processes, one folder --------------------------------------------------------------------------------------
