@@ -1,4 +1,4 @@
-"""Run tasks by joblib: as threads or processes of this machine, in a context of `joblib.parallel_config`, or by dask.
+"""Run tasks by joblib: as threads or processes of this machine, or in a context of `joblib.parallel_config`.
 
 Each way yields (task number, result) as results come in. Numbers never depend on the way.
 """
@@ -68,19 +68,12 @@ def in_context() -> bool:
     return not isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
-def executed(
-    tasks: Sequence[Task], jobs: int = 1, backend: str = "", scheduler: str = ""
-) -> Generator[tuple[int, Any]]:
-    """By threads, by processes (loky), on the cluster of a dask `scheduler`, or, without a backend, in the context of
-    `joblib.parallel_config` and its jobs; by threads where there is none.
+def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generator[tuple[int, Any]]:
+    """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
+    by threads where there is none.
 
     Where a run is given up, tasks that have not begun are dropped, and those that compute are left to themselves.
     """
-    if backend == "dask":
-        from dpexp.store.cluster import on_cluster
-
-        yield from on_cluster(tasks, scheduler)
-        return
     from joblib import Parallel, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
     from threadpoolctl import threadpool_limits

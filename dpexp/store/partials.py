@@ -116,13 +116,21 @@ def computed(
     while waiting:
         retries: list[Chunk] = []
         tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in waiting]
-        with closing(executed(tasks, jobs, backend, scheduler)) as results:
+        with closing(_executed(tasks, jobs, backend, scheduler)) as results:
             for number, result in results:
                 if isinstance(result, Failed) and len(waiting[number].cells) > 1:
                     retries += waiting[number].single_cells
                 else:
                     yield waiting[number], result
         waiting = retries
+
+
+def _executed(tasks: Sequence[Task], jobs: int, backend: str, scheduler: str) -> Generator[tuple[int, Done | Failed]]:
+    if backend == "dask":
+        from dpexp.store.cluster import on_cluster  # with what other runs do not need
+
+        return on_cluster(tasks, scheduler)
+    return executed(tasks, jobs, backend)
 
 
 # --- on the disk ---
