@@ -33,8 +33,7 @@ picture = names["picture"]
 """
 HEAD = """# Gallery
 
-Examples to copy: picture, config, commands, CPU seconds of everything (compiled code kept). Each is a script that opens
-as a notebook; the site has the notebooks.
+Here you can copy an example: picture, config, commands and CPU seconds. Each is a script that opens as a notebook.
 """
 
 

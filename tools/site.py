@@ -16,6 +16,8 @@ import jupytext
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
+from tools import reference
+
 ROOT = Path(__file__).parent.parent
 BROUGHT = {
     "index.md": "README.md",
@@ -27,6 +29,7 @@ BROUGHT = {
     **{path: path for path in (f"results/claims/{page.name}" for page in (ROOT / "results/claims").glob("*.md"))},
 }
 """pages of the site that lie outside docs/"""
+FINDINGS = "<!-- what to know -->"
 LINK = re.compile(r"(?P<shown>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s]+)\)")
 BLOCK = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
@@ -40,7 +43,8 @@ def on_files(files: Files, config: Any) -> Files:
     """Add what lies outside docs/: pages, the pictures that pages show, the reference, the notebooks."""
     for name, source in BROUGHT.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text()))
-    files.append(File.generated(config, "api.md", content=reference()))
+    for name, text in reference.pages().items():
+        files.append(File.generated(config, name, content=text))
     pictures = {found for page in files.documentation_pages() for found in shown(page)}
     for name in sorted(pictures):
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
@@ -65,7 +69,11 @@ def place(page: str, target: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Links as the site needs them; what is in a block of code is left alone."""
+    """Links as the site needs them, outside blocks of code; a paper's page has its main findings from the ledger."""
+    if FINDINGS in markdown:
+        ledger = f"results/claims/{page.file.src_uri}"
+        findings = (ROOT / ledger).read_text().split("## What to know\n")[1].split("\n## ")[0]
+        markdown = markdown.replace(FINDINGS, findings.replace("](#", f"](../{ledger}#"))
     parts = BLOCK.split(markdown)
     parts[::2] = [LINK.sub(lambda link: _link(link, page.file.src_uri, config), part) for part in parts[::2]]
     return "".join(parts)
@@ -91,19 +99,3 @@ def _link(link: re.Match[str], page: str, config: Any) -> str:
         return f"{outside} · [notebook]({target.removesuffix('.py')}.ipynb)" if script else outside
     relative = posixpath.relpath(inside, posixpath.dirname(page) or ".")
     return f"{link['shown']}{relative}{'#' + anchor if anchor else ''})"
-
-
-def reference() -> str:
-    """The page of the public names, from their docstrings."""
-    from dpexp import API
-
-    lines = [
-        "# Reference",
-        "",
-        "The public names of `import dpexp`. [dpexp from Python](python.md) shows them at work.",
-        "",
-    ]
-    for name in sorted(API, key=str.lower):
-        home = {"judge": "dpexp.commands.judge"}.get(name, "dpexp.commands.api")
-        lines += [f"::: {home}.{name}", ""]
-    return "\n".join(lines)

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What an attacker can tell
+# # What an attacker can achieve
 #
 # True against false positive rates of any test for one record: no test is above a guarantee, some test reaches what is
 # attained.

@@ -1,0 +1,68 @@
+"""Intervals around the last of a few noisy Newton steps by one owner of all records."""
+
+import math
+from statistics import NormalDist
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from dpexp.algorithms.covering import Covering, LaneIntervals
+from dpexp.core.parameters import Count
+from dpexp.core.seeds import generator
+from dpexp.plugins import Plugin
+from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+
+
+class NoisyNewton(Covering):
+    """theta <- theta - H^-1 (mean gradient + noise), with the H of the law that is guessed."""
+
+    name: Literal["noisy-newton"] = "noisy-newton"
+    rounds: Count = 12
+
+    estimators: ClassVar = ("noisy-newton",)
+    schedules: ClassVar = ("constant",)
+
+    def complaints(self, problem, schedule, budget, n):
+        one = [] if budget.constant is not None else ["one owner has one budget: mu is a number"]
+        return super().complaints(problem, schedule, budget, n) + one
+
+    def seconds(self, problem, n):
+        return 1e-3 + self.rounds * n * problem.p * 2e-8
+
+    def mechanism(self, problem, schedule, budget, n):
+        """Means of all gradients: a record moves their sum by two largest norms."""
+        sent = SampledGaussian(
+            noise_multiplier=2 * math.sqrt(self.rounds) / budget.constant,
+            sampling_probability=1,
+            steps=self.rounds,
+            sampling="full-batch",
+            neighboring_relation="replace-one",
+        )
+        noisy = math.isfinite(budget.constant)
+        return Stated("sampled-gaussian", sent, "gaussian-composition" if noisy else "no-noise", valid=noisy)
+
+    def noise(self, model, budget, n):
+        """1 / mu^2 of the efficient bound: an owner adds noise once, to the mean."""
+        return budget.constant**-2 / n
+
+    def intervals(self, model, trial, schedule, budget):
+        problem, n = model.problem, trial.n
+        size = 2 * problem.gradient_bound() * math.sqrt(self.rounds) / (budget.constant * n)
+        inverse = np.linalg.inv(model.guessed_hessian)
+        errors = np.sqrt(np.diag(inverse @ (model.guessed_covariance / n + size**2 * np.eye(problem.p)) @ inverse))
+        found = np.empty((8, problem.p))
+        for k, (z, y, _) in enumerate(trial.tables):
+            x, theta = np.column_stack([np.ones(n), z]), problem.start()
+            draw = generator(trial.seed, trial.lanes[k], "noise")
+            for _ in range(self.rounds):
+                mean = problem.gradient(theta, x, y).mean(axis=0)
+                theta = theta - inverse @ (mean + size * draw.standard_normal(problem.p))
+                if problem.has_scale:
+                    theta[-1] = max(theta[-1], problem.scale_min)
+            found[k:] = theta  # of fewer than eight replicates the last one fills the rest
+        half = NormalDist().inv_cdf((1 + self.level) / 2) * errors
+        return [LaneIntervals(found, found - half, found + half)]
+
+
+PLUGIN = Plugin(algorithms={"noisy-newton": NoisyNewton})
