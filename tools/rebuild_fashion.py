@@ -4,7 +4,7 @@ FOLDER has the four published files (train-images-idx3-ubyte.gz and so on), as D
 
     apt-get download dataset-fashion-mnist
     dpkg-deb -x dataset-fashion-mnist_*.deb raw
-    python -m tests.campaigns.rebuild_fashion raw/usr/share/datasets/fashion-mnist --check 500
+    python -m tools.rebuild_fashion raw/usr/share/datasets/fashion-mnist --check 500
 
 Needs the extra [vision]; 5 to 12 minutes on one core. `--check N` rebuilds the first N images only and compares
 them with the shipped file. Another processor may round a few codes differently.

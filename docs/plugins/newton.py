@@ -1,14 +1,12 @@
 """Intervals around the last of a few noisy Newton steps by one owner of all records."""
 
 import math
-from statistics import NormalDist
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.covering import Covering, LaneIntervals
+from dpexp.algorithms.covering import Covering, Estimate
 from dpexp.core.parameters import Count
-from dpexp.core.seeds import generator
 from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -21,7 +19,6 @@ class NoisyNewton(Covering):
     rounds: Count = 12
 
     estimators: ClassVar = ("noisy-newton",)
-    schedules: ClassVar = ("constant",)
 
     def complaints(self, problem, schedule, budget, n):
         one = [] if budget.constant is not None else ["one owner has one budget: mu is a number"]
@@ -46,23 +43,16 @@ class NoisyNewton(Covering):
         """1 / mu^2 of the efficient bound: an owner adds noise once, to the mean."""
         return budget.constant**-2 / n
 
-    def intervals(self, model, trial, schedule, budget):
-        problem, n = model.problem, trial.n
+    def estimate(self, model, x, y, budget, normals):
+        problem, n = model.problem, len(y)
         size = 2 * problem.gradient_bound() * math.sqrt(self.rounds) / (budget.constant * n)
-        inverse = np.linalg.inv(model.guessed_hessian)
-        errors = np.sqrt(np.diag(inverse @ (model.guessed_covariance / n + size**2 * np.eye(problem.p)) @ inverse))
-        found = np.empty((8, problem.p))
-        for k, (z, y, _) in enumerate(trial.tables):
-            x, theta = np.column_stack([np.ones(n), z]), problem.start()
-            draw = generator(trial.seed, trial.lanes[k], "noise")
-            for _ in range(self.rounds):
-                mean = problem.gradient(theta, x, y).mean(axis=0)
-                theta = theta - inverse @ (mean + size * draw.standard_normal(problem.p))
-                if problem.has_scale:
-                    theta[-1] = max(theta[-1], problem.scale_min)
-            found[k:] = theta  # of fewer than eight replicates the last one fills the rest
-        half = NormalDist().inv_cdf((1 + self.level) / 2) * errors
-        return [LaneIntervals(found, found - half, found + half)]
+        rows, theta, inverse = np.column_stack([np.ones(n), x]), problem.start(), np.linalg.inv(model.guessed_hessian)
+        for _ in range(self.rounds):
+            mean = problem.gradient(theta, rows, y).mean(axis=0)
+            theta = theta - inverse @ (mean + size * normals((problem.p,)))
+            if problem.has_scale:
+                theta[-1] = max(theta[-1], problem.scale_min)
+        return Estimate(theta, inverse @ (model.guessed_covariance / n + size**2 * np.eye(problem.p)) @ inverse)
 
 
 PLUGIN = Plugin(algorithms={"noisy-newton": NoisyNewton})
