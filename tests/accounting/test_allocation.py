@@ -2,16 +2,14 @@
 
 import math
 
-import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpexp.accounting.allocation import Atoms, EpochLoss, losses_of, mixed
+from dpexp.accounting.allocation import EpochLoss, losses_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import call
-from tests.oracles import binned_epochs
 
 # adversary.md 5.2, by another program: batches, epochs, noise, and brackets of epsilon at 1e-3 and 1e-5, each for a
 # record that is removed and for one that is added
@@ -94,14 +92,6 @@ def test_a_mechanism_states_its_own_scheme():
     assert coins.lower_bounds()[1].eps(1e-5) < same.lower_bounds()[1].eps(1e-5) / 5
 
 
-def test_a_permutation_attains_balls_in_bins_with_half_the_noise():
-    """adversary.md 5.3: at least .6207, at most 4.3772."""
-    mechanism = of(2.0, 100, 1, sampling="reshuffled", neighboring_relation="replace-one")
-    low, high = mechanism.lower_bounds()[0].eps(1e-5), mechanism.upper_bounds()[0].eps(1e-5)
-    assert 0.6207 - 1e-4 < low < 0.6212
-    assert high == pytest.approx(4.3772, abs=1e-4)
-
-
 def exact_of_two(mu, eps, swapped):
     """delta of 1/2 (N(mu e_1) + N(mu e_2)) against N(0) on the plane: one coordinate in closed form, one by quadrature."""
     x = np.linspace(-14, 14 + mu, 40_001)
@@ -124,15 +114,6 @@ def test_two_batches_against_quadrature(mu):
         assert np.all(low.curve(eps) <= exact * (1 + 1e-12))
         assert np.all(exact <= high)
         assert np.all(high - low.curve(eps) <= 2e-3 * exact + 1e-6)
-
-
-@pytest.mark.parametrize(("batches", "epochs", "noise"), [(20, 3, 1.0), (7, 1, 0.5)])
-def test_from_below_is_above_a_coarser_lower_bound_of_another_program(batches, epochs, noise):
-    cells, loss = binned_epochs.epochs(1 / noise, batches, epochs), EpochLoss(1 / noise, batches)
-    for delta in (1e-2, 1e-5, 1e-9):
-        for pair, (low, high) in zip((cells, cells.swapped), sides(loss, epochs, delta).values(), strict=True):
-            assert pair.eps(delta) <= high
-            assert pair.eps(delta) == pytest.approx(low, rel=0.02, abs=2e-3)
 
 
 def test_literal_draws_are_in_the_bracket_and_those_of_other_noise_are_not():
@@ -207,32 +188,3 @@ def test_edges_and_refusals():
     said = call("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.01",
                 "steps=10", "sampling=balls-in-bins", code=2)  # fmt: skip
     assert "--mechanism epoch-gaussian" in said.stderr
-
-
-def atoms(count, seed=5):
-    """Any atoms, by increasing loss."""
-    random = np.random.default_rng(seed)
-    p, q = random.dirichlet(np.ones(count)), random.dirichlet(np.ones(count))
-    order = np.argsort(p / q)
-    return Atoms(p[order], q[order], 0.0)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 40, 501])
-def test_the_curve_from_below_is_that_of_its_atoms(count):
-    """Beside the sum of (p - e^eps q)_+ itself, which loses digits by differences: it is never above it by more."""
-    pair = atoms(count)
-    eps = np.concatenate([np.linspace(-3, 8, 300), np.log(pair.p / pair.q)])
-    with mpmath.workdps(40):
-        exact = np.array([float(mpmath.fsum(max(mpmath.mpf(p) - mpmath.exp(float(e)) * mpmath.mpf(q), 0) for p, q in zip(pair.p.tolist(), pair.q.tolist(), strict=True))) for e in eps[:: max(1, count // 20)]])  # fmt: skip
-    found = pair.curve(eps[:: max(1, count // 20)])
-    assert np.all(found <= exact)
-    assert np.all(exact - found <= 1e-11 * exact + 1e-14)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
-def test_pairs_of_equal_groups_are_those_of_any_two(count):
-    one = atoms(count)
-    twin = Atoms(one.p.copy(), one.q.copy(), 0.0)  # another object, which takes the way of groups that differ
-    same, other = mixed(one, 4, one, 4), mixed(one, 4, twin, 4)
-    assert same.p == pytest.approx(other.p, rel=1e-12)
-    assert same.q == pytest.approx(other.q, rel=1e-12)

@@ -182,7 +182,7 @@ def test_every_rate_is_valid():
     exact = epsilon([(0.01, 1.0, 1000)], 1e-9)
     interval = 3e-4
     for side in ("above", "below"):
-        (removing, _) = loss.laws(interval, 14.0, side)
+        removing, *_ = loss.laws(interval, 14.0, side)
         for rate in (2.0, 5.0, 8.0):
             found = Tilted([(removing, 1000)], interval, rate, side)
             eps = found.eps(1e-9)[0]

@@ -93,18 +93,6 @@ def test_training_accountant_of_jax_privacy(name):
         assert eps == pytest.approx(beside, rel=1e-3)
 
 
-@jax_privacy
-def test_calibration_of_jax_privacy():
-    from jax_privacy.accounting import calibrate
-
-    given = {"target_epsilon": 2.0, "target_delta": 1e-5, "num_samples": 50_000, "accountant": training()}
-    noise = calibrate.calibrate_noise_multiplier(batch_sizes=1024, num_updates=1000, **given)
-    spent = Accountant().compose(dp.PoissonSampledDpEvent(1024 / 50_000, dp.GaussianDpEvent(noise)), 1000)
-    assert 1.9 < spent.get_epsilon(1e-5) <= 2
-    updates = calibrate.calibrate_num_updates(noise_multipliers=noise, batch_sizes=1024, **given)
-    assert 1000 <= updates <= 1100
-
-
 @pytest.fixture
 def registered():
     """Ours under its name in Opacus' registry."""

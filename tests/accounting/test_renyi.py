@@ -4,15 +4,13 @@ import itertools
 import math
 
 import mpmath
-import numpy as np
 import pytest
 
 from dpexp.accounting import renyi as step
 from dpexp.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.accounting.curve import eps_of_delta
-from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import step_loss
-from dpexp.accounting.search import least, root
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Law, renyi, shifting
@@ -114,75 +112,6 @@ def test_the_renyi_accountant_of_another_library():
     assert ours == pytest.approx(theirs, rel=1e-6)
     best = eps_of_curve(lambda a: 800 * step.mixture_from_base(a, 0.02, 1.1), 1e-5)[0]
     assert step_loss(0.02, 1.1, "add-remove").eps(800, 1e-5) < best <= theirs * (1 + 1e-9)
-
-
-def optimal_eps(order: float, rdp: float, delta: float) -> float:
-    """The smallest epsilon that one order implies: over all pairs of events with that Renyi divergence.
-
-    Smallest eps with sup {p - e^eps r : D_order(Bern p || Bern r) <= rdp} <= delta.
-    """
-
-    def divergence(p: float, r: float) -> float:
-        a = order * math.log(p) + (1 - order) * math.log(r)
-        b = order * math.log1p(-p) + (1 - order) * math.log1p(-r)
-        return float(np.logaddexp(a, b)) / (order - 1)
-
-    def smallest_r(p: float) -> float:
-        """The smallest log r at which D(p || r) <= rdp, r <= p."""
-        low = math.log(p) - (rdp + (order / (order - 1)) * -math.log(p) + 50)
-        if divergence(p, math.exp(max(low, -700.0))) <= rdp:
-            return max(low, -700.0)
-        return root(lambda x: divergence(p, math.exp(x)) - rdp, max(low, -700.0), math.log(p), xtol=1e-13)
-
-    def needed(log_p: float) -> float:
-        p = math.exp(log_p)
-        return math.log(p - delta) - smallest_r(p)
-
-    top = math.log1p(-1e-12)
-    grid = np.linspace(math.log(delta) + 1e-9, top, 60)
-    values = [needed(float(x)) for x in grid]
-    best = int(np.argmax(values))
-    low, high = grid[max(0, best - 1)], grid[min(len(grid) - 1, best + 1)]
-    found = least(lambda x: -needed(x), float(low), float(high), xatol=1e-12)
-    return max(0.0, -found.value, max(values))
-
-
-SINGLE = """
-2 .1 1e-5 11.61292546 10.22663110 7.87484290
-8 .5 1e-5 2.144703638 1.714109168 1.709731232
-32 1 1e-6 1.445661631 1.302115000 1.302115000
-2 1e-3 1e-2 4.606170186 3.219875825 .01490093
-4.5 .02 1e-3 1.993644365 1.312593538 .5937634
-"""
-
-
-def classic_eps(order, rdp, delta):
-    """Mironov, 2017, Proposition 3."""
-    return rdp + math.log(1 / delta) / (order - 1)
-
-
-@pytest.mark.parametrize("line", SINGLE.strip().splitlines())
-def test_conversions_of_one_order(line):
-    order, rdp, delta, *wanted = map(float, line.split())
-    found = [f(order, rdp, delta) for f in (classic_eps, improved_eps, optimal_eps)]
-    assert found == pytest.approx(wanted, rel=2e-7)
-
-
-def test_conversions_of_a_gaussian_are_never_below_the_exact_one():
-    for mu, delta, classic, improved in (
-        (0.1, 1e-5, 0.484852591, 0.375261236),
-        (1, 1e-5, 5.29852591, 4.72838698),
-        (1, 1e-8, 6.56970852, 6.08615861),
-    ):
-
-        def curve(a, mu=mu):
-            return a * mu * mu / 2
-
-        improved_one, order = eps_of_curve(curve, delta)
-        values = [min(classic_eps(a, curve(a), delta) for a in 1 + np.geomspace(1, 1000, 10_000)), improved_one]
-        values.append(optimal_eps(order, curve(order), delta))
-        assert values[:2] == pytest.approx([classic, improved], rel=1e-6)
-        assert values[0] >= values[1] >= values[2] >= eps_of(mu, delta)
 
 
 # --- last iterate -----------------------------------------------------------------------------------------------

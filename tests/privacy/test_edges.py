@@ -5,7 +5,6 @@ import math
 
 import pytest
 
-from dpexp.privacy.analyses.last_iterate import last_iterate, printed_strongly_convex, shift
 from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import mostly_slow
 
@@ -82,19 +81,6 @@ def test_a_step_that_forgets(sampling):
         assert attained.eps(1e-3) > 0
     if sampling in ("cyclic", "full-batch"):
         assert last["shifted-interpolation"].mu == pytest.approx(2 * 2.0 / (4 if sampling == "cyclic" else 20))
-
-
-def test_formulas_at_a_factor_of_zero_are_their_limits():
-    for steps in (1, 5):
-        assert shift(steps, 0.0) == 0.0
-        assert shift(steps, 1e-8) == pytest.approx(0.0, abs=1e-15)
-    near = printed_strongly_convex(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 1e-9, 0.5)
-    assert printed_strongly_convex(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 0.0, 0.5).rdp == pytest.approx(
-        near.rdp, rel=1e-9
-    )
-    assert last_iterate(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 0.0).rdp == pytest.approx(
-        last_iterate(3.0, 0.2, 2.0, 4.0, 9, "symmetrised", 1e-9).rdp, rel=1e-3
-    )
 
 
 def test_what_no_proof_covers_is_refused():

@@ -13,14 +13,15 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
+from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.judge.families import FAMILIES
-from dpexp.privacy.judge.kinds import analyses
 from dpexp.privacy.judge.setting import Assumes, Setting
+from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
 from tests.conftest import mostly_slow, share
@@ -181,6 +182,20 @@ def test_known_witnesses(name):
         assert worst["bound"] == pytest.approx(bound, rel=1e-4, abs=1e-9)
 
 
+def analyses(s, assumes):
+    """Every analysis of a run with these assumptions, refused ones included."""
+    if assumes.released == "all-iterates":
+        return composition([(s.multiplier, s.q, s.steps)], assumes.sampling, assumes.relation)
+    shared = {key: getattr(s, key) for key in ("n", "batch_size", "step_size", "steps", "diameter")}
+    shared |= {"sampling": assumes.sampling, "neighboring_relation": assumes.relation}
+    if not (assumes.convex and assumes.smooth):
+        return MECHANISMS["clipped-noisy-sgd"](
+            clip=s.lipschitz, noise_std=s.parameter_noise_std, **shared
+        ).upper_bounds()
+    curved = {"smoothness": s.smoothness, "strong_convexity": s.strong_convexity if assumes.strongly_convex else 0.0}
+    return MECHANISMS["noisy-sgd"](noise_std=s.noise_std, lipschitz=s.lipschitz, **curved, **shared).upper_bounds()
+
+
 def analysis(name, assumes):
     """One of dpexp's analyses as a bound."""
 
@@ -263,7 +278,6 @@ def test_the_command(held):
     assert document["verdict"] == "not-refuted"
     assert {"verdict", "comparisons", "worst", "looseness"} <= set(document)
     assert {"parameters", "pair", "at", "exact", "bound"} <= set(document["worst"])
-    assert document["competitor"]["value"] >= document["worst"]["exact"] * (1 - 1e-9)
     assert str(path) in document["worst"]["rerun"]
 
 
@@ -369,18 +383,6 @@ def test_the_estimates_of_algorithm_2_alone_are_held_against_their_own_pair(monk
     assert certified().violations > 0
 
 
-def test_a_convex_loss_that_is_not_smooth_is_given_no_bound_that_needs_smoothness():
-    s = Setting(n=20, batch_size=4, steps=50, step_size=0.1, noise_std=1.0, lipschitz=1.0, diameter=1.0, smoothness=2.0)
-
-    def known(**true):
-        assumes = Assumes(sampling="poisson", relation="add-remove", released="last-iterate", bounded=True, **true)
-        return [a.name for a in analyses(s, assumes)]
-
-    neither, both = known(), known(convex=True, smooth=True)
-    assert known(convex=True) == known(smooth=True) == neither
-    assert neither != both
-
-
 # --- every kind of bound ------------------------------------------------------------------------------------------------
 
 POISSON = {"sampling": "poisson", "relation": "add-remove", "released": "all-iterates"}
@@ -415,42 +417,6 @@ def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(
     again = rerun(held, worst["rerun"].split("--at ", 1)[1].strip("'"), POISSON)
     assert again.refuted
     assert again.document["worst"]["exact"] == pytest.approx(worst["exact"], rel=1e-6)
-
-
-MU = """
-from dpexp.accounting import Accountant
-
-ASSUMES = {"sampling": "poisson", "relation": "add-remove", "released": "all-iterates"}
-MU_FLOOR = %s
-
-
-def mu(*, sampling_probability, noise_multiplier, steps):
-    accountant = Accountant()
-    accountant.compose(["", "PoissonSampledDpEvent", sampling_probability, ["", "GaussianDpEvent", noise_multiplier]], steps)
-    return %s * accountant.get_mu(1e-2)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("floor", "factor", "refuted"), [("1e-2", "1.0", False), ("1e-2", "0.9", True), ("0", "1.0", True)]
-)
-def test_mu_is_judged_above_its_floor(tmp_path, floor, factor, refuted):
-    """Below it the mu of sampled steps is never enough."""
-    (tmp_path / "mu.py").write_text(MU % (floor, factor))
-    assert judge(tmp_path / "mu.py", comparisons=5, seconds=1e6).refuted == refuted
-
-
-@pytest.mark.slow
-def test_corners_come_first_and_find_what_is_lost_at_small_deltas():
-    """An accountant that adds 1e-11 to every delta before it answers: right where all agree, and false below."""
-
-    def eps(delta, *, sampling_probability, noise_multiplier, steps):
-        return step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta + 1e-11)
-
-    found = judge(eps, POISSON, comparisons=50, seconds=1e6)
-    assert found.refuted
-    assert found.document["worst"]["at"]["delta"] <= 1e-10
 
 
 def test_all_mistakes_of_assumes_are_said_at_once():

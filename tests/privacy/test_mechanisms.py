@@ -145,29 +145,6 @@ def test_the_command_states_a_mechanism():
     assert document["statements"][0]["eps"][0][0] == 1e-6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["privacy", "--mechanism", "noisy_sgd"], "did you mean 'noisy-sgd'"),
-        (["privacy", "--mechanism", "noisy-sgd"], "needs n, batch_size"),
-        (["privacy", "--mechanism", "local-gaussian", "mu=1", "sigma=2"], "no parameter 'sigma'"),
-        (["privacy", "--mechanism", "local-gaussian", "mu=1", "delta=0"], "delta is a number between 0 and 1"),
-        (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1,2", "sampling_probability=0.1,1.2", "steps=3"], "sampling_probability = 1.2"),
-        (["privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.5", "steps=2.5"], "steps = 2.5"),
-        (["privacy", "--mechanism", "noisy-sgd", *PAIRS[:1], "batch_size=20000", *PAIRS[2:]], "larger than n"),
-        (["privacy"], "one config file"),
-        (["calibrate", "--mechanism", "local-gaussian"], "give exactly one"),
-        (["calibrate", "--mechanism", "sampled-gaussian", "eps=1", "noise_multiplier=1", "sampling_probability=0.1", "steps=3"], "what calibrate solves for"),
-        (["calibrate", "--mechanism", "local-gaussian", "eps=1", "--released", "everything"], "all-iterates or last-iterate"),
-    ],
-)  # fmt: skip
-@pytest.mark.slow
-def test_wrong_arguments_are_told(arguments, message):
-    error = call(*arguments, code=2).stderr
-    assert message in error
-    assert len(error.strip().splitlines()) <= 2
-
-
 def test_sizes_and_epochs_stand_for_shares_and_steps():
     sizes = {"n": 60_000, "batch_size": 256, "noise_multiplier": 1.1}
     assert mechanism_of("sampled-gaussian", {**sizes, "epochs": 60}) == mechanism_of(

@@ -188,16 +188,6 @@ def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
         assert tight.delta(0.2) >= delta_of(mu, 0.2)
 
 
-@pytest.mark.slow
-def test_one_record_is_told_no_better_than_two():
-    selection = MECHANISMS["private-selection"](
-        noise_multiplier=3.01, sampling_probability=0.00075, steps=10, runs=30.0, shape=1.0
-    )
-    own = guarantee(selection, "private-selection")
-    assert own.advantage <= own.of_group(2).advantage < 0.2  # it was 1, and that of two records .1
-    assert own.bayes_error(0.5) >= own.of_group(2).bayes_error(0.5)
-
-
 QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
 WHOLE = (*QUICK[:-2], "sampling_probability=1", "steps=5", "sampling=full-batch")
 
@@ -214,19 +204,6 @@ def test_an_attacker_is_between_what_is_attained_and_what_is_guaranteed(tmp_path
         assert below <= above <= 1 - rate
     assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".pdf", ".png", ".txt"]
     assert "either order of the neighbours" in (tmp_path / "tradeoff_sampled_gaussian.caption.txt").read_text()
-
-
-def test_calibration_to_an_advantage_and_to_rates_spends_the_target_and_no_more():
-    for target, at in (("advantage=0.1", lambda p: p.advantage), ("tpr=0.05@fpr=0.01", lambda p: p.tpr(0.01))):
-        found = json.loads(
-            call("calibrate", target, "sampling_probability=0.1", "steps=50",
-                 "--analysis", "pld-composition", "--json").stdout
-        )  # fmt: skip
-        level = float(target.split("=")[1].split("@")[0])
-        spent = at(guarantee(sampled(0.1, found["value"], 50)))
-        assert level * 0.9999 < spent <= level
-        assert at(guarantee(sampled(0.1, found["value"] * 0.999, 50))) > level
-        assert found[target.split("=")[0]] == spent
 
 
 def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_positives():

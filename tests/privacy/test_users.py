@@ -81,50 +81,6 @@ def test_a_wrong_file_of_users_is_told_with_its_line(content, message, tmp_path)
     assert message in error.value.message
 
 
-def test_other_files_that_hold_no_users(tmp_path):
-    path = tmp_path / "users.csv"
-    path.write_bytes(b"mu\n1\n\xff\xfe\n")
-    with pytest.raises(UsageError, match=r"users\.csv:3: mu is not a number"):
-        privacy.of_users(path, [])
-    with pytest.raises(UsageError, match="no such file"):
-        privacy.of_users(tmp_path / "none.csv", [])
-    with pytest.raises(UsageError, match="the format must be one of"):
-        privacy.of_users(tmp_path, [])
-    path.write_text("mu\n1\n")
-    with pytest.raises(UsageError, match="delta"):
-        privacy.of_users(path, ["delta=0"])
-    parquet = tmp_path / "users.parquet"
-    for frame, message in (
-        (pd.DataFrame({"mu": [True, False]}), "row 1: mu is not a number, got 'True'"),
-        (pd.DataFrame({"mu": pd.array([1, None], dtype="Int64")}), "row 2: mu is not a number, got nothing"),
-        (pd.DataFrame({"mu": [1.0], "uses": [-1]}), "row 1: uses must not be negative"),
-        (pd.DataFrame({"mu": [1.0], "group": [None]}), "row 1: group is missing"),
-    ):
-        frame.to_parquet(parquet)
-        with pytest.raises(UsageError) as error:
-            privacy.of_users(parquet, [])
-        assert message in error.value.message
-
-
-def test_harmless_forms_of_a_file_of_users(tmp_path):
-    path, plain = tmp_path / "users.csv", [[1e-5, eps_of(2.0, 1e-5)]]
-    for content in (
-        "\ufeffmu,uses\r\n0.5,1\r\n1,4\r\n",
-        '"mu","uses"\n"0.5","1"\n"1.0","4"\n\n\n',
-        "mu, uses\n 5e-1, 1\n+1., 4.0",
-    ):
-        path.write_bytes(content.encode())
-        document = privacy.of_users(path, ["delta=1e-5"]).document()
-        assert document["groups"][-1]["users"] == 2
-        assert document["groups"][-1]["eps"] == plain
-    path.write_text("mu,group\nInf,b\n0,a\n")
-    assert [row["eps"][0][1] for row in privacy.of_users(path, ["delta=1e-5"]).document()["groups"]] == [
-        0,
-        math.inf,
-        math.inf,
-    ]
-
-
 # --- zCDP and the other targets ------------------------------------------------------------------------------------
 
 

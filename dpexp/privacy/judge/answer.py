@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
 from dpexp.privacy.judge.families import admitted
-from dpexp.privacy.judge.kinds import tightest
 from dpexp.privacy.judge.setting import Setting
 from dpexp.privacy.judge.worst_setting import FLOOR, Comparison, Search
 
@@ -62,20 +61,20 @@ def judge(
 
     Deterministic given the seed, unless `seconds` run out first, which the verdict then says.
     """
-    held = _read_bound(bound, assumes)
-    search = Search(held, comparisons, seconds, seed)
+    stated = _read_bound(bound, assumes)
+    search = Search(stated, comparisons, seconds, seed)
     done = search.run()
-    return _verdict(held, search, done, _worst(held, done))
+    return _verdict(stated, search, done, _worst(stated, done))
 
 
 def rerun(bound: Bound | Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
     """One comparison again, from the words of a counterexample."""
-    held = _read_bound(bound, assumes)
+    stated = _read_bound(bound, assumes)
     try:
-        found = _read_point(at, held).again(held)
+        comparison = _read_point(at, stated).again(stated)
     except ValueError as fault:
         raise UsageError(f"--at: {fault}") from None
-    return _verdict(held, None, [found], found)
+    return _verdict(stated, None, [comparison], comparison)
 
 
 def _read_bound(bound: Bound | Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
@@ -102,16 +101,16 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
 
 
 def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Comparison | None) -> Verdict:
-    compared = [c for c in done if c.exact > FLOOR]
-    nothing = "" if any(math.isfinite(c.bound) for c in compared) else _nothing(bound, search, done)
+    informative = [c for c in done if c.exact > FLOOR]
+    nothing = "" if any(math.isfinite(c.bound) for c in informative) else _nothing(bound, search, done)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
-    ratios = [c.bound / c.exact for c in compared if not c.violated]
-    verdict = NOTHING if nothing else NOT_REFUTED
+    ratios = [c.bound / c.exact for c in informative if not c.violated]
+    refuted = worst is not None and worst.violated
     document: dict[str, Any] = {
-        "verdict": REFUTED if worst is not None and worst.violated else verdict,
+        "verdict": REFUTED if refuted else NOTHING if nothing else NOT_REFUTED,
         "reason": nothing,
         "comparisons": len(done),
-        "informative": len(compared),
+        "informative": len(informative),
         "stopped_by_clock": bool(search and search.stopped),
         "vacuous": search.vacuous if search else 0,
         "families": {f.name: f.says for f in admitted(bound.assumes)},
@@ -120,7 +119,6 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         "kind": bound.kind.function,
         "worst": None,
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
-        "competitor": None,
     }
     if worst is None or nothing:
         return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
@@ -135,56 +133,52 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
         **{name: getattr(worst, name) for name in ("exact", "grid_error", "checked", "bound")},
         "rerun": f"dpexp judge {shlex.quote(bound.file)} --at {shlex.quote(point)}",
     }
-    value, by = tightest(worst.setting, bound.assumes, bound.kind, worst.at)
-    document["competitor"] = by and {"analysis": by.name, "source": by.source, "value": value}
-    return Verdict(document, _text(bound, document, search is not None))
+    return Verdict(document, "\n".join(_lines(bound, document, search is not None)))
 
 
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
     """Why there is no finite value of the bound beside an exact one above 0."""
-    vacuous = (search is not None and search.vacuous > 0) or any(math.isinf(c.bound) for c in done)
-    reasons = {
-        "no family of pairs fits these assumptions": not admitted(bound.assumes),
-        "the clock stopped the search before a first comparison: give more --seconds": bool(search and search.stopped),
-        "the bound is infinite at every point that was tried": vacuous,
-        f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it": bool(done),
-    }
-    return next((why for why, true in reasons.items() if true), "none of the settings that were tried has a pair")
+    if not admitted(bound.assumes):
+        return "no family of pairs fits these assumptions"
+    if search is not None and search.stopped:
+        return "the clock stopped the search before a first comparison: give more --seconds"
+    if (search is not None and search.vacuous > 0) or any(math.isinf(c.bound) for c in done):
+        return "the bound is infinite at every point that was tried"
+    if done:
+        return f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it"
+    return "none of the settings that were tried has a pair"
 
 
-def _text(bound: Bound, document: Mapping[str, Any], searched: bool) -> str:
+def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterator[str]:
     """A page to read."""
-    kind, worst, pair, known = bound.kind, document["worst"], document["worst"]["pair"], document["competitor"]
-    refuted = document["verdict"] == REFUTED
-    # a small beta promises little
-    side = "above" if kind.function == "beta" else "below"
-    families = ", ".join(document["families"]) or "none"
-    first = f"not-refuted in {document['comparisons']:,} comparisons of these families: {families}."
+    kind, worst, refuted = bound.kind, document["worst"], document["verdict"] == REFUTED
+    (key, at), pair = next(iter(worst["at"].items())), worst["pair"]
     if refuted:
-        first = f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} what a pair of neighbours attains."
-    key, at = next(iter(worst["at"].items()))
+        side = "above" if kind.function == "beta" else "below"  # a small beta promises little
+        yield f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} what a pair of neighbours attains."
+    else:
+        families = ", ".join(document["families"]) or "none"
+        yield f"not-refuted in {document['comparisons']:,} comparisons of these families: {families}."
+    yield "the counterexample:" if refuted else "the tightest comparison:"
     compared = f"{'>' if refuted else 'against'} bound {worst['bound']:.9g}"
-    rows = {
-        f"{kind.measured} at {key} = {at:.6g}": f"exact {worst['exact']:.9g} ({compared}), "
-        + f"rounded down by {worst['grid_error']:.1e}",
-        "pair": pair["says"],
-        "shape": ", ".join(f"{k} {v:.4g}" for k, v in pair["shape"].items()) or "none",
-        "parameters": ", ".join(f"{k} {v:.6g}" for k, v in worst["parameters"].items()),
-        "checked by": worst["checked"],
-        "tightest known there": known and f"{known['analysis']} {known['value']:.6g} ({known['source']})",
-        "again": worst["rerun"],
-    }
-    lines = [first, "the counterexample:" if refuted else "the tightest comparison:"]
-    lines += [f"  {name}: {row}" for name, row in rows.items() if row]
+    yield (
+        f"  {kind.measured} at {key} = {at:.6g}: exact {worst['exact']:.9g} ({compared}), "
+        f"rounded down by {worst['grid_error']:.1e}"
+    )
+    yield f"  pair: {pair['says']}"
+    yield f"  shape: {', '.join(f'{k} {v:.4g}' for k, v in pair['shape'].items()) or 'none'}"
+    yield f"  parameters: {', '.join(f'{k} {v:.6g}' for k, v in worst['parameters'].items())}"
+    if worst["checked"]:
+        yield f"  checked by: {worst['checked']}"
+    yield f"  again: {worst['rerun']}"
     if not refuted and searched:
         if spread := ", ".join(f"{v:.4g}" for v in document["looseness"].values()):
-            lines.append(f"bound / exact, least, 10%, median, 90%: {spread}")
+            yield f"bound / exact, least, 10%, median, 90%: {spread}"
         if document["vacuous"]:
-            lines.append(f"the bound is infinite at {document['vacuous']:,} more points, which do not count")
-        lines.append(f"this cannot see: {document['cannot_see']}; and nothing here shows that the bound holds")
+            yield f"the bound is infinite at {document['vacuous']:,} more points, which do not count"
+        yield f"this cannot see: {document['cannot_see']}; and nothing here shows that the bound holds"
     if document["stopped_by_clock"]:
-        lines.append("stopped by the clock: give --seconds for all comparisons, which the seed then determines")
-    return "\n".join(lines)
+        yield "stopped by the clock: give --seconds for all comparisons, which the seed then determines"
 
 
 def _read_point(at: str, bound: Bound) -> Comparison:

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from dpexp.accounting.gaussian import eps_of
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
@@ -61,18 +60,14 @@ class Bound(Stated):
     assumes: Assumes
     parameters: tuple[str, ...]
     """names of the parameters that it is called with"""
-    floor: float = 0.0
-    """of mu: it says nothing of deltas below"""
 
     def __call__(self, at: float, setting: Setting) -> float:
         """The most that a pair may attain at `at`; inf where it says nothing."""
-        kind, of_mu = self.kind, self.kind.function == "mu"
+        kind = self.kind
         nothing = "0" if kind.function == "beta" else f"{kind.most:g}"
         limits = f"number from 0 to {kind.most:g}" if kind.most < math.inf else "number >= 0"
         values = {name: getattr(setting, name) for name in self.parameters}
-        value = self.value(() if of_mu else (at,), values, kind.most, f"{limits}, and {nothing} where it says nothing")
-        if of_mu:
-            return eps_of(value, at) if at > self.floor else math.inf
+        value = self.value((at,), values, kind.most, f"{limits}, and {nothing} where it says nothing")
         # a trade-off curve bounds the power of a test from above
         power = 1 - value if kind.function == "beta" else value
         return math.inf if power == kind.most else power
@@ -108,14 +103,12 @@ def from_names(path: Path, names: Mapping[str, Any], lines: Mapping[str, int]) -
         raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
     kinds = [kind for name, kind in KINDS.items() if callable(names.get(name))]
     if len(kinds) != 1:
-        known = ", ".join(f"{k.function}({'' if k.function == 'mu' else k.argument + ', '}...)" for k in KINDS.values())
+        known = ", ".join(f"{k.function}({k.argument}, ...)" for k in KINDS.values())
         has = " and ".join(kind.function for kind in kinds) or "none"
         raise UsageError(f"{path}: needs one function of {known}, not {has}")
-    name, floor = kinds[0].function, names.get("MU_FLOOR", 0.0)
-    if isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor < 1:
-        raise UsageError(f"{path}:{lines.get('MU_FLOOR', 1)}: MU_FLOOR is a delta from 0 to 1, not {floor!r}")
+    name = kinds[0].function
     assumes = _assumes(names["ASSUMES"], f"{path}:{lines.get('ASSUMES', 1)}")
-    return _bound(names[name], kinds[0], assumes, str(path), lines.get(name, 1), floor)
+    return _bound(names[name], kinds[0], assumes, str(path), lines.get(name, 1))
 
 
 def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
@@ -123,7 +116,7 @@ def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> B
     code = getattr(function, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
     first = next(iter(inspect.signature(function).parameters), "")
-    kinds = {k.argument: k for k in KINDS.values() if k.function != "mu"}
+    kinds = {k.argument: k for k in KINDS.values()}
     if first not in kinds:
         hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
         raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)
@@ -155,12 +148,10 @@ def _assumes(given: Any, where: str) -> Assumes:
     return Assumes(**given)
 
 
-def _bound(
-    function: Callable[..., Any], kind: Kind, assumes: Assumes, file: str, line: int, floor: float = 0.0
-) -> Bound:
+def _bound(function: Callable[..., Any], kind: Kind, assumes: Assumes, file: str, line: int) -> Bound:
     """With the parameters that its signature asks for, all of them for **."""
     names, parameters = allowed(assumes), list[str]()
-    for p in list(inspect.signature(function).parameters.values())[kind.function != "mu" :]:
+    for p in list(inspect.signature(function).parameters.values())[1:]:
         if p.kind is inspect.Parameter.VAR_KEYWORD:
             parameters = names
             break
@@ -173,7 +164,7 @@ def _bound(
                 f"{file}:{line}: {kind.function} takes {p.name!r}, which is no parameter of such a run", hint
             )
         parameters.append(p.name)
-    return Bound(function, kind.function, file, line, kind, assumes, tuple(parameters), floor)
+    return Bound(function, kind.function, file, line, kind, assumes, tuple(parameters))
 
 
 def _line_in(error: BaseException, file: str) -> int | None:

@@ -1,18 +1,11 @@
-"""What a bound can say: epsilon, a Renyi divergence, delta, a trade-off curve, or one mu for all of it.
-
-It limits what a pair attains: beta(alpha) the power 1 - beta of a test, mu epsilon at every delta above its floor.
-"""
+"""What a bound can say: epsilon, a Renyi divergence, delta, or a trade-off curve, which limits the power 1 - beta."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from dpexp.accounting.curve import Curve
-from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.analyses.composition import composition
-from dpexp.privacy.judge.setting import Assumes, Setting
-from dpexp.privacy.mechanisms import MECHANISMS
 
 LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
 
@@ -30,7 +23,7 @@ class Kind(NamedTuple):
     """One way to state a bound."""
 
     function: str
-    """its name in the file; `mu` takes no first argument, and is asked at every delta"""
+    """its name in the file"""
     argument: str
     measured: str
     """what a pair attains more of, in words"""
@@ -45,7 +38,6 @@ KINDS = {
         Kind("rdp", "order", "Renyi divergence"),
         Kind("delta", "eps", "delta", 1.0),
         Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
-        Kind("mu", "delta", "epsilon"),
     )
 }
 
@@ -63,36 +55,9 @@ def level(kind: Kind, x: float, variation: float) -> float:
 
 def attained(exact: Law, kind: Kind, at: float) -> float:
     """What the pair attains at that argument, rounded down."""
-    return _value(Curve(exact.eps, "below", rdp=exact.renyi), kind, at)
-
-
-def _value(curve: Curve, kind: Kind, at: float) -> float:
     if kind.function == "rdp":
-        return math.inf if curve.rdp is None else curve.rdp(at)
+        return exact.renyi(at)
+    curve = Curve(exact.eps, "below")
     if kind.function == "beta":
         return 1 - curve.beta(at)
     return curve.delta(at) if kind.function == "delta" else curve.eps(at)
-
-
-def analyses(s: Setting, assumes: Assumes) -> list[Analysis]:
-    """Every analysis of a run with these assumptions, refused ones included."""
-    if assumes.released == "all-iterates" or not (assumes.bounded or assumes.strongly_convex):
-        return composition([(s.multiplier, s.q, s.steps)], assumes.sampling, assumes.relation)  # type: ignore[arg-type]
-    # the last iterate on a bounded set, or of losses that contract: by the mechanism whose analyses assume as much
-    shared: dict[str, Any] = {key: getattr(s, key) for key in ("n", "batch_size", "step_size", "steps", "diameter")}
-    shared |= {"sampling": assumes.sampling, "neighboring_relation": assumes.relation}
-    if not (assumes.convex and assumes.smooth):
-        shared |= {"clip": s.lipschitz, "noise_std": s.parameter_noise_std}
-        return MECHANISMS["clipped-noisy-sgd"](**shared).upper_bounds()
-    shared |= {"noise_std": s.noise_std, "lipschitz": s.lipschitz, "smoothness": s.smoothness}
-    shared["strong_convexity"] = s.strong_convexity if assumes.strongly_convex else 0.0
-    return MECHANISMS["noisy-sgd"](**shared).upper_bounds()
-
-
-def tightest(s: Setting, assumes: Assumes, kind: Kind, at: float) -> tuple[float, Analysis | None]:
-    """The least upper bound of all such runs, by an analysis of the same release or of all iterates; inf if none is."""
-    # who sees all iterates sees the last one and the average, and not the other way round
-    last = assumes.released == "last-iterate"
-    covering = [a for a in analyses(s, assumes) if a.valid and (last or a.released != "last-iterate")]
-    values = [(_value(a, kind, at), a) for a in covering]
-    return min((pair for pair in values if pair[0] < math.inf), key=lambda pair: pair[0], default=(math.inf, None))

@@ -2,9 +2,8 @@
 
 A point is a number in [0, 1] for each of the setting, the level asked and the shape of a family's pair.
 
-(a) Corners first: settings at which accountants are known to lose digits.
-(b) Then a space-filling design, in which all admitted families are compared at the same setting and level.
-(c) Then the worst points of the families are improved, by random moves that shrink on failure.
+(a) First a space-filling design, in which all admitted families are compared at the same setting and level.
+(b) Then the worst points of the families are improved, by random moves that shrink on failure.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
-from dpexp.privacy.judge.families import FAMILIES, Composed, Family, admitted, exact_pair
+from dpexp.privacy.judge.families import Composed, Family, admitted, exact_pair
 from dpexp.privacy.judge.kinds import Kind, Law, attained, level
 from dpexp.privacy.judge.setting import DIMENSIONS, Setting, from_cube
 
@@ -35,14 +34,7 @@ SPACE_FILLING = 0.4
 WORST = 7
 """points that are improved"""
 STEP, SHRINK = 0.25, 0.93
-"""of the moves of (c): the first length, and its factor for each failure, of which 45 lead to the least length .01"""
-CORNERS = [
-    Setting(1000, round(1000 * q), steps, 1.0, noise / round(1000 * q), 1.0)
-    for noise, q in ((1.0, 0.01), (2.0, 0.05), (1.0, 0.2), (0.7, 0.004))
-    for steps in (10**3, 10**4, 10**5)
-]
-CORNER_DELTAS = (1e-5, 1e-8, 1e-10, 1e-12, 1e-14)
-"""of (a), for all iterates under Poisson sampling: many steps and small deltas"""
+"""of the moves of (b): the first length, and its factor for each failure, of which 45 lead to the least length .01"""
 
 
 @dataclass(frozen=True)
@@ -102,7 +94,6 @@ class Search:
 
         # matrices are small, and threads that wait for the next product take longer than one
         with threadpool_limits(1):
-            self._corners()
             self._fill()
             self._climb()
         return self.done
@@ -111,22 +102,8 @@ class Search:
         self.stopped = self.stopped or time.monotonic() > self.deadline
         return self.stopped
 
-    def _corners(self) -> None:
-        """(a): at most a tenth of the comparisons."""
-        a = self.assumes
-        if self.kind.function == "rdp" or a.sampling != "poisson" or a.released != "all-iterates" or a.strongly_convex:
-            return
-        (family,) = (f for f in FAMILIES if f.name == "composition")
-        # all deltas of a setting in a row, for a bound that keeps its law
-        for setting in CORNERS:
-            exact = exact_pair(family, setting, a, (0.0,))
-            for delta in CORNER_DELTAS:
-                if len(self.done) >= self.most // 10 or self._over():
-                    return
-                self._compare(family, setting, (0.0,), exact, delta)
-
     def _fill(self) -> None:
-        """(b): Sobol' points until their share of the comparisons is made; many points have no pair, or no bound."""
+        """(a): Sobol' points until their share of the comparisons is made; many points have no pair, or no bound."""
         from scipy.stats import qmc
 
         sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=self.seed)
@@ -168,7 +145,7 @@ class Search:
         return comparison
 
     def _climb(self) -> None:
-        """(c): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
+        """(b): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
         rng, starts = np.random.default_rng(self.seed), self._starts()
         each = max(1, (self.most - len(self.done)) // max(1, len(starts)))
         for best in starts:
