@@ -1,14 +1,7 @@
-"""An accountant with the methods of those that programs already call, and certified loss distributions behind them.
+"""An accountant with the methods of those of Opacus and dp_accounting, and certified loss distributions behind them.
 
-    from dpexp.accounting import Accountant
-
-    accountant = Accountant()
-    accountant.step(noise_multiplier=1.1, sample_rate=0.004)  # as of Opacus
-    accountant.compose(event, 1000)                           # as of dp_accounting
-    accountant.get_epsilon(1e-5)
-
-Epsilon and delta are rounded up, whatever delta is. All steps are released. An accountant is told how batches were
-drawn and cannot see it: `dpexp receipt` asks what the program did.
+Epsilon and delta are rounded up, whatever delta is. All steps are released. An accountant cannot check how batches were
+drawn: `dpexp receipt` compares that with what the program does.
 """
 
 from __future__ import annotations
@@ -19,7 +12,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from dpexp.accounting import conversions
+from dpexp.accounting import renyi
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.events import Kind, NotAccounted, Part, Selection, ZeroConcentrated, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
@@ -32,7 +25,7 @@ from dpexp.core.errors import UsageError
 
 
 class Accountant:
-    """What Gaussian steps on random batches give away of one record.
+    """The privacy loss of one record in Gaussian steps on random batches.
 
     `neighboring_relation`: with add-remove a step may be on a Poisson batch, one that is cut to a largest size, or all
     records; with replace-one on a Poisson batch, one of fixed size, or all records, and a record moves the sum by up to
@@ -65,10 +58,9 @@ class Accountant:
     def supports(self, event: Any) -> bool:
         """Whether `compose` takes it."""
         try:
-            Accountant(self.neighboring_relation).compose(event)
+            return Accountant(self.neighboring_relation).compose(event) is not None
         except UsageError:
             return False
-        return True
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         """As dp_accounting's PrivacyAccountant: None, or the part of an event that is not accounted, and why."""
@@ -76,10 +68,9 @@ class Accountant:
 
         try:
             (self if do_compose else Accountant(self.neighboring_relation))._take(parts_of(event, count))
-        except NotAccounted as error:
-            return PrivacyAccountant.CompositionErrorDetails(error.event, f"cannot account {error}")
-        except UsageError as error:
-            return PrivacyAccountant.CompositionErrorDetails(event, str(error))
+        except (NotAccounted, UsageError) as error:
+            part = error.event if isinstance(error, NotAccounted) else event
+            return PrivacyAccountant.CompositionErrorDetails(part, f"cannot account {error}")
         return None
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
@@ -140,9 +131,9 @@ class Accountant:
         def eps(delta: float) -> float:
             if not 0 < delta < 1:
                 return 0.0 if delta else math.inf
-            return conversions.eps_of_curve(rdp, delta, wide=straight)[0]
+            return renyi.eps_of_curve(rdp, delta, wide=straight)[0]
 
-        direct = (lambda eps: conversions.delta_of_curve(rdp, eps, wide=True)) if straight else None
+        direct = (lambda eps: renyi.delta_of_curve(rdp, eps, wide=True)) if straight else None
         return Curve(eps, direct=direct)
 
     def _rdp(self, parts: Sequence[Part]) -> Callable[[float], float]:
@@ -258,8 +249,8 @@ class Accountant:
                 self._check(part)
             return
         if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
-            given = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
-            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {given}")
+            values = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
+            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
         only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
         if only not in (None, self.neighboring_relation):
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")

@@ -183,16 +183,16 @@ def _trimmed(pair: OnGrid) -> OnGrid:
     """Without the ends, which have no mass to speak of."""
     p, q = pair.p, pair.q
     under, over = np.cumsum(q), np.cumsum(p[::-1])[::-1]
-    left = int(np.searchsorted(under, TRIMMED, side="right"))
+    first = int(np.searchsorted(under, TRIMMED, side="right"))
     right = int(np.flatnonzero(over > TRIMMED)[-1])
-    left = min(left, right)
-    kept = q[left : right + 1].copy()
+    first = min(first, right)
+    masses = q[first : right + 1].copy()
     # below the grid p is kept and the rest of q becomes a loss of -infinity, above it q is kept and the rest of p
     # becomes +infinity: the masses of P and Q stay, as in (c)
-    kept[0] += float(p[:left].sum()) * math.exp(-pair.interval * (pair.start + left))
-    kept[-1] += float(q[right + 1 :].sum())
-    p_only, q_only = pair.p_only + float(p[right + 1 :].sum()), pair.q_only + float(q[:left].sum())
-    return OnGrid(pair.start + left, pair.interval, kept, p_only, q_only)
+    masses[0] += float(p[:first].sum()) * math.exp(-pair.interval * (pair.start + first))
+    masses[-1] += float(q[right + 1 :].sum())
+    p_only, q_only = pair.p_only + float(p[right + 1 :].sum()), pair.q_only + float(q[:first].sum())
+    return OnGrid(pair.start + first, pair.interval, masses, p_only, q_only)
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ class Atoms:
         rises = weights[1:] * -expm1(losses[:-1] - losses[1:])
         at = np.concatenate([np.cumsum(rises[::-1])[::-1], [0.0]])
         k = np.minimum(np.searchsorted(losses, eps), len(losses) - 1)
-        found = at[k] + weights[k] * -expm1(np.minimum(eps - losses[k], 0.0))
-        return np.asarray(found * (1 - UNIT * (2 * len(losses) + 20)))  # two sums, one over the other
+        delta = at[k] + weights[k] * -expm1(np.minimum(eps - losses[k], 0.0))
+        return np.asarray(delta * (1 - UNIT * (2 * len(losses) + 20)))  # two sums, one over the other
 
 
 def normal_below(mu: float) -> Atoms:
@@ -283,9 +283,9 @@ def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:
     cell = np.clip((losses - low) * (ATOMS / ((high - low) or 1.0)), 0, ATOMS).astype(np.int64)
     kept_p, kept_q = np.bincount(cell, p), np.bincount(cell, q)
     # what is left out only lowers the curve
-    seen = (kept_p > 1e-290) & (kept_q > 1e-290)
+    positive = (kept_p > 1e-290) & (kept_q > 1e-290)
     error = relative + UNIT * (int(np.bincount(cell).max()) + 4)
-    return Atoms(kept_p[seen], kept_q[seen], error)
+    return Atoms(kept_p[positive], kept_q[positive], error)
 
 
 def _deviation(losses: np.ndarray, masses: np.ndarray) -> float:
@@ -294,20 +294,20 @@ def _deviation(losses: np.ndarray, masses: np.ndarray) -> float:
     return math.sqrt(float((masses * (losses - mean) ** 2).sum()) / total)
 
 
-def _power_of_two(wanted: float) -> float:
+def _power_of_two(bound: float) -> float:
     """The largest power of 2 that is not above."""
-    return float(2.0 ** math.floor(math.log2(wanted)))
+    return float(2.0 ** math.floor(math.log2(bound)))
 
 
 def _doubled(one: Pair, batches: int, join: Callable[[Pair, int, Pair, int], Pair]) -> Pair:
     """The pair of so many batches from that of one, by binary doubling; `join` takes two groups and their sizes."""
-    power, size, left = one, 1, batches
+    power, size, remainder = one, 1, batches
     total: tuple[Pair, int] | None = None
     while True:
-        if left & 1:
+        if remainder & 1:
             total = (power, size) if total is None else (join(*total, power, size), total[1] + size)
-        left >>= 1
-        if not left:
+        remainder >>= 1
+        if not remainder:
             return total[0] if total else power
         power, size = join(power, size, power, size), 2 * size
 

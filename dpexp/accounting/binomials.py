@@ -53,8 +53,8 @@ def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.nda
     reach = -floor / 3 + math.sqrt(floor * floor / 9 - 2 * floor * variance) + 1
     counts = np.arange(max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach)) + 1, dtype=np.float64)
     logs = binomial_log_masses(counts, trials, probability)
-    kept = logs >= floor
-    return counts[kept], logs[kept]
+    likely = logs >= floor
+    return counts[likely], logs[likely]
 
 
 def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
@@ -90,11 +90,10 @@ class Sizes:
 
 @lru_cache(maxsize=64)
 def poisson_sizes(records: int, q: float) -> Sizes:
-    """The sizes of Poisson batches from so many records."""
+    """The sizes of Poisson batches from so many records; each other size has a probability below e^FLOOR."""
     counts, logs = likely_counts(records, q, FLOOR)
-    # each of the sizes that are left out has a probability below e^FLOOR
-    left_out = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
-    return Sizes(counts, exp(logs), min(1.0, left_out * float(exp(np.array(FLOOR)))))
+    others = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
+    return Sizes(counts, exp(logs), min(1.0, others * math.exp(FLOOR)))
 
 
 def step_factors(counts: np.ndarray, least: float, largest: float) -> np.ndarray:

@@ -453,27 +453,28 @@ def _sum(tilts: Sequence[tuple[_Tilt, int]], cells: int) -> tuple[np.ndarray, fl
     bound E on the 2-norm of their rounding errors."""
     # (d): no larger than the window, onto which the laws are wrapped
     size = _transform_size(cells)
-    kept: np.ndarray | None = None  # frequencies at which the product is a number: with many factors, the low ones
+    # at which the product is a number: with many factors, the low ones
+    frequencies: np.ndarray | None = None
     product, forward, growth = np.ones(1, dtype=np.complex128), 0.0, 0.0
     for tilt, count in tilts:
         law, error = _kept_transform(tilt, size) if size <= _KEPT_CELLS else tilt.transform(size)
         forward += count * error  # (e): T_k eps_F |w_k|_2, and T_k e_k below
         growth += count * error * math.sqrt(size)
         # (f): what is below e^-60 is left out
-        law = law if kept is None else law[kept]
+        law = law if frequencies is None else law[frequencies]
         large = np.flatnonzero(_square(law) > math.exp(-2 * _LEFT_OUT / count))
         parts = [_power(law[large[k : k + _AT_ONCE]], count) for k in range(0, len(large), _AT_ONCE)]
-        product = np.concatenate(parts) if kept is None else _product(product[large], np.concatenate(parts))
+        product = np.concatenate(parts) if frequencies is None else _product(product[large], np.concatenate(parts))
         there = _square(product) > math.exp(-2 * _LEFT_OUT)
-        kept, product = (large if kept is None else kept[large])[there], product[there]
-    assert kept is not None, "a sum of no laws"
+        frequencies, product = (large if frequencies is None else frequencies[large])[there], product[there]
+    assert frequencies is not None, "a sum of no laws"
     # |F|_2 / sqrt(N): the full spectrum has every entry twice but for the first and the last, so never too small
     length = math.sqrt(2 * float(_square(product).sum()) / size)
     factors = sum(count for _, count in tilts)
     # (f), what is left out, and (g)
     lost = (4 * UNIT * factors + 8 * UNIT * math.log2(size)) * length + 2 * math.exp(-_LEFT_OUT)
     spectrum = np.zeros(size // 2 + 1, dtype=np.complex128)
-    spectrum[kept] = product
+    spectrum[frequencies] = product
     return np.fft.irfft(spectrum, size), math.exp(min(growth, 700.0)) * forward + lost
 
 

@@ -265,6 +265,4 @@ def implied_delta(eps: float, delta: float, at: float) -> float:
 
 def gaussian_beta(mu: float, alpha: float) -> float:
     """G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
-    if not 0 < alpha < 1:
-        return 1.0 - alpha
-    return math.erfc((NormalDist().inv_cdf(alpha) + mu) / math.sqrt(2)) / 2
+    return math.erfc((NormalDist().inv_cdf(alpha) + mu) / math.sqrt(2)) / 2 if 0 < alpha < 1 else 1.0 - alpha

@@ -91,25 +91,25 @@ def tree_of(part: Part) -> list[Any]:
         return ["dp_accounting.dp_event", f"{name}DpEvent", *fields]
 
     if isinstance(part, ZeroConcentrated):
-        one = tree("ZC", part.rho, part.xi)
+        event = tree("ZC", part.rho, part.xi)
     elif isinstance(part, Selection):
         run = tree("Composed", [tree_of(each) for each in part.run])
-        one = tree("RepeatAndSelect", run, part.mean, part.shape)
+        event = tree("RepeatAndSelect", run, part.mean, part.shape)
     elif part.sampler == "truncated-poisson":
         q, cap = part.sampling_probability, part.cap
-        one = tree("TruncatedSubsampledGaussian", part.records, q, cap, part.noise_multiplier)
+        event = tree("TruncatedSubsampledGaussian", part.records, q, cap, part.noise_multiplier)
     elif part.sampler == "tree":
-        one = tree("SingleEpochTreeAggregation", part.noise_multiplier, 1)
+        event = tree("SingleEpochTreeAggregation", part.noise_multiplier, 1)
     elif part.sampler == "non-private":
-        one = tree("NonPrivate")
+        event = tree("NonPrivate")
     else:
-        one = tree("Gaussian", part.noise_multiplier)
+        event = tree("Gaussian", part.noise_multiplier)
         if part.sampler == "poisson":
-            one = tree("PoissonSampled", part.sampling_probability, one)
+            event = tree("PoissonSampled", part.sampling_probability, event)
         if part.sampler == "fixed-size":
             batch = round(part.sampling_probability * (part.records or 0))
-            one = tree("SampledWithoutReplacement", part.records, batch, one)
-    return tree("SelfComposed", one, part.steps)
+            event = tree("SampledWithoutReplacement", part.records, batch, event)
+    return tree("SelfComposed", event, part.steps)
 
 
 def _named(event: Any) -> tuple[str, Sequence[Any]]:

@@ -73,8 +73,8 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
         x = mu[near] * (nodes + 1) / 2 - a[near]
         slopes = 1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
         difference[near] = mu[near] / math.sqrt(2 * math.pi) * (weights * slopes).sum(axis=0) / 2
-    found = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
-    return np.where(plain, np.where(never, 0.0, found), np.where(mus == math.inf, 1.0, 0.0))
+    total = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
+    return np.where(plain, np.where(never, 0.0, total), np.where(mus == math.inf, 1.0, 0.0))
 
 
 def eps_of(mu: float, delta: float) -> float:
@@ -104,14 +104,14 @@ def mu_within(eps: float, delta: float) -> float:
     return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
 
 
-def raised(noise: float, stated: Callable[[float], float], target: float) -> float:
+def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
     """The noise, raised by as many of its last digits as it takes for `stated(noise)` to be at most the target.
 
     A calibrated noise is converted and rounded on its way to the statement, which can then exceed the target by its
     last digits. Raises ValueError where no finite noise helps.
     """
     step = math.ulp(noise)
-    while not stated(noise) <= target:
+    while not statement(noise) <= target:
         noise, step = noise + step, 2 * step
         if not math.isfinite(noise):
             raise ValueError(f"no noise brings the statement down to {target:g}")
@@ -126,11 +126,11 @@ def rdp_of(mu: float, order: float) -> float:
 
 def _mean_slope(start: float, length: float) -> float:
     """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
-    found = 0.0
+    total = 0.0
     for node, weight in zip(*_gauss(), strict=True):
         x = start + length * (node + 1) / 2
-        found += weight * (1 - x * math.sqrt(math.pi / 2) * erfcx_of(x / math.sqrt(2)))
-    return found / 2
+        total += weight * (1 - x * math.sqrt(math.pi / 2) * erfcx_of(x / math.sqrt(2)))
+    return total / 2
 
 
 @cache
@@ -148,7 +148,7 @@ def _decreasing_root(f: Callable[[float], float], level: float) -> float:
         low, high = low / 2, low
     if math.isinf(high):
         return math.inf
-    x = root(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, most=500)
+    x = root(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16, steps=500)
     return raised(x, f, level)  # by steps that grow, because f can be flatter than its rounding error
 
 

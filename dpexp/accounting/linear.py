@@ -69,10 +69,10 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> Uses:
     if sampling == "full-batch" or q == 1:
         return Uses(np.array([float(steps)]), np.zeros(1))
     if sampling in ONCE_AN_EPOCH:
-        epochs, left = divmod(steps, batches)
-        if sampling == "cyclic" or left == 0:
-            return Uses(np.array([float(epochs + (left > 0))]), np.zeros(1))
-        return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - left / batches, left / batches]))
+        epochs, rest = divmod(steps, batches)
+        if sampling == "cyclic" or rest == 0:
+            return Uses(np.array([float(epochs + (rest > 0))]), np.zeros(1))
+        return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - rest / batches, rest / batches]))
     counts, logs = likely_counts(steps, q, _FLOOR)
     first, last = int(counts[0]), int(counts[-1])
     below = np.unique(np.linspace(0, first, min(first, _GROUPS) + 1).astype(np.int64))

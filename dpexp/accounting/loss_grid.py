@@ -125,30 +125,30 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
 
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`."""
-    kept = _ends(excess, middle, interval)
+    points = _ends(excess, middle, interval)
     # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
     # chord over the run is below it
-    bends = _bends(excess, kept, middle, interval)
+    bends = _bends(excess, points, middle, interval)
     while (bends < 0).any():
-        kept = kept[bends >= 0]
-        bends = _bends(excess, kept, middle, interval)
+        points = points[bends >= 0]
+        bends = _bends(excess, points, middle, interval)
     masses = np.zeros(len(excess))
-    masses[kept] = bends
+    masses[points] = bends
     return masses
 
 
-def _bends(excess: np.ndarray, kept: np.ndarray, middle: int, interval: float) -> np.ndarray:
+def _bends(excess: np.ndarray, points: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive."""
-    gaps, falls = interval * np.diff(kept), -np.diff(excess[kept])
+    gaps, falls = interval * np.diff(points), -np.diff(excess[points])
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
-    last = int(np.searchsorted(kept, middle, side="right")) - 1
-    falls[last] -= expm1(interval * (kept[last] - middle))
-    bends = np.zeros(len(kept))
+    last = int(np.searchsorted(points, middle, side="right")) - 1
+    falls[last] -= expm1(interval * (points[last] - middle))
+    bends = np.zeros(len(points))
     # a fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..)
     # on j
     bends[1:] += falls / -expm1(-gaps)
     bends[:-1] -= falls / expm1(gaps)
-    bends[last] += exp(interval * (kept[last] - middle))
+    bends[last] += exp(interval * (points[last] - middle))
     return bends
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
@@ -16,16 +16,13 @@ import numpy as np
 
 from dpexp.accounting import pairs
 from dpexp.accounting.compose import MOST_CELLS, Composed, TooWide
-from dpexp.accounting.conversions import eps_of_curve
 from dpexp.accounting.curve import Curve, Side
 from dpexp.accounting.functions import log1p
 from dpexp.accounting.gaussian import delta_of, eps_of
-from dpexp.accounting.loss_grid import Discrete, from_above, from_below
-from dpexp.accounting.renyi import mixture_from_base, symmetrised
+from dpexp.accounting.loss_grid import Discrete, Profile, from_above, from_below
+from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
 from dpexp.accounting.sampling import Relation, Sampling, Scheme, random_step
 
-Profile = Callable[[np.ndarray], np.ndarray]
-"""eps -> delta"""
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
 or by more than 0.2"""
@@ -61,8 +58,8 @@ CERTAIN = np.ones(1)
 def grid(spread: float, top: float, steps: int, kinds: int = 1) -> float:
     """Interval of losses of steps of so many kinds, of mean square deviation `spread`^2, losses up to `top`."""
     cells = _CELLS if steps <= _FEW_STEPS else max(4.0, 15 * min(1.0, math.sqrt(1e8 / steps)))
-    most = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
-    return max(min(max(spread / cells, _FINEST), _COARSEST), top / most)
+    limit = _MOST_STEP_CELLS if kinds < 4 else _MOST_STEP_CELLS // 4  # each kind is a law of its own
+    return max(min(max(spread / cells, _FINEST), _COARSEST), top / limit)
 
 
 class StepLoss:
@@ -307,7 +304,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 
     @lru_cache(maxsize=64)  # noqa: B019  # equal steps have one answer
     def few(self, side: Side) -> Steps:
-        """Each kind once and taken at all, and at most `MOST_KINDS` kinds of plain steps: similar ones become one that
+        """Each kind once, and at most `MOST_KINDS` kinds of plain steps: neighbours by q and noise become one that
         dominates them, or is dominated by them.
 
         More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of
@@ -316,19 +313,15 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         counts: dict[StepLoss, int] = {}
         for step, count in self:
             counts[step] = counts.get(step, 0) + count
-        kinds, width, end = [part for part in counts.items() if part[1]], 1e-4, max if side == "above" else min
-        plain = all(len(step.shares) == 1 and not step.lost for step, _ in kinds)
-        while plain and len(kinds) > MOST_KINDS and width < 100:
-            similar: dict[tuple[int, int], list[tuple[StepLoss, int]]] = {}
-            for step, count in kinds:
-                cell = round(math.log(step.q) / width), round(math.log(step.mu) / width)
-                similar.setdefault(cell, []).append((step, count))
-            if len(similar) <= MOST_KINDS:
-                kinds = [
-                    (_extreme([step for step, _ in like], end), sum(n for _, n in like)) for like in similar.values()
-                ]
-            width *= 1.3
-        return Steps(kinds)
+        kinds, end = [part for part in counts.items() if part[1]], max if side == "above" else min
+        if len(kinds) <= MOST_KINDS or any(len(step.shares) > 1 or step.lost for step, _ in kinds):
+            return Steps(kinds)
+        merged = []
+        for similar in _chunks(kinds, lambda step: (step.q, step.mu)):
+            for like in _chunks(similar, lambda step: (step.mu,)):
+                q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
+                merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
+        return Steps(merged)
 
     def reaches(self, delta: float) -> Iterator[float]:
         """Those of `REACHES` beyond which the mass is negligible beside delta.
@@ -341,9 +334,13 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
                 yield reach
 
 
-def _extreme(steps: Sequence[StepLoss], end: Callable[[Iterator[float]], float]) -> StepLoss:
-    """The step of the largest q and the least noise, or the other way round."""
-    return step_loss(end(step.q for step in steps), 1 / end(step.mu for step in steps), steps[0].scheme)
+Kinds = list[tuple[StepLoss, int]]
+
+
+def _chunks(kinds: Kinds, key: Callable[[StepLoss], tuple[float, ...]]) -> list[Kinds]:
+    """Neighbours by the key in at most the root of `MOST_KINDS` chunks."""
+    ordered, size = sorted(kinds, key=lambda part: key(part[0])), -(-len(kinds) // math.isqrt(MOST_KINDS))
+    return [ordered[k : k + size] for k in range(0, len(ordered), size)]
 
 
 NONE = Steps()
@@ -363,8 +360,8 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     laws = [_laws(step, interval, reach, side) for step, _ in parts]
     kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]
     # steps that show nothing on this grid from below are left out: whoever sees the others sees no more
-    shown = ([(law, n) for law, n in kind if side == "above" or law.masses.any()] for kind in kinds)
-    return tuple(Composed(kind, interval, side) for kind in shown)
+    visible = ([(law, n) for law, n in kind if side == "above" or law.masses.any()] for kind in kinds)
+    return tuple(Composed(kind, interval, side) for kind in visible)
 
 
 @lru_cache(maxsize=8)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.functions import exp
 from dpexp.accounting.loss_steps import StepLoss
+from dpexp.accounting.sampling import Relation
 
 LEAST_KIND = 1e-30
 """probability of a kind that is left out: a million of them over a million steps are far below any delta"""
@@ -19,7 +19,7 @@ LEAST_OVER = 1e-290
 
 
 @lru_cache(maxsize=16)
-def shown_sizes(n: int, q: float, multiplier: float, relation: Literal["add-remove", "replace-one"]) -> StepLoss:
+def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> StepLoss:
     """A Poisson batch of the share q of n records whose size M is known; `multiplier` is noise over one record's norm.
 
     Added or removed: with the record M is Bin(n + 1, q), and given M the record is in the batch with probability
@@ -30,14 +30,14 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Literal["add-remo
     fixed size is: where the record is not in it another one is, so that the sums differ by up to two norms.
     """
     replaced = relation == "replace-one"
-    most = n if replaced else n + 1
-    sizes, logs = likely_counts(most, q, math.log(LEAST_KIND))
+    trials = n if replaced else n + 1
+    sizes, logs = likely_counts(trials, q, math.log(LEAST_KIND))
     # a size that only the larger data set can have tells everything
     common = sizes <= n
-    lost = float(exp(logs[~common]).sum()) + (most + 1 - len(sizes)) * LEAST_KIND
+    lost = float(exp(logs[~common]).sum()) + (trials + 1 - len(sizes)) * LEAST_KIND
     sizes, present = sizes[common], exp(logs[common])
     # an empty batch shows its size alone; a share above 0 can only help the adversary
-    shares = np.maximum(sizes / most, LEAST_KIND)
+    shares = np.maximum(sizes / trials, LEAST_KIND)
     noise = np.full(len(sizes), multiplier / 2)
     if replaced:
         return StepLoss(shares, noise, "fixed-size", present, present, lost)
@@ -52,8 +52,7 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> StepLoss:
     Let K be what the others draw, Bin(n - 1, q). The kinds are K < cap and K >= cap: showing which of the two a step is
     can only help the adversary.
     """
-    # P(K >= cap)
-    over, lost = _reached(n - 1, q, cap), 0.0
+    over, lost = _reached(n - 1, q, cap), 0.0  # P(K >= cap)
     if cap >= n or over < LEAST_OVER:
         over, share, lost = 0.0, q, over
     else:
@@ -62,8 +61,8 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> StepLoss:
         share = min(1.0, cap / n * _reached(n, q, cap + 1) / over)
     # below the cap the record moves the sum by one norm; above it stands where another would have stood: two norms
     weights, shares, noise = (np.array(pair) for pair in ((1 - over, over), (q, share), (multiplier, multiplier / 2)))
-    kept = weights > 0
-    return StepLoss(shares[kept], noise[kept], "add-remove", weights[kept], weights[kept], lost)
+    used = weights > 0
+    return StepLoss(shares[used], noise[used], "add-remove", weights[used], weights[used], lost)
 
 
 def _reached(trials: int, q: float, least: int) -> float:

@@ -31,13 +31,13 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is halved
     until that is near. (c) A cell that less than what is needed covers is never the one with the largest mu.
     """
-    most = profile.advantage
-    if most <= floor:
+    largest_delta = profile.advantage
+    if largest_delta <= floor:
         return 0.0
     if profile.mu is not None:
         return profile.mu
-    deltas = [most * (floor / most) ** (k / 16) for k in range(17)]
-    eps = {d: 0.0 if d == most else profile.eps(d) for d in deltas} if most < 1 else {1.0: math.inf}
+    deltas = [largest_delta * (floor / largest_delta) ** (k / 16) for k in range(17)]
+    eps = {d: 0.0 if d == largest_delta else profile.eps(d) for d in deltas} if largest_delta < 1 else {1.0: math.inf}
     if not all(map(math.isfinite, eps.values())):  # or (b) at epsilon 0
         return profile.unsampled
     needed = 0.0

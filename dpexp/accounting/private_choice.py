@@ -1,16 +1,14 @@
 """The price of choosing the best of a random number of private runs (Papernot and Steinke, arXiv 2110.03620).
 
-K is drawn, a mechanism Q is run K times with fresh noise, and the output of the best run is released, by an order on
-the outputs; K and the other outputs stay secret. Q draws its own candidate uniformly, and its score is part of its
-output: what orders the outputs must be as private as they are. A fixed number of runs is not covered: their losses
-add up by composition.
+A mechanism is run K times with fresh noise, and the output of the best run is released; K and the other outputs stay
+secret. A run draws its own candidate uniformly, and its score is part of its output. A fixed number of runs is not
+covered: their losses add up by composition.
 
 (a) K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
 
     P(K = k) = (1 - gamma)^k / (gamma^-h - 1)  prod_{l < k} (l + h) / (l + 1),   k = 1, 2, ...
 
-Shape 1 is the geometric law P(K = k) = gamma (1 - gamma)^(k - 1), and the limit h = 0 is the logarithmic law
-P(K = k) = (1 - gamma)^k / (k log(1 / gamma)). A config gives the mean, from which gamma follows.
+Shape 1 is the geometric law, and the limit h = 0 the logarithmic one, (1 - gamma)^k / (k log(1 / gamma)).
 
 (b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the order asked, plus log E[K] / (order - 1),
 plus a price that does not depend on the order: (1 + h) times the least of (1 - 1 / a) curve(a) + log(1 / gamma) / a.
@@ -24,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dpexp.accounting.conversions import Rdp, delta_of_curve, least_over_orders
+from dpexp.accounting.renyi import Rdp, delta_of_curve, least_over_orders
 from dpexp.accounting.search import narrow
 
 Delta = Callable[[float], float]
@@ -52,10 +50,7 @@ def best_of(rdp: Rdp, delta: Delta, runs: float, shape: float) -> Rdp:
 
 
 def mean_runs(shape: float, gamma: float) -> float:
-    """E[K] of the truncated negative binomial distribution (Definition 1 there), K >= 1, 0 < gamma <= 1.
-
-    shape 1 is geometric with success probability gamma; shape 0 is the logarithmic distribution.
-    """
+    """E[K] of the truncated negative binomial distribution, K >= 1, 0 < gamma <= 1."""
     if gamma == 1:
         return 1.0
     log_gamma = math.log(gamma)

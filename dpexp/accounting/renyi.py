@@ -1,4 +1,4 @@
-"""Renyi divergences of the sampled Gaussian mechanism, for real orders.
+"""Renyi divergences of the sampled Gaussian mechanism, for real orders, and their conversion to (epsilon, delta).
 
 One step adds N(0, sigma^2) and moves by 1 with probability q. Three one-step quantities, in increasing order:
 
@@ -6,6 +6,12 @@ One step adds N(0, sigma^2) and moves by 1 with probability q. Three one-step qu
   by itself: it stays below log 1/(1-q) whatever the noise, and neighbours can be exchanged.
 * `mixture_from_base`: D_alpha(mixture || N(0)), what the add/remove accountants of the literature compute.
 * `symmetrised`: the larger of both for the pair whose trade-off curve is the symmetrised subsampled Gaussian.
+
+Conversions take the best order. Any order is valid, so that a search which misses it is loose but never wrong. With
+x = order - 1 > 0 (Canonne, Kamath and Steinke, 2020, Proposition 12)
+
+    epsilon = rdp - log(1 + 1 / x) - (log delta + log(1 + x)) / x,
+    log delta = x (rdp - epsilon - log(1 + 1 / x)) - log(1 + x).
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.functions import gauss_legendre
-from dpexp.accounting.search import narrow
+from dpexp.accounting.search import GOLDEN, Least, least, narrow
 
 Nodes = Callable[[float, float, float, float], tuple[np.ndarray, np.ndarray]]
 """order, q, noise, power -> nodes and steps of a quadrature"""
@@ -50,11 +56,13 @@ def at_each(step: str, q: float, places: Sequence[tuple[float, float]]) -> list[
     """One of the three divergences, by the name of its function, at (order, sigma) pairs: the bits of one by one."""
     nodes_of = _half_line if step == "symmetrised" else _whole_line
     exchanged = step == "base_from_mixture"
-    asked = [(float(order), float(sigma), float(1 - order if exchanged else order)) for order, sigma in places]
-    found = {one: _known(one[0], q, one[1], one[2]) for one in asked}
-    unknown = tuple(one for one, known in found.items() if known is None)
-    found.update(zip(unknown, _quadrature(nodes_of, float(q), unknown), strict=True))
-    return [float(found[one] or 0.0) for one in asked]
+    places_and_powers = [
+        (float(order), float(sigma), float(1 - order if exchanged else order)) for order, sigma in places
+    ]
+    values = {place: _known(place[0], q, place[1], place[2]) for place in places_and_powers}
+    unknown = tuple(place for place, known in values.items() if known is None)
+    values.update(zip(unknown, _quadrature(nodes_of, float(q), unknown), strict=True))
+    return [float(values[place] or 0.0) for place in places_and_powers]
 
 
 def _known(order: float, q: float, sigma: float, power: float) -> float | None:
@@ -77,12 +85,14 @@ def _known(order: float, q: float, sigma: float, power: float) -> float | None:
 
 
 @lru_cache(maxsize=50_000)
-def _quadrature(nodes_of: Nodes, q: float, asked: tuple[tuple[float, float, float], ...]) -> tuple[float, ...]:
+def _quadrature(
+    nodes_of: Nodes, q: float, places_and_powers: tuple[tuple[float, float, float], ...]
+) -> tuple[float, ...]:
     """log of 1 + E[excess of the integrand's powers] over order - 1, for each (order, noise, power)."""
-    if not asked:
+    if not places_and_powers:
         return ()
-    orders, sigmas, powers = (list(each) for each in zip(*asked, strict=True))
-    nodes, steps = zip(*(nodes_of(order, q, sigma, power) for order, sigma, power in asked), strict=True)
+    orders, sigmas, powers = (list(each) for each in zip(*places_and_powers, strict=True))
+    nodes, steps = zip(*(nodes_of(order, q, sigma, power) for order, sigma, power in places_and_powers), strict=True)
     both = [powers, [1 - power for power in powers]] if nodes_of is _half_line else [powers]
     means = _log_means(nodes, steps, q, sigmas, both)
     return tuple(mean / (order - 1) for mean, order in zip(means, orders, strict=True))
@@ -98,8 +108,8 @@ def _whole_line(order: float, q: float, sigma: float, power: float) -> tuple[np.
     # negative one has poles at a = pi sigma and grows from cos(a / sigma) = 0 on; its peak is up to three times as
     # narrow as the normal density, so that the factor is e^(9 a^2 / 2). With a = 1.4 sigma for h = sigma / 6, and a =
     # 2.1 where sigma is above 1.5, the error is below e^-50.
-    windows, most = _windows(peaks), 0.25 if power > 0 else 0.15
-    steps = [min(most, sigma / 6) if power < 0 or _turns(q, sigma, *ends) else most for ends in windows]
+    windows, widest = _windows(peaks), 0.25 if power > 0 else 0.15
+    steps = [min(widest, sigma / 6) if power < 0 or _turns(q, sigma, *ends) else widest for ends in windows]
     z = [np.arange(low, high + h, h) for (low, high), h in zip(windows, steps, strict=True)]
     return np.concatenate(z), np.repeat(steps, [len(part) for part in z])
 
@@ -248,3 +258,64 @@ def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.n
             total += term
         out[at] = total
     return out
+
+
+Rdp = Callable[[float], float]
+"""order -> Renyi divergence"""
+_PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
+"""log(order - 1) between the first and the last of which the best is sought"""
+_AROUND = _PLACES[1] - _PLACES[0]
+_WIDE = -30.0, 90.0
+_CLOSE = 2e-5
+"""how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
+
+
+def improved_eps(order: float, rdp: float, delta: float) -> float:
+    """Epsilon, at least 0, at delta > 0 of a Renyi divergence of that order."""
+    x = order - 1
+    return max(0.0, rdp - math.log1p(1 / x) - (math.log(delta) + math.log1p(x)) / x)
+
+
+def _log_delta(x: float, rdp: float, eps: float) -> float:
+    return x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x)
+
+
+def least_over_orders(value: Callable[[float], float], wide: bool = False) -> Least:
+    """The order > 1 and the least value that a search finds, of values that have one valley; inf where none is finite.
+
+    So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
+    order. `wide` is for a straight curve, whose best order can be far beyond that of others.
+    """
+    low, high = _WIDE if wide else (_PLACES[0], _PLACES[-1])
+    if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
+        best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
+        low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
+    found = least(lambda x: value(1 + math.exp(x)), low, high, xatol=1e-9 if wide else _CLOSE)
+    return Least(1 + math.exp(found.x), found.value)
+
+
+def eps_near(curve: Rdp, order: float, delta: float) -> float:
+    """The smallest epsilon of a curve that a search by its own values finds around an order."""
+    x = math.log(order - 1)
+
+    def eps(log_excess: float) -> float:
+        return improved_eps(1 + math.exp(log_excess), curve(1 + math.exp(log_excess)), delta)
+
+    return least(eps, x - _AROUND, x + _AROUND, xatol=1e-4).value
+
+
+def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None, wide: bool = False) -> tuple[float, float]:
+    """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite.
+
+    Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less and
+    finds that order.
+    """
+    order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
+    if not math.isfinite(eps):
+        return math.inf, math.nan
+    return improved_eps(order, sharp(order), delta) if sharp else eps, order
+
+
+def delta_of_curve(curve: Rdp, eps: float, wide: bool = False) -> float:
+    """Delta at epsilon, at the best order."""
+    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps), wide).value, 0.0))

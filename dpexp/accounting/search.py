@@ -1,8 +1,7 @@
 """Roots, minima, and thresholds of which the caller keeps a side.
 
-`narrow`, `first_whole` and `first_reached` search for where a condition begins to hold. Whoever asks decides which end
-to keep, and with it the direction of rounding: a guarantee is taken from the end where the condition was seen to hold,
-an attained value from the end where it was seen to fail. Nothing that they return is interpolated.
+`narrow`, `first_whole` and `first_reached` search for where a condition begins to hold. A guarantee is taken from the
+end where it was computed to hold, an attained value from the end where it failed; nothing is interpolated.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-GOLDEN = (3.0 - math.sqrt(5.0)) / 2
-"""the smaller part of a golden section"""
+GOLDEN = (3.0 - math.sqrt(5.0)) / 2  # the smaller part of a golden section
 EPSILON = 2.0**-52
 
 
@@ -22,7 +20,7 @@ def root(
     b: float,
     xtol: float = 2e-12,
     rtol: float = 4 * EPSILON,
-    most: int = 200,
+    steps: int = 200,
 ) -> float:
     """Where the function is 0 between a and b, to xtol + rtol |x|; its signs there differ, or ValueError is raised.
 
@@ -36,7 +34,7 @@ def root(
         raise ValueError("f(a) and f(b) must have different signs")
     # the root lies between a and b, and c is the point before a
     t, c, f_c = 0.5, a, f_a
-    for _ in range(most):
+    for _ in range(steps):
         x = a + t * (b - a)
         f_x = function(x)
         if (f_x < 0) == (f_a < 0):
@@ -53,7 +51,7 @@ def root(
         if phi * phi < xi and (1 - phi) ** 2 < 1 - xi:
             t = f_a / (f_b - f_a) * f_c / (f_b - f_c) + (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
         t = min(max(t, close), 1 - close)
-    raise ArithmeticError(f"no root after {most} steps, at {a!r}")
+    raise ArithmeticError(f"no root after {steps} steps, at {a!r}")
 
 
 class Least(NamedTuple):
@@ -149,7 +147,7 @@ def first_reached(
     It begins at a guess, with a slope where one is known, and takes at most four times as many questions as halving.
     """
     low, high, last, crossing = below, above, (0, math.nan), guess
-    left, since = high - low, 0
+    width, since = high - low, 0
     while high - low > 1:
         # three questions that do not halve what is left are followed by the middle, whatever shape the score has
         if crossing is None or since == 3:
@@ -158,7 +156,7 @@ def first_reached(
         k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
         value = score(k)
         low, high = (low, k) if value >= 0 else (k, high)
-        left, since = (high - low, 0) if 2 * (high - low) <= left else (left, since + 1)
+        width, since = (high - low, 0) if 2 * (high - low) <= width else (width, since + 1)
         # the line through the last two scores; a slope that is not positive says nothing of where the score is 0
         if math.isfinite(value - last[1]):
             slope = (value - last[1]) / (k - last[0])

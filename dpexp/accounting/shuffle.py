@@ -247,9 +247,9 @@ def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
 
 def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, delta: float) -> float:
     """Epsilon at delta that a record's laws and that of all others, on cells [A], attain, rounded down: (g)."""
-    most = math.log(float((record / other).max()))
+    largest = math.log(float((record / other).max()))
     mu = math.sqrt(float(((record - other) ** 2 / rest).sum()) / users)
-    best, eps = 0.0, min(eps_of(mu, delta), 0.5 * most)
+    best, eps = 0.0, min(eps_of(mu, delta), 0.5 * largest)
     for _ in range(20):
         value = _event(record, other, rest, users, delta, eps)
         settled = value <= best > 0 or abs(value - eps) <= 0.03 * eps
@@ -257,7 +257,7 @@ def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int
         if settled:
             break
         # at the largest ratio itself no score is above 0
-        eps = min(best, (1 - 1e-6) * most) or eps / 4
+        eps = min(best, (1 - 1e-6) * largest) or eps / 4
     return best
 
 
@@ -283,13 +283,13 @@ def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, 
     return float(np.nanmax(values, initial=0.0))
 
 
-def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, most: float, mu: float) -> float:
+def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, largest: float, mu: float) -> float:
     """The end on this side of where delta is met, at most `most`: above, it was seen to be met, or `most`.
 
     By secants of log(-log delta) in log eps, which is nearly straight, from that of about mu-GDP.
     """
-    low, high, last = 0.0, most, None
-    eps = min(max(eps_of(mu, delta), 1e-9 * most), 0.9 * most)
+    low, high, last = 0.0, largest, None
+    eps = min(max(eps_of(mu, delta), 1e-9 * largest), 0.9 * largest)
     near = (delta * (1 - _CLOSE), delta) if side == "above" else (delta, delta * (1 + _CLOSE))
     target = math.log(-math.log(sum(near) / 2))
     for _ in range(60):

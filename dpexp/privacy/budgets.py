@@ -193,13 +193,13 @@ class ChoiceBudget(Budget):
         shares: dict[float, float] = {}
         for mu, p in self.law:
             shares[mu] = shares.get(mu, 0.0) + p
-        found = {}
+        groups = {}
         for mu, share in shares.items():
             # a user, and as many of the others as there are but for this chance
             if share > 0:
                 counts, logs = likely_counts(users - 1, min(share, 1.0), math.log(chance) - 60)
-                found[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
-        return found
+                groups[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
+        return groups
 
 
 BUDGETS: Registry[type[Budget]] = Registry(

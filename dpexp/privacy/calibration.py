@@ -60,8 +60,8 @@ def calibrate(
 
     def at(name: str, x: float) -> float:
         """What one analysis spends where the value is e^x, or e^-x if less of it is more noise: it falls with x."""
-        found = [a for a in analyses(build(math.exp(sign * x))) if a.name == name and applicable(a)]
-        return spends(found[0]) if found else math.inf
+        named = [a for a in analyses(build(math.exp(sign * x))) if a.name == name and applicable(a)]
+        return spends(named[0]) if named else math.inf
 
     probe = analyses(build(1.0))
     names = [a.name for a in probe if applicable(a) and analysis in (None, a.name)]

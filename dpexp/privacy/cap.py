@@ -54,8 +54,8 @@ def cap(eps: float, p: int) -> Cap:
     """The cap with the least noise for messages in R^p that are eps-differentially private, eps at most MOST_EPS."""
 
     def beyond(gamma: float) -> bool:
-        found = _cap(eps, p, gamma)
-        return found.m <= gamma or found.trials > MOST_TRIALS
+        trial = _cap(eps, p, gamma)
+        return trial.m <= gamma or trial.trials > MOST_TRIALS
 
     # with the density f of T, e' = -gamma f and q' = -f, so that the derivative of m vanishes where m is gamma
     return _cap(eps, p, narrow(beyond, 0.0, 1.0, absolute=1e-15).below)

@@ -66,9 +66,9 @@ def exact_walk(
 
 def with_last_iterate(bounds: Sequence[Analysis]) -> list[Analysis]:
     """Who sees all iterates sees the last one: of them is attained at least what the last one attains."""
-    found = [replace(bound, eps=cache(bound.eps)) for bound in bounds]
-    last = [bound for bound in found if bound.released == LAST]
-    return [_with_last(bound, last) if bound.released == ALL and last else bound for bound in found]
+    cached = [replace(bound, eps=cache(bound.eps)) for bound in bounds]
+    last = [bound for bound in cached if bound.released == LAST]
+    return [_with_last(bound, last) if bound.released == ALL and last else bound for bound in cached]
 
 
 def _with_last(bound: Analysis, last: Sequence[Analysis]) -> Analysis:
@@ -91,12 +91,12 @@ def refuted(analyses: Iterable[Analysis], bounds: Sequence[Analysis], deltas: Se
     lines = [(bound, bound.at(deltas)) for bound in bounds]
     for analysis in analyses:
         promised = analysis.at(deltas) if analysis.valid else []
-        for bound, shown in lines if promised else []:
-            for delta, eps, low in zip(deltas, promised, shown, strict=True):
+        for bound, lower in lines if promised else []:
+            for delta, eps, low in zip(deltas, promised, lower, strict=True):
                 # an absolute 1e-12 too, for guarantees of epsilon 0
                 if covers(analysis, bound) and low > eps * (1 + ROUNDING) + 1e-12:
-                    said = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
+                    sides = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
                     complaints.setdefault(
-                        analysis.name, f"an error of dpexp, please report it: at delta = {delta:g} {said}"
+                        analysis.name, f"an error of dpexp, please report it: at delta = {delta:g} {sides}"
                     )
     return complaints

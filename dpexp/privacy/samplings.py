@@ -93,24 +93,24 @@ def share_and_steps(given: Mapping[str, Any]) -> dict[str, Any]:
     A batch has batch_size of n records, or all of them if `sampling` is full-batch. An epoch may end with a short
     batch, which is a step. Raises ValueError where epochs and steps disagree, and where epochs have no steps.
     """
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     size, n, epochs = (given.get(name) for name in ("batch_size", "n", "epochs"))
     if "sampling_probability" not in given:
         if given.get("sampling") == "full-batch":
-            found["sampling_probability"] = 1.0
+            fields["sampling_probability"] = 1.0
         elif isinstance(size, int) and isinstance(n, int) and min(size, n) > 0:
             if size > n:
                 raise ValueError(f"batch_size = {size} is larger than n = {n}")
-            found["sampling_probability"] = size / n
+            fields["sampling_probability"] = size / n
     if epochs is None:
-        return found
-    share = {**given, **found}.get("sampling_probability")
+        return fields
+    share = {**given, **fields}.get("sampling_probability")
     if not (isinstance(epochs, int) and isinstance(share, int | float) and epochs > 0 and 0 < share <= 1):
         raise ValueError("epochs is a whole number, with one sampling_probability, or with batch_size and n")
     steps = epochs * batches_above(share)
     if given.get("steps", steps) != steps:
         raise ValueError(f"{epochs:,} epochs are {steps:,} steps, not {given['steps']}")
-    return found | {"steps": steps}
+    return fields | {"steps": steps}
 
 
 def epochs_of(steps: int, q: float, cut: bool) -> dict[str, Any]:
@@ -121,10 +121,10 @@ def epochs_of(steps: int, q: float, cut: bool) -> dict[str, Any]:
     """
     batches = batches_of(q)
     epochs, rest = divmod(steps, batches)
-    found: dict[str, Any] = {"batches": batches, "epochs": epochs, "unfinished": rest or None}
+    fields: dict[str, Any] = {"batches": batches, "epochs": epochs, "unfinished": rest or None}
     if not divides(q):
-        found["left_out"] = max(0.0, 1 - batches * q) if cut else 1 / batches_above(q)
-    return found
+        fields["left_out"] = max(0.0, 1 - batches * q) if cut else 1 / batches_above(q)
+    return fields
 
 
 def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ import mpmath
 import pytest
 
 from dpexp.accounting import renyi as step
-from dpexp.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import step_loss
+from dpexp.accounting.renyi import eps_of_curve, improved_eps
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Law, renyi, shifting

@@ -10,10 +10,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from dpexp.accounting import pairs as hockey_sticks
-from dpexp.accounting.conversions import eps_of_curve, improved_eps
 from dpexp.accounting.gaussian import delta_of, eps_of, mu_of, rdp_of
 from dpexp.accounting.loss_steps import step_loss
-from dpexp.accounting.renyi import mixture_from_base
+from dpexp.accounting.renyi import eps_of_curve, improved_eps, mixture_from_base
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.privacy.momentum.trees import squared_sensitivities

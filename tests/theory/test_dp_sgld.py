@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.accounting.conversions import eps_of_curve
+from dpexp.accounting.renyi import eps_of_curve
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.privacy.mechanisms.langevin import Langevin
 from dpexp.theory.dp_sgld import privacy_statements, softmax_constants, utility

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
-from dpexp.accounting.conversions import eps_near, eps_of_curve
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.accounting.loss_steps import NONE, Steps
+from dpexp.accounting.renyi import eps_near, eps_of_curve
 
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
@@ -104,14 +104,14 @@ def gaussian_analysis(
     secret: str = "",
 ) -> Analysis:
     """From a Gaussian-DP parameter, converted exactly."""
-    found = guarantee(name, source, released, partial(eps_of, mu), assumptions, partial(rdp_of, mu), refused)
-    return replace(found, mu=mu, secret=secret)
+    analysis = guarantee(name, source, released, partial(eps_of, mu), assumptions, partial(rdp_of, mu), refused)
+    return replace(analysis, mu=mu, secret=secret)
 
 
 def composed_analysis(name: str, source: str, released: Released, steps: Steps, assumptions: Sequence[str]) -> Analysis:
     """From the loss distributions of steps."""
-    found = guarantee(name, source, released, cache(steps.eps), assumptions)
-    return replace(found, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
+    analysis = guarantee(name, source, released, cache(steps.eps), assumptions)
+    return replace(analysis, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
 
 
 def renyi_analysis(
@@ -132,10 +132,10 @@ def renyi_analysis(
 
     @cache
     def eps(delta: float) -> float:
-        stated, order = eps_of_curve(about, delta, sharp=every)
-        if not math.isfinite(stated) or math.isclose(about(order), every(order), rel_tol=MISLED):
-            return stated
-        return min(stated, eps_near(every, order, delta))
+        eps_at_order, order = eps_of_curve(about, delta, sharp=every)
+        if not math.isfinite(eps_at_order) or math.isclose(about(order), every(order), rel_tol=MISLED):
+            return eps_at_order
+        return min(eps_at_order, eps_near(every, order, delta))
 
     return guarantee(name, source, released, eps, assumptions, curve, refused)
 

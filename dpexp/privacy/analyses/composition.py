@@ -76,10 +76,10 @@ def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation)
         return [gaussian_analysis("none", "", ALL, math.inf, (), UNDEFINED)]
     steps = _steps(kinds, sampling, relation).few("above")
     assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
-    found = [composed_analysis("pld-composition", PLD, ALL, steps, assumptions)]
+    analyses = [composed_analysis("pld-composition", PLD, ALL, steps, assumptions)]
     if steps.scheme in RENYI:
-        found.insert(0, renyi_analysis("renyi-composition", RENYI[steps.scheme], ALL, steps.rdp, assumptions))
-    return found
+        analyses.insert(0, renyi_analysis("renyi-composition", RENYI[steps.scheme], ALL, steps.rdp, assumptions))
+    return analyses
 
 
 def trivial(multiplier: float, steps: int) -> Analysis | None:

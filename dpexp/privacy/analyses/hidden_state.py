@@ -63,10 +63,10 @@ class PoissonReach:
         return min(1.0, float((sizes.masses * values).sum()) * (1 + 1e-12) + sizes.dropped)
 
 
-def _recursion(kept: float, met: float, q: float, steps: float) -> float:
+def _recursion(contraction: float, met: float, q: float, steps: float) -> float:
     """q met (1 - x^T) / (1 - x) with x = (1 - q) kept: the solution of d_t = x d_{t-1} + q met, d_0 = 0; at most 1."""
     # a geometric sum; 1 - x^T keeps its digits by expm1
-    x = (1 - q) * kept
+    x = (1 - q) * contraction
     if met == 0 or q == 0 or steps == 0:
         return 0.0
     if x == 1:

@@ -76,56 +76,56 @@ def _over_steps(
     e1: float,
     steps: int,
     delta: float,
-    held: float,
+    bound: float,
     known: dict[int, float],
 ) -> float:
     """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
 
     Choices that cannot be below `held` are passed over; `known` has the composition at all of delta, by steps.
     """
-    level, found, fewer_left = math.log(delta), math.inf, delta
+    level, best, fewer_left = math.log(delta), math.inf, delta
     least = first_whole(lambda r: log_contracted(r) <= level, 0, steps + 1)
     if least > steps:
-        return found
+        return best
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
-        left = math.exp(log_contracted(r))  # d1 of (c)
+        remainder = math.exp(log_contracted(r))  # d1 of (c)
         # the laws of other numbers of steps are nearly all that the search costs, so that more steps that contract no
         # further, as where blocks of steps contract together, are passed over: all that they change is a composition
         # that has become larger; and both orders state at least e1 plus that at all of delta, which grows so too
-        if left >= fewer_left or e1 + known.get(r, 0.0) > held * ALIKE:
+        if remainder >= fewer_left or e1 + known.get(r, 0.0) > bound * ALIKE:
             continue
         # more steps than those that are known cost more by far than rounding does
-        if e1 + max((v for k, v in known.items() if k < r), default=0.0) > held / ALIKE:
+        if e1 + max((v for k, v in known.items() if k < r), default=0.0) > bound / ALIKE:
             continue
-        fewer_left = left
+        fewer_left = remainder
         # with e1 = 0 both orders leave the composition at most delta - left, and contraction first all of it
         if e1 == 0:
-            eps = composed(r, delta - left)
+            eps = composed(r, delta - remainder)
         else:
             if r not in known:
                 known[r] = composed(r, delta)
-            if e1 + known[r] > held * ALIKE:
+            if e1 + known[r] > bound * ALIKE:
                 continue
             # (a), contraction first: left + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
-            share = (delta - left) * math.exp(-e1)
+            share = (delta - remainder) * math.exp(-e1)
             after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
             # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
-            eps = min(after, e1 + _exchanged(composed, r, left, delta, min(after, held) - e1))
-        found = min(found, float(eps))
-        held = min(held, found)
-    return found
+            eps = min(after, e1 + _exchanged(composed, r, remainder, delta, min(after, bound) - e1))
+        best = min(best, float(eps))
+        bound = min(bound, best)
+    return best
 
 
-def _exchanged(composed: Composed, steps: int, left: float, delta: float, most: float) -> float:
+def _exchanged(composed: Composed, steps: int, remainder: float, delta: float, largest: float) -> float:
     """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if above `most`."""
     # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
-    e2 = composed(steps, delta - left)
+    e2 = composed(steps, delta - remainder)
     for _ in range(20):
-        room = delta - math.exp(min(e2, 700.0)) * left  # e^709 is the largest number
-        if room <= 0 or e2 > most * ALIKE:
+        room = delta - math.exp(min(e2, 700.0)) * remainder  # e^709 is the largest number
+        if room <= 0 or e2 > largest * ALIKE:
             return math.inf
         needed = composed(steps, room)
         # what is returned was checked: the composition needs at most e2 for the room that e2 leaves
@@ -153,8 +153,8 @@ def hybrid_delta(
     for r in lengths:
         for e1, contracted in contractions.items():
             # (a) with d1 = left and d2 = rest, then (b) with e2 = eps - e1
-            left, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
-            value = min(left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+            remainder, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
+            value = min(remainder + math.exp(e1) * rest, rest + math.exp(eps - e1) * remainder)
             # what was found with R steps holds for all larger T
             best[steps >= r] = np.minimum(best[steps >= r], value)
     return best
@@ -168,8 +168,8 @@ def least_delta(
     for e1 in {share * eps for share in (0.0, *SHARES)}:
         contracted = log_contracted(e1)
         for r in {first_whole(partial(_below, contracted, level), 0, steps) for level in LEVELS}:
-            left, rest = math.exp(contracted(r)), composed(r, eps - e1)
-            best = min(best, left + math.exp(e1) * rest, rest + math.exp(eps - e1) * left)
+            remainder, rest = math.exp(contracted(r)), composed(r, eps - e1)
+            best = min(best, remainder + math.exp(e1) * rest, rest + math.exp(eps - e1) * remainder)
     return best
 
 

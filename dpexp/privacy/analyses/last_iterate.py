@@ -151,14 +151,14 @@ def _refined(
     return at_logit(least(lambda logit: at_logit(logit).rdp, low, high, xatol=1e-5).x)
 
 
-def over_steps(cost: float, spread: float, most: int, contraction: float) -> tuple[float, int]:
+def over_steps(cost: float, spread: float, steps: int, contraction: float) -> tuple[float, int]:
     """Smallest cost R + spread shift(R) over whole 1 <= R <= most, and R. Convex in R, so no scan over steps."""
     if contraction == 1:
         # (b): cost R + spread / R has its minimum there
         ideal = math.sqrt(spread / cost) if cost > 0 else math.inf
-        if most <= ideal < math.inf:
-            return cost * most + spread / most, most
-        candidates = {1, most, *(min(most, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
+        if steps <= ideal < math.inf:
+            return cost * steps + spread / steps, steps
+        candidates = {1, steps, *(min(steps, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
         return min((cost * r + spread / r, r) for r in candidates)
     # nothing is left of a shift after one step
     if contraction == 0:
@@ -167,8 +167,8 @@ def over_steps(cost: float, spread: float, most: int, contraction: float) -> tup
     rate = 2 * math.log(contraction)
     ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
     ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)
-    first = math.floor(min(most, ideal)) - 1
-    return min((cost * r + spread * shift(r, contraction), r) for r in range(max(1, first), min(most, first + 3) + 1))
+    first = math.floor(min(steps, ideal)) - 1
+    return min((cost * r + spread * shift(r, contraction), r) for r in range(max(1, first), min(steps, first + 3) + 1))
 
 
 def shift(steps: int, contraction: float) -> float:

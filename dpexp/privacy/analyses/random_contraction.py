@@ -84,8 +84,8 @@ def few(values: np.ndarray, masses: np.ndarray) -> Factors:
     even = np.linspace(0, len(points) - 1, _LEVELS // 2).round().astype(int)
     likely = np.searchsorted(share, np.linspace(0.01, 0.99, _LEVELS // 2)).clip(max=len(points) - 1)
     # 1 is kept, so that (e) can tell steps that do not expand from others
-    kept = set(even) | set(likely) | set(np.flatnonzero(points == 1))
-    levels = points[sorted(kept)]
+    places = set(even) | set(likely) | set(np.flatnonzero(points == 1))
+    levels = points[sorted(places)]
     return Factors(levels, _split(points, weights, levels))
 
 

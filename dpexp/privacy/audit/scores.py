@@ -63,7 +63,7 @@ class Audit:
         """The threshold at which the claim is most nearly or most clearly exceeded, and the mu that it allows."""
         assert self.claim is not None
         both = [(point, allowed(self.claim, point.most_false_alarms)) for point in self.points]
-        return max(both, key=lambda one: one[0].separation - one[1])
+        return max(both, key=lambda pair: pair[0].separation - pair[1])
 
     @property
     def contradicts(self) -> bool:
@@ -132,13 +132,13 @@ def of_normal_releases(pilot: np.ndarray, worlds: np.ndarray, releases: np.ndarr
     spread = pilot.std(axis=0)
     spread[spread == 0] = 1.0
     own, new = (np.asarray((x - pilot.mean(axis=0)) / spread, float) for x in (pilot, releases))
-    found = np.zeros(len(releases))
+    scores = np.zeros(len(releases))
     for world, sign in ((False, 0.5), (True, -0.5)):
-        seen = own[worlds == world]
-        covariance = np.cov(seen, rowvar=False).reshape(2 * (own.shape[1],)) + RIDGE * np.eye(own.shape[1])
-        centred = new - seen.mean(axis=0)
+        sample = own[worlds == world]
+        covariance = np.cov(sample, rowvar=False).reshape(2 * (own.shape[1],)) + RIDGE * np.eye(own.shape[1])
+        centred = new - sample.mean(axis=0)
         # noise that cancels between releases leaves a direction of next to no variance, and there this is large: by
         # the means where what is free of noise moves with the canary, by the covariances where it moves in one world
         # alone
-        found += sign * np.sum(centred * np.linalg.solve(covariance, centred.T).T, axis=1)
-    return found
+        scores += sign * np.sum(centred * np.linalg.solve(covariance, centred.T).T, axis=1)
+    return scores

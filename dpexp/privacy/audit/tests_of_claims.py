@@ -121,7 +121,7 @@ def bets_of(claim: Curve, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[f
 
     Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
     """
-    found = []
+    bets = []
     for delta in DELTAS:
         # stakes are below e^-eps: a bet on so large an epsilon would need a billion runs to win
         if (eps := claim.eps(delta)) > 20:
@@ -130,13 +130,13 @@ def bets_of(claim: Curve, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[f
         for threshold in np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25))):
             for mirrored in (False, True):  # (c)
                 event = (pilot > threshold) ^ mirrored
-                p1, p0 = (float(np.mean(event[worlds == there])) for there in (not mirrored, mirrored))
+                p1, p0 = (float(np.mean(event[worlds == world])) for world in (not mirrored, mirrored))
                 spread = math.sqrt(p1 + math.exp(eps) ** 2 * p0 + 1e-4)
                 options.append(((p1 - math.exp(eps) * p0 - delta) / spread, float(threshold), mirrored))
         best, threshold, mirrored = max(options)
-        found.append((best, (eps, delta, threshold, mirrored)))
-    found.sort(key=lambda one: -one[0])
-    return [bet for _, bet in found[:MOST_BETS]]
+        bets.append((best, (eps, delta, threshold, mirrored)))
+    bets.sort(key=lambda one: -one[0])
+    return [bet for _, bet in bets[:MOST_BETS]]
 
 
 def e_process(

@@ -125,7 +125,7 @@ class PartitionedLaw(Law):
         but for the last step.
         """
         u, batches = self.update, self.update.batches
-        epochs, left = divmod(self.steps - 1, batches)
+        epochs, rest = divmod(self.steps - 1, batches)
         y = np.append(self.walk.places, self.start)
         free, held = (np.zeros((len(y), len(y))) for _ in range(2))
         # the start need not be one of the places, so it has a column of its own, to which no step leads
@@ -134,34 +134,34 @@ class PartitionedLaw(Law):
         begin = np.zeros(len(y))
         begin[-1] = 1.0
         if u.sampling == "reshuffled":
-            return y, *_fresh_order(begin, free, held, batches, epochs, left)
+            return y, *_fresh_order(begin, free, held, batches, epochs, rest)
         # (b), for one order in all epochs
         positions = [u.position] if u.sampling == "cyclic" else range(batches)
         without, within = np.zeros(len(y)), np.zeros(len(y))
         for position in positions:
             before, after = (np.linalg.matrix_power(free, k) for k in (position, batches - 1 - position))
             state = _power(after @ (held @ before), epochs, begin) if epochs else begin
-            for k in range(left):
+            for k in range(rest):
                 state = (held if k == position else free) @ state
-            (within if left == position else without)[:] += state / len(positions)
+            (within if rest == position else without)[:] += state / len(positions)
         return y, without, within
 
 
 def _fresh_order(
-    begin: np.ndarray, free: np.ndarray, held: np.ndarray, batches: int, epochs: int, left: int
+    begin: np.ndarray, free: np.ndarray, held: np.ndarray, batches: int, epochs: int, rest: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same where the record's batch is drawn anew in every epoch."""
     # (b), after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
     spared, used = np.eye(len(begin)), np.zeros(free.shape)
     at_left = (spared, used)
-    for k in range(batches if epochs else left):
+    for k in range(batches if epochs else rest):
         spared, used = free @ spared, free @ used + held @ spared
-        if k + 1 == left:
+        if k + 1 == rest:
             at_left = (spared, used)
     state = _power(used / batches, epochs, begin) if epochs else begin
     # of the places that are left one is the last step, and all others come after it
     to_come, done = at_left[0] @ state, at_left[1] @ state
-    return (done + (batches - left - 1) * to_come) / batches, to_come / batches
+    return (done + (batches - rest - 1) * to_come) / batches, to_come / batches
 
 
 def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:

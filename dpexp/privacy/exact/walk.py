@@ -204,8 +204,8 @@ class Law:
 
 def renyi(p: Law, q: Law, order: float) -> float:
     """D_order(p || q) of two laws on the same set; exact up to quadrature and rounding."""
-    seen = (p.masses > 0) & (q.masses > 0)  # far out in a wide set both underflow
-    return renyi_of_masses(p.masses[seen], q.masses[seen], order)
+    positive = (p.masses > 0) & (q.masses > 0)  # far out in a wide set both underflow
+    return renyi_of_masses(p.masses[positive], q.masses[positive], order)
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,9 @@ class HockeyStick:
             # an end that is kept twice in a row counts with half its height (the Illinois rule), so that the other end
             # comes closer too
             side = np.where(right, 1.0, -1.0)
-            kept = np.where(side == before, 0.5, 1.0)
+            weight = np.where(side == before, 0.5, 1.0)
             low, high = np.where(right, cut, low), np.where(right, high, cut)
-            at_low, at_high = np.where(right, at, kept * at_low), np.where(right, kept * at_high, at)
+            at_low, at_high = np.where(right, at, weight * at_low), np.where(right, weight * at_high, at)
             before = side
         return cut
 

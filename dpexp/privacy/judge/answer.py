@@ -61,20 +61,20 @@ def judge(
 
     Deterministic given the seed, unless `seconds` run out first, which the verdict then says.
     """
-    stated = _read_bound(bound, assumes)
-    search = Search(stated, comparisons, seconds, seed)
+    read = _read_bound(bound, assumes)
+    search = Search(read, comparisons, seconds, seed)
     done = search.run()
-    return _verdict(stated, search, done, _worst(stated, done))
+    return _verdict(read, search, done, _worst(read, done))
 
 
 def rerun(bound: Bound | Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
     """One comparison again, from the words of a counterexample."""
-    stated = _read_bound(bound, assumes)
+    read = _read_bound(bound, assumes)
     try:
-        comparison = _read_point(at, stated).again(stated)
+        comparison = _read_point(at, read).again(read)
     except ValueError as fault:
         raise UsageError(f"--at: {fault}") from None
-    return _verdict(stated, None, [comparison], comparison)
+    return _verdict(read, None, [comparison], comparison)
 
 
 def _read_bound(bound: Bound | Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
@@ -186,13 +186,13 @@ def _read_point(at: str, bound: Bound) -> Comparison:
     known, key = {f.name: f for f in admitted(bound.assumes)}, bound.kind.argument
     names = {f.name: int if f.type == "int" else float for f in fields(Setting)}
     try:
-        given = json.loads(at)
-        if (name := given.pop("family", None)) not in known:
+        point = json.loads(at)
+        if (name := point.pop("family", None)) not in known:
             raise ValueError(f"{name!r} is no family of these assumptions, which are {', '.join(known)}")
         family = known[name]
-        if unknown := set(given) - {*names, key, *family.shape}:
+        if unknown := set(point) - {*names, key, *family.shape}:
             raise ValueError(f"there is no {min(unknown)!r} among {', '.join((*names, key, 'family', *family.shape))}")
-        numbers = {k: float(v) for k, v in given.items()}
+        numbers = {k: float(v) for k, v in point.items()}
         # what is left out keeps its default: the words of a verdict, which are JSON, have no infinite number
         setting = Setting(**{k: kind(numbers[k]) for k, kind in names.items() if k in numbers})  # type: ignore[arg-type]
         shape, level = tuple(numbers[k] for k in family.shape), numbers[key]

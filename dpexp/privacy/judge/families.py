@@ -124,8 +124,8 @@ def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | No
     """The family of such drifts, from h, u and the shape."""
 
     def build(s: Setting, a: Assumes, x: Shape) -> Law | None:
-        found = drifts(s.width / 2, s.largest_drift, s, a, x)
-        return found and _walk(s, a, *found)
+        law = drifts(s.width / 2, s.largest_drift, s, a, x)
+        return law and _walk(s, a, *law)
 
     return build
 
@@ -193,8 +193,8 @@ def _linear_free(s: Setting, a: Assumes, shape: Shape) -> Law | None:
         # (c): its batch is one that an unfinished epoch has too
         uses = s.epochs
     else:
-        found = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
-        return found if len(found.uses.counts) <= 6000 else None
+        law = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
+        return law if len(law.uses.counts) <= 6000 else None
     return normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 

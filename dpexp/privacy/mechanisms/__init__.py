@@ -57,10 +57,10 @@ def _added(name: str, mechanism: Mechanism) -> Analysis:
 
     Raises UsageError where it is something else, or is called otherwise.
     """
-    analysis, wanted = ANALYSES[name](mechanism), name.partition("/")[2]
+    analysis, name_of_analysis = ANALYSES[name](mechanism), name.partition("/")[2]
     if not isinstance(analysis, Analysis):
         raise UsageError(f"{ANALYSES.sources[name]}: '{name}' returned a {type(analysis).__name__}, not an Analysis")
-    if analysis.name != wanted:
+    if analysis.name != name_of_analysis:
         raise UsageError(
             f"{ANALYSES.sources[name]}: '{name}' returned the analysis '{analysis.name}'", "call it the same"
         )

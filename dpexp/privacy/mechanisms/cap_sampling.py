@@ -39,26 +39,29 @@ class CapSampling(Mechanism):
     def lower_bounds(self) -> list[Analysis]:
         """Opposite directions; the slack with which epsilon is computed is not attained."""
         # the two likelihoods inside and outside of the cap, each over its share of all directions
-        found = cap(self.pure_eps, self.dimension)
-        most = math.log(found.inside / found.q) - math.log((1 - found.inside) / (1 - found.q))
+        numbers = cap(self.pure_eps, self.dimension)
+        largest = math.log(numbers.inside / numbers.q) - math.log((1 - numbers.inside) / (1 - numbers.q))
 
         def eps(delta: float) -> float:
-            return eps_at(most, found.inside, delta) * (1 - 1e-12)
+            return eps_at(largest, numbers.inside, delta) * (1 - 1e-12)
 
         return [attained("opposite-directions", ALL, "two vectors of the largest norm, one against the other", eps)]
 
     def description(self) -> list[tuple[str, str]]:
-        found = cap(self.pure_eps, self.dimension)
+        numbers = cap(self.pure_eps, self.dimension)
         return [
             ("Protected", f"every record against who sees its message; neighbours: {self.neighboring_relation}"),
             (
                 "Released",
-                f"a direction in {self.dimension} dimensions, with probability {found.inside:.5g} from the cap",
+                f"a direction in {self.dimension} dimensions, with probability {numbers.inside:.5g} from the cap",
             ),
             (
                 "Budget",
                 f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)",
             ),
-            ("Cap", f"directions whose cosine with the record's is {found.gamma:.5g} or more: {found.q:.5g} of all"),
-            ("Noise", f"{1 / (found.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),
+            (
+                "Cap",
+                f"directions whose cosine with the record's is {numbers.gamma:.5g} or more: {numbers.q:.5g} of all",
+            ),
+            ("Noise", f"{1 / (numbers.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),
         ]

@@ -84,8 +84,8 @@ class EpochGaussian(Mechanism):
         z, relation = self.noise_multiplier, self.neighboring_relation
         if self.sampling == "cyclic-poisson":
             # the steps of a record's own group are sampled Gaussians, and the others do not see the record
-            found = composition([(z, self.sampling_probability, self._begun)], "poisson", relation)
-            return [replace(a, assumptions=(*a.assumptions, GROUPS)) for a in found]
+            analyses = composition([(z, self.sampling_probability, self._begun)], "poisson", relation)
+            return [replace(a, assumptions=(*a.assumptions, GROUPS)) for a in analyses]
         # batches of one size cut from an order are not drawn independently: composed as if the order were known
         if self.sampling == "shuffled" or self.sampling == "reshuffled":
             return composition([(z, 1 / self.batches, self._steps)], self.sampling, relation)
@@ -93,13 +93,13 @@ class EpochGaussian(Mechanism):
             return composition([(z, 1.0, self._begun)], "full-batch", relation)
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
         mu = distance(relation) * math.sqrt(self._begun) / z
-        shown = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
+        plain = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
         loss = epoch_loss(1 / z, self.batches)
         replaced = relation == "replace-one"
         eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, self._begun))
         assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
         composed = guarantee("pld-composition", ALLOCATION + (REPLACED if replaced else ""), ALL, eps, assumed)
-        return [composed if replaced else replace(composed, direct=partial(loss.delta, self._begun)), shown]
+        return [composed if replaced else replace(composed, direct=partial(loss.delta, self._begun)), plain]
 
     def lower_bounds(self) -> list[Analysis]:
         if not self._noisy:

@@ -198,22 +198,22 @@ class LangevinRun:
         # a phase for each noise
         schemes: dict[BatchSampling, Sampling] = {"shuffled": "full-batch", "fixed-size": "fixed-size"}
         phases = [(multiplier * relative, share, count) for relative, count in groups]
-        found = composition(phases, schemes.get(sampling, "poisson"), self.relation)[-1]
+        result = composition(phases, schemes.get(sampling, "poisson"), self.relation)[-1]
         if sampling == "shuffled":
-            source, mu = f"{GAUSSIAN}, {PUBLIC}", float(found.mu or 0)
+            source, mu = f"{GAUSSIAN}, {PUBLIC}", float(result.mu or 0)
             return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
-        return replace(found, name="pld", assumptions=(*found.assumptions, *((GROUPS,) if epochs else ())))
+        return replace(result, name="pld", assumptions=(*result.assumptions, *((GROUPS,) if epochs else ())))
 
     def epochs_by_noise(self, batches: int) -> Groups:
         """The least noise of the epochs of so many steps, over that of the largest step, and how many of each."""
         # (b): the epochs that begin in a group of steps have its noise
-        found, done = [], 0
+        result, done = [], 0
         for relative, count in self.groups:
             first = math.ceil(done / batches)
             done += count
             if begun := math.ceil(done / batches) - first:
-                found.append((relative, begun))
-        return tuple(found)
+                result.append((relative, begun))
+        return tuple(result)
 
     def total(self, accountant: Accountant) -> float:
         """The sum of steps that a published bound takes."""
@@ -262,14 +262,14 @@ class AccountedLangevin:
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
-        stated, sound = self.analysis, self._sound
+        analysis, sound = self.analysis, self._sound
         return {
             "noise_multiplier": self.run.multiplier(self.sigma),
             "noise_sigma": self.sigma,
             "accountant": self.accountant,
-            "guarantee": stated.valid and self.sigma > 0,
-            "gdp_mu": math.nan if stated.mu is None else stated.mu,
-            **{f"eps_{delta:g}": stated.eps(delta) if self.sigma else math.inf for delta in deltas},
+            "guarantee": analysis.valid and self.sigma > 0,
+            "gdp_mu": math.nan if analysis.mu is None else analysis.mu,
+            **{f"eps_{delta:g}": analysis.eps(delta) if self.sigma else math.inf for delta in deltas},
             **{f"sound_eps_{delta:g}": sound.eps(delta) for delta in deltas},
         }
 
@@ -277,13 +277,13 @@ class AccountedLangevin:
         """The accountant's, composition, and every other analysis where steps are of one size."""
         if self.sigma == 0:
             return [self._sound]
-        found = [self.analysis]
+        result = [self.analysis]
         if self.accountant in (*REFUSED, "last-iterate"):
-            found.append(self._sound)
+            result.append(self._sound)
         if self.run.constant and self.run.sampling == "fixed-size":
             names = {PRINTED, CONVERTED, "pld-composition"}
-            found += [a for a in self.run.with_noise(self.sigma).upper_bounds() if a.name not in names]
-        return found
+            result += [a for a in self.run.with_noise(self.sigma).upper_bounds() if a.name not in names]
+        return result
 
     def lower_bounds(self) -> list[Analysis]:
         """None is known for steps that decrease."""
@@ -306,28 +306,28 @@ class AccountedLangevin:
 
 def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
     """Why the accountant does not fit the run; empty where it does."""
-    found = sampling_complaints(run.n, run.batch_size, run.sampling, accountant)
+    result = sampling_complaints(run.n, run.batch_size, run.sampling, accountant)
     if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
-        found.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
+        result.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
     if accountant == "last-iterate" and not run.constant:
-        found.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
-    return found
+        result.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+    return result
 
 
 def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accountant: Accountant) -> list[str]:
     """What is wrong with the batches, or with this accountant for them."""
     # no other scheme cuts the records into equal parts
     cut: Literal["shuffled", "poisson"] = "shuffled" if sampling == "shuffled" else "poisson"
-    found = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
+    result = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
     if sampling not in SPEAKS_OF[accountant]:
         fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
-        found.append(
+        result.append(
             f"accountant '{accountant}' does not account for sampling '{sampling}' (it is for "
             f"{' or '.join(SPEAKS_OF[accountant])}; sound for {sampling}: {', '.join(fits)})"
         )
         if accountant == "last-iterate" and RELATIONS[sampling] == "add-remove":
-            found.append("no bound of the last iterate is proved here for records that are added or removed")
-    return found
+            result.append("no bound of the last iterate is proved here for records that are added or removed")
+    return result
 
 
 @lru_cache(maxsize=256)

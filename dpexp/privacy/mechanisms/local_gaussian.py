@@ -85,12 +85,12 @@ class LocalGaussian(Mechanism):
         # the message has noise for `used`; where records can be `true` apart, mu_i grows by their quotient
         used, true, nominal = self.noise_sensitivity, self.exact_sensitivity, self.mu.largest
         gap = f"the noise is set for sensitivity {used:.6g}, the exact one is {true:.6g}"
-        said = "" if self.holds else gap
-        found = [self._stated("gdp, parallel composition", "ldp-sgd, Theorems 1 and 2", nominal, refused=said)]
+        refused = "" if self.holds else gap
+        analyses = [self._stated("gdp, parallel composition", "ldp-sgd, Theorems 1 and 2", nominal, refused=refused)]
         if used != true:
             source = "ldp-sgd, Proposition 1 with the exact sensitivity"
-            found.append(self._stated("gdp, exact sensitivity", source, self.exact_mu, remark=gap))
-        return found
+            analyses.append(self._stated("gdp, exact sensitivity", source, self.exact_mu, remark=gap))
+        return analyses
 
     def in_random_order(self) -> list[Analysis]:
         """What all messages promise to who does not know the order, and what a pair attains; nothing without noise.
@@ -106,18 +106,18 @@ class LocalGaussian(Mechanism):
             refused = "no two users have one budget, and nothing is proven for different ones"
         else:
             refused = self._messages(largest, self.users).upper_bounds()[1].refused
-        found = replace(
+        analyses = replace(
             guarantee("random order", THEOREM, ALL, cache(self._eps), CONDITIONS[:3], refused=refused), secret="order"
         )
         if refused:
-            return [replace(found, eps=lambda _: math.inf)]
-        return [found] if constant is None else [found, self._messages(constant, self.users).lower_bounds()[0]]
+            return [replace(analyses, eps=lambda _: math.inf)]
+        return [analyses] if constant is None else [analyses, self._messages(constant, self.users).lower_bounds()[0]]
 
     def _eps(self, delta: float) -> float:
         """In random order; of several budgets a hundredth of delta is for the chance that a group is smaller."""
-        one = self.mu.constant is not None
+        constant = self.mu.constant is not None
         groups = self.mu.groups(self.users, delta / 100) or {}
-        share = delta if one else 0.99 * delta
+        share = delta if constant else 0.99 * delta
         return max(self._messages(mu, n).upper_bounds()[1].eps(share) for mu, n in groups.items())
 
     def _messages(self, mu: float, users: int) -> ShuffledMessages:

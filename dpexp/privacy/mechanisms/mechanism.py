@@ -155,21 +155,23 @@ class Stated:
     @property
     def analysis(self) -> Analysis:
         """The analysis of the row. Raises NoSuchAnalysis where the mechanism has none of that name."""
-        found = self.mechanism.upper_bounds()
-        for analysis in found:
+        analyses = self.mechanism.upper_bounds()
+        for analysis in analyses:
             if analysis.name == self.accountant:
                 return analysis
         raise NoSuchAnalysis(
             f"the mechanism {self.name} has no analysis '{self.accountant}' to state in its row",
-            f"its analyses here: {', '.join(a.name for a in found)}",
+            f"its analyses here: {', '.join(a.name for a in analyses)}",
         )
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: the calibrated noise, epsilon at each delta, and by which accountant."""
         analysis, noise = self.analysis, self.mechanism.model_dump()[self.mechanism.noise_field]
-        one = self.mechanism.more_noise_is_larger and not isinstance(noise, tuple)  # not a budget, and of all releases
+        plain = self.mechanism.more_noise_is_larger and not isinstance(
+            noise, tuple
+        )  # not a budget, and of all releases
         return {
-            "noise_multiplier": float(noise) if one else math.nan,
+            "noise_multiplier": float(noise) if plain else math.nan,
             "accountant": self.label or self.accountant,
             "guarantee": self.valid and analysis.valid,
             "gdp_mu": math.nan if analysis.mu is None else analysis.mu,

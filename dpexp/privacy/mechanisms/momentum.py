@@ -210,11 +210,11 @@ class NoisyReducedMomentum(_Momentum):
                 f"epoch uses one too); exact-sensitivities has what holds: this noise is {up(mu)}-GDP"
             )
         source, printed = "momentum, Theorem 8, as Gaussian DP", math.sqrt(3) * inverse
-        found = [gaussian_analysis("tree-composition", source, ALL, printed, (ONE_ORDER, NOISE), refused)]
+        analyses = [gaussian_analysis("tree-composition", source, ALL, printed, (ONE_ORDER, NOISE), refused)]
         if self.order == "fixed":
             alone, _ = self._iterates(stds / self.lipschitz, mu)
-            found += [self._nodes(mu, (ONE_ORDER, NOISE)), *([alone] if alone else [])]
-        return found
+            analyses += [self._nodes(mu, (ONE_ORDER, NOISE)), *([alone] if alone else [])]
+        return analyses
 
     def _iterates(self, stds: np.ndarray | None, most: float = math.inf) -> tuple[Analysis | None, float]:
         """The iterates alone, no more than the nodes' `most`, and their share of what the nodes are at sigma = 1.
@@ -225,10 +225,10 @@ class NoisyReducedMomentum(_Momentum):
         if self.order == "reshuffled" or self.steps == 0:
             return None, math.inf
         ratio = self.smoothness * self.step_size * self.n / self.lipschitz
-        held = certificate(Setting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
-        if held is None:
+        stored = certificate(Setting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
+        if stored is None:
             return _iterates(math.inf if self._inverse > 0 else 0.0, UNCOVERED), math.inf
-        share = held.mu if stds is None else held.mu_of(stds)
+        share = stored.mu if stds is None else stored.mu_of(stds)
         # the nodes contain the iterates
         return _iterates(min(self._inverse * share, most) if self._inverse > 0 else 0.0), share
 
@@ -281,8 +281,8 @@ def recursion_coefficients(steps: int, gamma: float) -> tuple[float, float]:
     fade = (1 - gamma) ** 2
     if fade == 1:
         return 1.0, (steps - 1) / 2
-    kept = (1 - fade**steps) / (1 - fade)
-    return kept / steps, (steps - kept) / ((1 - fade) * steps)
+    gathered = (1 - fade**steps) / (1 - fade)
+    return gathered / steps, (steps - gathered) / ((1 - fade) * steps)
 
 
 def recursion_stds(n: int, G: float, L: float, steps: int, eta: float, gamma: float) -> tuple[float, float]:

@@ -39,22 +39,22 @@ class PrivateSelection(SampledGaussian):
         # the least delta of one run of what is known without a search; 1 where nothing is
         known = [a for a in one if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
         theorem = "Theorem 6" if math.isinf(self.shape) else "Theorem 2"
-        found = []
+        analyses = []
         for a in one:
             if a.rdp is None or not a.valid:
                 continue
             source = f"Papernot and Steinke (2110.03620), {theorem}, on {a.name} of one run"
             delta = partial(_least_delta, known)
             selected = best_of(cache(a.rdp), delta, self.runs, self.shape)
-            found.append(renyi_analysis("private-selection", source, ALL, selected, (*a.assumptions, *ASSUMED)))
-        return found or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
+            analyses.append(renyi_analysis("private-selection", source, ALL, selected, (*a.assumptions, *ASSUMED)))
+        return analyses or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
 
     def lower_bounds(self) -> list[Analysis]:
         """A score that says nothing: the best run is any run, and none with probability e^-runs under Poisson."""
-        some = -math.expm1(-self.runs) if math.isinf(self.shape) else 1.0
+        released = -math.expm1(-self.runs) if math.isinf(self.shape) else 1.0
 
         def eps(one: Analysis, delta: float) -> float:
-            return one.eps(delta / some) if delta < some else 0.0
+            return one.eps(delta / released) if delta < released else 0.0
 
         words = "; the score says nothing"
         return [replace(b, source=b.source + words, eps=partial(eps, b)) for b in super().lower_bounds()]

@@ -55,8 +55,8 @@ class ShuffledMessages(Mechanism):
         if self.neighboring_relation != "replace-one":
             raise ValueError("the number of messages is seen, so neighbours replace one user (replace-one)")
         needed = {self.solved({"message": self.message}), *(() if self.message == "any" else ("dimension",))}
-        given = {name for name in ("pure_eps", "mu", "dimension") if getattr(self, name) is not None}
-        if needed != given or (self.message == "cap" and self.dimension == 1):
+        names = {name for name in ("pure_eps", "mu", "dimension") if getattr(self, name) is not None}
+        if needed != names or (self.message == "cap" and self.dimension == 1):
             raise ValueError(f"messages of the kind {self.message} take {' and '.join(sorted(needed))}, and no other")
         if self.known >= self.n:
             raise ValueError("known is below n")
@@ -77,10 +77,10 @@ class ShuffledMessages(Mechanism):
                 return [local, guarantee("tokens", THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=why)]
 
         def eps(delta: float) -> float:
-            most = math.inf if self.mu is not None else shuffle.answers_eps(pure, self._users, "any", delta)
+            pure_bound = math.inf if self.mu is not None else shuffle.answers_eps(pure, self._users, "any", delta)
             if self.dimension is None:
-                return most
-            return min(most, shuffle.token_eps(self._cells(self.dimension), self._users, delta, local.eps(delta)))
+                return pure_bound
+            return min(pure_bound, shuffle.token_eps(self._cells(self.dimension), self._users, delta, local.eps(delta)))
 
         return [local, guarantee("tokens", THEOREM, ALL, cache(eps), CONDITIONS)]
 

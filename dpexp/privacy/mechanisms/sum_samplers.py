@@ -116,8 +116,8 @@ class ShownSizes(_PoissonSums):
         if trivial(self.noise_multiplier, self.steps):
             return []
         phase = self.noise_multiplier / 2, self.sampling_probability, self.steps
-        found = attained_unprojected([phase], "poisson", "add-remove")
-        return [replace(bound, source=PAIRS[self.neighboring_relation]) for bound in found]
+        bounds = attained_unprojected([phase], "poisson", "add-remove")
+        return [replace(bound, source=PAIRS[self.neighboring_relation]) for bound in bounds]
 
 
 class KOfT(Mechanism):
@@ -145,16 +145,16 @@ class KOfT(Mechanism):
         if known:
             return [known]
         mu = distance(self.neighboring_relation) * math.sqrt(uses) / self.noise_multiplier
-        shown = gaussian_analysis("gaussian-composition", GIVEN, ALL, mu, (NOISE, DIVIDED))
+        plain = gaussian_analysis("gaussian-composition", GIVEN, ALL, mu, (NOISE, DIVIDED))
         # blocks dominate for records that are there or not; with all steps selected nothing is random
         if self.neighboring_relation != "add-remove" or self.selected == self.steps_per_epoch:
-            return [shown]
+            return [plain]
         size, larger = divmod(self.steps_per_epoch, self.selected)
         blocks = ((size, self.selected - larger), (size + 1, larger))
         # (distance in noise units, steps of a block, how many such blocks) of all epochs
         kinds = tuple((1 / self.noise_multiplier, steps, times * self.epochs) for steps, times in blocks if times)
         eps = cache(partial(epochs_eps, kinds))
-        return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), shown]
+        return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), plain]
 
     def lower_bounds(self) -> list[Analysis]:
         """The last iterate of linear losses: their sum has the record `selected` times an epoch."""

@@ -63,9 +63,9 @@ class Certificate(NamedTuple):
 def certificate(setting: Setting) -> Certificate | None:
     """The stored certificate for the split of `unit_split`, or None."""
     # ratios and rates are compared as numbers that went through a config, whose last digits may differ
-    for held in stored():
-        if all(math.isclose(a, b, rel_tol=SAME) for a, b in zip(held.setting, setting, strict=True)):
-            return held
+    for entry in stored():
+        if all(math.isclose(a, b, rel_tol=SAME) for a, b in zip(entry.setting, setting, strict=True)):
+            return entry
     return None
 
 
@@ -82,5 +82,5 @@ def stored() -> tuple[Certificate, ...]:
 
 def _read(entry: dict[str, Any]) -> Certificate:
     setting = Setting(*(entry[name] for name in Setting._fields))
-    weights = tuple(tuple(some) for some in entry["weights"])
+    weights = tuple(tuple(row) for row in entry["weights"])
     return Certificate(setting, tuple(entry["stds"]), entry["mu"], entry["lower"], entry["position"], weights)

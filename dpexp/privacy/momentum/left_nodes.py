@@ -37,8 +37,8 @@ def chosen_sensitivities(
     All of them, or the left ones alone.
     """
     last = len(items) if upto is None else min(upto, len(items))
-    chosen = left_only, levels, after, beyond, last
-    return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1, *chosen)
+    choice = left_only, levels, after, beyond, last
+    return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1, *choice)
 
 
 @compiled(kept=True)

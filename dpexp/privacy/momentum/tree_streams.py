@@ -123,14 +123,14 @@ def unit_split(n: int, steps: int, alpha: float, gamma: float, ratio: float) -> 
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
-    held = _held(n, steps, alpha)
+    costs = _held(n, steps, alpha)
     # the split has the least mean variance for the largest cost of each stream, in units of G: N = eta = G = 1, so that
     # L stands for the ratio
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
     variances = stream_variances(n, steps, alpha, gamma).mean(axis=1)
-    stds = optimal_split(units**2 * held.max(axis=1), variances, 1.0)
+    stds = optimal_split(units**2 * costs.max(axis=1), variances, 1.0)
     # these costs need not belong to one record, so that all are then scaled down to spend exactly mu = 1
-    scaled = stream_mu(held, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
+    scaled = stream_mu(costs, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
     first, later, change, residual = map(float, scaled)
     return first, later, change, residual
 

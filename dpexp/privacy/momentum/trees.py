@@ -95,10 +95,10 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
     for level in range(steps.bit_length()):
         length, nodes = 1 << level, steps >> level
         # j >= 2 occurrences need the distance (j - 2) N + 1, which is at most length - 1
-        most = min(epochs, 1 if length == 1 else 2 + (length - 2) // n)
-        weights = np.cumsum([1.0, *(powers[1 + i * n] for i in range(most - 1))])
+        occurrences = min(epochs, 1 if length == 1 else 2 + (length - 2) // n)
+        weights = np.cumsum([1.0, *(powers[1 + i * n] for i in range(occurrences - 1))])
         # (a): w_j^2 / j is a node's share for each occurrence
-        by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, most + 1)))
+        by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, occurrences + 1)))
         # (b); of m nodes of a level, every other one, beginning with the first, is a left node
         total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
     return total
@@ -114,10 +114,10 @@ def _visits(items: np.ndarray, powers: np.ndarray, left_only: bool) -> Iterator[
         # node a = index of this level is [a 2^level + 1, (a + 1) 2^level]; it is released only if it ends by T
         index = (time - 1) >> level
         end = (index + 1) << level
-        chosen = end <= steps
+        used = end <= steps
         if left_only:
-            chosen &= index & 1 == 0
-        holder, index, distance = record[chosen], index[chosen], (end - time)[chosen]
+            used &= index & 1 == 0
+        holder, index, distance = record[used], index[used], (end - time)[used]
         if not len(holder):
             continue
         # a run ends where the record or the node changes; reduceat sums from each start to the next
@@ -156,10 +156,10 @@ def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
     decreasing responses later, or fewer of them. O(T^2 / N) time.
     """
     # C u_i for the first record: the sum of the responses from each of its steps on
-    response, held = _square_root(alpha, steps), np.zeros(steps)
+    response, column = _square_root(alpha, steps), np.zeros(steps)
     for start in range(0, steps, n):
-        held[start:] += response[: steps - start]
-    return float(np.square(held).sum())  # in numpy's own order; a product by BLAS has other bits on other machines
+        column[start:] += response[: steps - start]
+    return float(np.square(column).sum())  # in numpy's own order; a product by BLAS has other bits on other machines
 
 
 def _square_root(alpha: float, steps: int) -> np.ndarray:

@@ -81,7 +81,7 @@ def total_decreasing_step(smoothness: float, strong_convexity: float, steps: int
 def eps_of_slope(slope: float, delta: float) -> float:
     """Smallest epsilon of eps(order) = slope order by Mironov's rule: slope + 2 sqrt(slope log(1 / delta)).
 
-    The rule of the paper; the later ones (`dpexp.accounting.conversions`) give about a fifth less at epsilon 1.
+    The rule of the paper; the later ones (`dpexp.accounting.renyi`) give about a fifth less at epsilon 1.
     """
     return slope + 2 * math.sqrt(slope * math.log(1 / delta))
 
