@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.commands.joint_releases import NOT_PRIVATE
-from dpexp.config.cell_settings import Words, flat, named, varying
+from dpexp.config.cell_settings import Words, named, varying
+from dpexp.config.cells import flat
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import Damaged, atomically
 from dpexp.core.standard_json import standard_json

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.config.cell_settings import setting
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError, Issue
@@ -85,7 +84,7 @@ def _show(paths: Sequence[Path], sets: Sequence[str], replicates: int | None, pr
     experiments = [load_experiment(path, sets, replicates, profile) for path in paths]
     documents = [
         {"experiment": one.name, "replicates": one.replicates,
-         "cells": [{"cell_id": c.cell_id, "setting": setting(c), **c.parameters} for c in one.cells]}
+         "cells": [{"cell_id": c.cell_id, "setting": c.setting(), **c.parameters} for c in one.cells]}
         for one in experiments
     ]  # fmt: skip
     text = "".join(map(resolved_yaml, experiments)).rstrip("\n")

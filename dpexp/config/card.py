@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.config.error_messages import explain, suggest
-from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, all_at, read
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, Position, all_at, config_error, parse, read_bytes
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps
 
@@ -33,7 +33,6 @@ NEEDS: Mapping[str, Sequence[str]] = {
 SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
 """names of `dpexp privacy` -> fields of a card"""
 ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
-ACCOUNTED = "{} records what was accounted, not what ran: the sampler is not known from it"
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
 Delta = Annotated[float, Field(gt=0, lt=1)]
 
@@ -64,39 +63,28 @@ class Card(Parameters):
     """A training program by what its privacy depends on."""
 
     card: Literal[1] = 1
-    records: RecordCount | None = None
-    """n, the number of training records"""
-    records_public: bool | None = None
-    """whether n may be known to everybody; with replace-one it always is"""
+    records: RecordCount | None = None  # n, the number of training records
+    records_public: bool | None = None  # whether n may be known to everybody; with replace-one it always is
     relation: CardRelation = "add-remove"
-    sampler: Sampler = "unknown"
-    """what the code did, not what was accounted"""
+    sampler: Sampler = "unknown"  # what the code did, not what was accounted
     accounted_as: Sampler | None = None
     phases: tuple[Phase, ...]
     batch_size: RecordCount | None = None
-    epochs: RecordCount | None = None
-    """in place of steps: a short last batch of an epoch is one more"""
-    steps_per_epoch: RecordCount | None = None
-    """of k-of-t"""
-    selected: RecordCount | None = None
-    """of k-of-t: steps of an epoch in which a record is"""
-    cap: RecordCount | None = None
-    """of truncated-poisson: largest batch"""
-    groups: RecordCount | None = None
-    """of cyclic-poisson: public groups that are used in turn"""
+    epochs: RecordCount | None = None  # in place of steps: a short last batch of an epoch is one more
+    steps_per_epoch: RecordCount | None = None  # of k-of-t
+    selected: RecordCount | None = None  # of k-of-t: steps of an epoch in which a record is
+    cap: RecordCount | None = None  # of truncated-poisson: largest batch
+    groups: RecordCount | None = None  # of cyclic-poisson: public groups that are used in turn
     clip: Annotated[float, Field(gt=0)] | None = None
     clipping: Literal["flat", "per-layer", "microbatch", "none"] = "flat"
     microbatch_size: RecordCount = 1
     normaliser: Literal["public", "expected", "drawn", "drawn-visible"] = "public"
     """what the noisy sum is divided by: a public number, q n, or the size of the batch that was drawn"""
-    dimension: RecordCount | None = None
-    """trainable parameters"""
+    dimension: RecordCount | None = None  # trainable parameters
     releases: Literal["last", "all", "average", "best-of-k"] = "all"
     batch_sizes_logged: bool = False
-    tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """runs on the private data besides the one that is released"""
-    group: Annotated[int, Field(ge=1, le=1000)] = 1
-    """records that are protected together, as those of one person are"""
+    tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0  # runs on the private data besides the one that is released
+    group: Annotated[int, Field(ge=1, le=1000)] = 1  # records that are protected together, as those of one person are
     stated: tuple[Stated, ...] = ()
     delta: tuple[Delta, ...] = (1e-5,)
 
@@ -105,29 +93,24 @@ class Card(Parameters):
         for name in NEEDS.get(self.sampler, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"sampler {self.sampler} needs {name}")
-        if (self.clipping == "microbatch") != (self.microbatch_size > 1):
-            raise ValueError(
-                f"clipping: {self.clipping} with microbatch_size: {self.microbatch_size}; "
-                "records that are clipped as one need clipping: microbatch and a microbatch_size above 1"
-            )
-        if self.group > 1 and self.clipping == "microbatch":
+        microbatches = self.clipping == "microbatch"
+        if microbatches != (self.microbatch_size > 1):
+            sizes = f"clipping: {self.clipping} with microbatch_size: {self.microbatch_size}"
+            need = "records that are clipped as one need clipping: microbatch and a microbatch_size above 1"
+            raise ValueError(f"{sizes}; {need}")
+        if self.group > 1 and microbatches:
             raise ValueError("a group of records is covered where every record is clipped alone, not in microbatches")
         if self.sampler == "full-batch" and any(phase.sampling_probability < 1 for phase in self.phases):
             raise ValueError("sampler full-batch uses all records: sampling_probability is 1, or left out")
         # a field of another sampler would be ignored; the accountant may have been told of it
-        for name in ("cap", "selected", "groups"):
-            owner = next(sampler for sampler, needs in NEEDS.items() if name in needs)
+        for name, owner in (("cap", "truncated-poisson"), ("selected", "k-of-t"), ("groups", "cyclic-poisson")):
             if getattr(self, name) is not None and not {owner, "unknown"} & {self.sampler, self.accounted_as}:
                 raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
         for phase in self.phases:
-            if self.batch_size is None or self.records is None:
-                break
-            expected = phase.sampling_probability * self.records
+            size, expected = self.batch_size, phase.sampling_probability * (self.records or 0)
             # A batch size is rounded, by less than a record.
-            if abs(expected - self.batch_size) > max(1.0, 1e-6 * expected):
-                raise ValueError(
-                    f"batch_size = {self.batch_size} is not sampling_probability times records = {expected:g}"
-                )
+            if size is not None and self.records and abs(expected - size) > max(1.0, 1e-6 * expected):
+                raise ValueError(f"batch_size = {size} is not sampling_probability times records = {expected:g}")
         return self
 
     @property
@@ -157,132 +140,125 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
 
     Raises ConfigError with everything that is wrong.
     """
-    root = read(path) if path else all_at({} if tree is None else tree, Position("arguments"))
-    notes: tuple[str, ...] = ()
+    root = all_at({} if tree is None else tree, Position("arguments"))
+    root = parse(read_bytes(path), str(path)) if path else root
+    source, notes = "an accountant's history", list[str]()
     if is_event(root.value):
-        root, notes = _of_event(root), (ACCOUNTED.format("an event"),)
+        root, source = all_at(_history_of_event(root), root.at()), "an event"
     if not isinstance(root.value, dict):
-        raise _wrong(root, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
+        raise config_error(root.at(), "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
         root = root.put((key,), value, Position(f"{key}="))
-    if "history" in root:
-        notes = (ACCOUNTED.format("an accountant's history"),)
-        notes += (CENTRAL_LIMIT,) if root.value.get("mechanism") == "gdp" else ()
+    if "history" in root.value:
+        notes = [f"{source} records what was accounted, not what ran: the sampler is not known from it"]
+        notes += [CENTRAL_LIMIT] if root.value.get("mechanism") == "gdp" else []
         root = _of_history(root)
-    return CardRead(card_of(root), notes)
+    return CardRead(card_of(root), tuple(notes))
 
 
-def card_of(root: Tree) -> Card:
+def card_of(root: Located) -> Card:
     """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
     issues: list[Issue] = []
-    fields = root.parts()
+    fields, paths = dict(root.value), dict(root.paths)
     for synonym, name in SYNONYMS.items():
         if synonym in fields and name in fields:
             issues.append(Issue(root.key(synonym), f"{synonym} and {name} are one field", "give it once"))
         elif synonym in fields:
-            fields[name] = fields.pop(synonym)
+            fields[name], paths[(name,)] = fields.pop(synonym), (synonym,)
     names = [*Card.model_fields, *ONE_PHASE, "eps", "mu", *SYNONYMS]
     issues += [Issue(root.key(k), f"unknown field '{k}'", suggest(k, names)) for k in fields if k not in names]
     values = {key: value for key, value in fields.items() if key in Card.model_fields}
     # What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one.
-    claims = [root.joined({"mu": fields["mu"]})] if "mu" in fields else []
+    claims = [{key: fields[key]} for key in ("mu", "eps") if key in fields]
+    paths |= {("stated", k, key): (key,) for k, claim in enumerate(claims) for key in claim}
     if "eps" in fields:
-        deltas = fields.get("delta", root.holding(1e-5))
-        claims.append(root.joined({"eps": fields["eps"], "delta": [*deltas.items(), deltas][0]}))
-    if claims:
-        values["stated"] = root.joined(claims)
-    for name in ("delta", "stated"):
-        # One value may stand for a list of one.
-        if name in values:
-            values[name] = values[name].joined(values[name].items())
+        deltas = fields.get("delta", 1e-5)
+        claims[-1]["delta"] = deltas[0] if isinstance(deltas, tuple) and deltas else deltas
+        paths["stated", len(claims) - 1, "delta"] = ("delta", 0) if isinstance(deltas, tuple) else ("delta",)
+    values |= {"stated": tuple(claims)} if claims else {}
+    # One value may stand for a list of one.
+    alone = [name for name in ("delta", "stated") if not isinstance(values.get(name, ()), tuple)]
+    values |= {name: (values[name],) for name in alone}
+    paths |= {(name, 0): (name,) for name in alone}
     try:
-        values["phases"] = _phases(root, fields)
+        values["phases"], places = _phases(root, fields)
     except ConfigError as error:
         issues += error.issues
     if issues:
         raise ConfigError(issues)
-    card = root.joined(values)
     try:
-        return Card(**card.value)
+        return Card(**values)
     except ValidationError as error:
-        raise ConfigError(explain(error, "", card, "`dpexp init --card` says what each field means")) from None
+        hint = "`dpexp init --card` says what each field means"
+        raise ConfigError(explain(error, "", Located(values, root.marks, paths | places), hint)) from None
 
 
-def _phases(root: Tree, fields: Mapping[str, Tree]) -> Tree:
-    """Phases from a list of them, or from lists of one length; single fields of the card replace theirs."""
+def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, Keys]]:
+    """The phases of a list, or of lists of one length that replace its fields; and where each of those is."""
+    rows = fields.get("phases", ())
     own = {name: fields[name] for name in ONE_PHASE if name in fields}
-    rows = fields["phases"].items() if "phases" in fields else []
-    if rows and not (own or "epochs" in fields):
-        return fields["phases"].joined(rows)
-    columns = {name: [row.part(name) for row in rows if name in row] for name in ONE_PHASE}
-    columns |= {name: tree.items() for name, tree in own.items()}
-    single = {name: column[0].value for name, column in columns.items() if len({str(c.value) for c in column}) == 1}
+    if not isinstance(rows, tuple) or (rows and not (own or "epochs" in fields)):
+        return rows, {}
+    lists = {name: value if isinstance(value, tuple) else (value,) for name, value in own.items()}
+    length = max(1, len(rows), *map(len, lists.values()))
+    if any(len(column) not in (1, length) for column in (rows or (0,), *lists.values())):
+        raise config_error(root.at(), "phases are lists of one length")
+    given: list[dict[str, Any]] = [row if isinstance(row, dict) else {} for row in rows] or [{}]
+    each = [given[k % len(given)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
+    known = {name: value for name, value in each[0].items() if all(row.get(name) == value for row in each)}
     others = {name: fields.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
     try:
-        known = share_and_steps(single | {name: tree.value for name, tree in others.items() if tree is not None})
+        known = share_and_steps(known | {name: value for name, value in others.items() if value is not None})
     except ValueError as error:
-        raise ConfigError([Issue(root.key("epochs"), str(error))]) from None
-    columns |= {n: [root.holding(value)] for n, value in known.items() if n == "steps" or not columns[n]}
-    if absent := [name for name in ONE_PHASE if not columns[name]]:
+        raise config_error(root.key("epochs"), str(error)) from None
+    if absent := [name for name in ONE_PHASE if not any(name in row for row in (known, *each))]:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
-        raise _wrong(root, f"a card needs {', '.join(absent)}", hint)
-    length = max(map(len, columns.values()))
-    if any(len(column) not in (1, length) for column in columns.values()):
-        raise _wrong(root, "phases are lists of one length")
-    each = ({name: column[k % len(column)] for name, column in columns.items()} for k in range(length))
-    return root.joined([root.joined(row) for row in each])
+        raise config_error(root.at(), f"a card needs {', '.join(absent)}", hint)
+    steps = {name: value for name, value in known.items() if name == "steps"}
+    paths: dict[Keys, Keys] = {}
+    for name, value in own.items():
+        paths |= {("phases", k, name): (name, k) if isinstance(value, tuple) else (name,) for k in range(length)}
+    return tuple([known | row | steps for row in each]), paths
 
 
-def _merged(rows: Sequence[Tree]) -> list[Tree]:
-    """Phases of rows (noise multiplier, share, steps); a history, or an event, may hold equal ones for every step."""
-    phases = []
-    for _, same in groupby(rows, key=lambda row: row.value[:2]):
-        run = list(same)
-        if all(type(row.value[2]) is int and row.value[2] > 0 for row in run):
-            steps = run[0].part(2).holding(sum(row.value[2] for row in run))
-            run = [run[0].joined([*run[0].items()[:2], steps])]
-        phases += [row.joined(dict(zip(ONE_PHASE, row.items(), strict=True))) for row in run]
-    return phases
-
-
-def _wrong(tree: Tree, message: str, hint: str = "") -> ConfigError:
-    return ConfigError([Issue(tree.at(), message, hint)])
-
-
-def _of_history(root: Tree) -> Tree:
+def _of_history(root: Located) -> Located:
     """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with its other fields."""
-    history, shape = root.part("history"), "a history is [[sigma, sample_rate, steps], ...]"
-    if not isinstance(history.value, tuple) or not history.value:
-        problem = "is empty: no step was accounted" if history.value == () else f"is {history.value!r}"
-        raise _wrong(history, f"the history {problem}", shape)
-    for k, row in enumerate(history.items(), 1):
-        if not isinstance(row.value, tuple) or len(row.value) != len(ONE_PHASE):
-            raise _wrong(row, f"row {k} of the history is {row.value!r}", shape)
+    history, shape = root.value["history"], "a history is [[sigma, sample_rate, steps], ...]"
+    if not isinstance(history, tuple) or not history:
+        problem = "is empty: no step was accounted" if history == () else f"is {history!r}"
+        raise config_error(root.at("history"), f"the history {problem}", shape)
+    for k, row in enumerate(history):
+        if not isinstance(row, tuple) or len(row) != len(ONE_PHASE):
+            raise config_error(root.at("history", k), f"row {k + 1} of the history is {row!r}", shape)
+    phases, paths = list[dict[str, Any]](), dict[Keys, Keys]({(): (), ("phases",): ("history",)})
+    for _, same in groupby(enumerate(history), key=lambda row: row[1][:2]):
+        rows = list(same)
+        # Equal rows in a row are one with all their steps: there may be one for every step.
+        if all(type(row[2]) is int and row[2] > 0 for _, row in rows):
+            rows = [(rows[0][0], (*rows[0][1][:2], sum(row[2] for _, row in rows)))]
+        for k, row in rows:
+            paths |= {("phases", len(phases), name): ("history", k, j) for j, name in enumerate(ONE_PHASE)}
+            phases.append(dict(zip(ONE_PHASE, row, strict=True)))
     # Fields may be given beside a history, which says little.
-    own = {key: part for key, part in root.parts().items() if key not in ("history", "mechanism")}
-    return root.joined(
-        {"accounted_as": root.holding("poisson"), "phases": history.joined(_merged(history.items())), **own}
-    )
+    own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
+    return Located({"accounted_as": "poisson", "phases": tuple(phases), **own}, root.marks, paths)
 
 
-def _of_event(root: Tree) -> Tree:
-    """The fields of the tree of an event of dp_accounting, as nested lists."""
+def _history_of_event(root: Located) -> dict[str, Any]:
+    """The history, and the fields, of the tree of an event of dp_accounting, as nested lists."""
     hint = "nothing of a tree is left out: account it elsewhere"
     try:
         kinds = kinds_of(root.value)
     except NotAccounted as error:
-        raise _wrong(root, f"cannot account {error}", hint) from None
+        raise config_error(root.at(), f"cannot account {error}", hint) from None
     # A batch of all records is no draw, whatever its event is called.
-    samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"}
+    samplers = sorted({kind.sampler for kind in kinds if kind.sampling_probability < 1} or {"full-batch"})
     if len(samplers) > 1:
-        raise _wrong(root, f"cannot account batches of several kinds ({', '.join(sorted(samplers))})", hint)
-    (sampler,) = samplers
-    fields: dict[str, Any] = {"accounted_as": sampler}
+        raise config_error(root.at(), f"cannot account batches of several kinds ({', '.join(samplers)})", hint)
+    fields: dict[str, Any] = {"accounted_as": samplers[0]}
     for kind in kinds:
         fields |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
     # Batches of a fixed size are accounted for records that are replaced.
-    if sampler == "fixed-size":
-        fields["relation"] = "replace-one"
-    rows = [all_at([getattr(kind, name) for name in ONE_PHASE], root.at()) for kind in kinds]
-    return root.joined({**all_at(fields, root.at()).parts(), "phases": root.joined(_merged(rows))})
+    fields |= {"relation": "replace-one"} if samplers == ["fixed-size"] else {}
+    return fields | {"history": [[getattr(kind, name) for name in ONE_PHASE] for kind in kinds]}

@@ -16,7 +16,6 @@ from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
 from dpexp.core.places import paths_from
-from dpexp.core.text import short
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -35,8 +34,8 @@ OTHER_COLUMNS = (
     "estimator", "step", "metric", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi",
     "median_lo", "median_hi",
 )  # fmt: skip
-"""columns of cells.parquet and, in the last line, of summary.parquet that are no parameters of a section. The summary's
-`n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
+"""columns of cells.parquet and, from the third line on, of summary.parquet that are no parameters of a section. The
+summary's `n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
 PRIVACY_COLUMNS = (
     "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
     "projections", "released", "deployment",
@@ -49,12 +48,15 @@ NAMED = ("problem", "algorithm", "schedule")
 """sections whose name is a column of its own"""
 Parameter = tuple[str, str]
 """a section and a key in it; of a population a nested key, such as population.errors.df"""
-IMPLIED = {"weights": "mallows", "bend": 0, "design.law": "normal", "errors.law": "normal", "response.link": "logit"}
-"""what a population has that does not say it, by nested keys"""
+IMPLIED = {
+    "population.weights": "mallows", "population.bend": 0, "population.design.law": "normal",
+    "population.errors.law": "normal", "population.response.link": "logit",
+}  # fmt: skip
+"""what a population has that does not say it, by the names of columns"""
 
 
 def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:
-    """Names that two sections have, or a column that is no parameter: they do not tell which parameter is meant."""
+    """Names that two sections have, or a column that is no parameter: it would be open which parameter is meant."""
     count = Counter([*OTHER_COLUMNS, *PRIVACY_COLUMNS, *(key for _, key in dict.fromkeys(parameters))])
     return frozenset(name for name, times in count.items() if times > 1)
 
@@ -71,9 +73,17 @@ def column_name(parameter: Parameter, shared: Container[str]) -> str:
     return key if section == "privacy" or key not in shared else f"{section}.{key}"
 
 
-def _coordinates(value: object) -> object:
-    """`all` and `none` as lists."""
-    return {"all": ("all",), "none": ()}.get(value, value) if isinstance(value, str) else value
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Parameters by their place, such as problem.data.name; lists as text, infinity as a number."""
+    settings: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            settings |= flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list | tuple):
+            settings[prefix + name] = str(list(value))
+        else:
+            settings[prefix + name] = math.inf if value == "inf" else value
+    return settings
 
 
 class RunSettings(Parameters):
@@ -93,7 +103,7 @@ class RunSettings(Parameters):
     """which replicates on your own records are released: the first, or all, whose losses then add up"""
     coefficients: Annotated[
         tuple[int | Literal["all", "scale"], ...],
-        BeforeValidator(_coordinates),
+        BeforeValidator(lambda value: {"all": ("all",), "none": ()}[value] if value in ("all", "none") else value),
         WithJsonSchema({"anyOf": [{"type": "array"}, {"enum": ["all", "none"]}]}),
     ] = ()
     """coefficients recorded after the last step: all, or a list of their numbers (0 is the intercept) and scale"""
@@ -114,34 +124,25 @@ class Cell:
     schedule: Schedule
     privacy: PrivacySettings
     run: RunSettings
-    swept: Sequence[Parameter] = ()
-    """what varies by a list in the experiment, whether or not this cell has it"""
-    shared: frozenset[str] = frozenset()
-    """names that two sections have anywhere in the experiment"""
+    swept: Sequence[Parameter] = ()  # what varies by a list in the experiment, whether or not this cell has it
+    shared: frozenset[str] = frozenset()  # names that two sections have anywhere in the experiment
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """The parameters that determine the cell's numbers, as JSON values, by section."""
-        # How many replicates there are changes no number of any of them.
+        parts = {section: getattr(self, section).model_dump() for section in NAMED}
         run = self.run.model_dump(exclude=set(OF_THE_EXPERIMENT))
-        sections = {
-            "problem": self.problem.model_dump(),
-            "algorithm": self.algorithm.model_dump(),
-            "schedule": self.schedule.model_dump(),
-            "budget": self.privacy.mu.model_dump(),
-            "run": run,
-        }
-        return {section: _jsonable(values) for section, values in sections.items()}
+        return dict(_jsonable({**parts, "budget": self.privacy.mu.model_dump(), "run": run}))
 
     @cached_property
     def coordinates(self) -> dict[str, int]:
         """Metrics that are single parameters after the last step, by name, with their places in theta."""
-        problem = self.problem
-        if not self.run.coefficients or not isinstance(problem, LinearPredictorProblem):
+        problem, entries = self.problem, self.run.coefficients
+        if not entries or not isinstance(problem, LinearPredictorProblem):
             return {}
         names = [f"coefficient_{j}" for j in range(problem.d + 1)] + ["scale"] * problem.has_scale
-        asked = {entry if entry == "scale" else f"coefficient_{entry}" for entry in self.run.coefficients}
-        return {name: j for j, name in enumerate(names) if name in asked or "all" in self.run.coefficients}
+        recorded = {entry if entry == "scale" else f"coefficient_{entry}" for entry in entries}
+        return {name: j for j, name in enumerate(names) if name in recorded or "all" in entries}
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -160,18 +161,30 @@ class Cell:
         return digest([_jsonable(self.algorithm.common(self.problem)), self.parameters["run"]])
 
     @cached_property
-    def own_parameters(self) -> tuple[Parameter, ...]:
-        """(section, key) of every parameter that is a column, but for those of the budget."""
-        parts = {s: getattr(self, s) for s in (*NAMED, "run")}
-        dumps = {s: part.model_dump() for s, part in parts.items()}
-        every = [(s, key) for s, part in parts.items() for key in type(part).model_fields if key in dumps[s]]
-        every = [(s, key) for s, key in every if key not in ("name", "population")]
-        every += [("problem", name) for name in leaves(dumps["problem"].get("population", {}))]
-        return tuple((section, key) for section, key in every if section != "run" or key not in OF_THE_EXPERIMENT)
+    def values(self) -> dict[Parameter, Any]:
+        """Every parameter as a scalar; a budget by its label, a target by eps and delta, a population key by key."""
+        values: dict[Parameter, Any] = {(section, "name"): getattr(self, section).name for section in NAMED}
+        for section in (*NAMED, "run"):
+            part = getattr(self, section)
+            dump, left_out = part.model_dump(), OF_THE_EXPERIMENT if section == "run" else ("name", "population")
+            for key, info in type(part).model_fields.items():
+                if key in dump and key not in left_out:
+                    values[section, key] = _scalar(dump[key], get_args(info.annotation))
+        nested = flat(self.problem.model_dump().get("population", {}), "population.")
+        # a weight is called by its name, as elsewhere
+        values |= {("problem", name.removesuffix(".name")): value for name, value in nested.items()}
+        eps, delta = self.privacy.eps, self.privacy.delta
+        target: dict[str, Any] = {"mu": self.privacy.mu.label} if eps is None else {"eps": eps, "delta": delta}
+        return values | {("privacy", key): value for key, value in target.items()}
 
     @cached_property
     def _shared(self) -> frozenset[str]:
         return self.shared | shared_names(self.own_parameters)
+
+    @property
+    def own_parameters(self) -> list[Parameter]:
+        """Every parameter that is a column, but for the names of sections and those of the budget."""
+        return [(section, key) for section, key in self.values if section != "privacy" and key != "name"]
 
     def name_of(self, parameter: Parameter) -> str:
         """The parameter's column, the same in every cell of the experiment."""
@@ -182,38 +195,18 @@ class Cell:
 
         A parameter has its own name, and its section's before it where another column is called so too.
         """
-        columns: dict[str, Any] = {s: getattr(self, s).name for s in NAMED}
-        values = {s: getattr(self, s).model_dump() for s in (*NAMED, "run")}
-        nested = leaves(values["problem"].get("population", {}))
-        for section, key in self.own_parameters:
-            if key in nested:
-                columns[key] = nested[key]
-                continue
-            kinds = get_args(type(getattr(self, section)).model_fields[key].annotation)
-            # A column of parquet has one type: where a value is a word or a number, all of them are texts.
-            mixed = len(kinds) > 1 and str in map(type, _literals(kinds))
-            value = values[section][key]
-            columns[self.name_of((section, key))] = (
-                _flat(value) if isinstance(value, dict | list | tuple) else str(value) if mixed else value
-            )
-        constant = self.privacy.mu.constant
-        columns |= {"mu": math.nan if constant is None else constant, "budget": self.privacy.mu.label}
-        if self.privacy.eps is not None:
-            columns |= {"eps": self.privacy.eps, "delta": self.privacy.delta}
-        return columns
+        budget, target = self.privacy.mu, {"eps": self.privacy.eps, "delta": self.privacy.delta}
+        columns = {self.name_of(parameter): v for parameter, v in self.values.items() if parameter[0] != "privacy"}
+        columns |= {"mu": math.nan if budget.constant is None else budget.constant, "budget": budget.label}
+        return columns if self.privacy.eps is None else columns | target
 
     def setting(self) -> dict[str, Any]:
-        """What is swept, by the names of its columns; a budget by its label. None for what this cell does not have."""
-        columns = self.columns()
-        # A law of budgets has no single mu, but a label of its own.
-        columns["mu"] = self.privacy.mu.label
-        implied = {f"population.{key}": value for key, value in IMPLIED.items()}
-        return {name: columns.get(name, implied.get(name)) for name in map(self.name_of, self.swept)}
+        """What is swept, by the names of its columns; None for what this cell does not have.
 
-    @property
-    def label(self) -> str:
-        """`name=value` of what is swept, for lists and legends."""
-        return " ".join(f"{name}={short(value)}" for name, value in self.setting().items())
+        A budget goes by its label; a target has no mu.
+        """
+        swept = [p for p in self.swept if p != ("privacy", "mu") or self.privacy.eps is None]
+        return {self.name_of(p): self.values.get(p, IMPLIED.get(self.name_of(p))) for p in swept}
 
 
 @dataclass(frozen=True)
@@ -225,18 +218,12 @@ class Experiment:
     cells: tuple[Cell, ...]
     replicates: int
     profile: str
-    sweeps: dict[tuple[str, str], tuple[Any, ...]]
-    """swept (section, key) -> values, where the cells are exactly their product; empty with `cases`"""
-    overrides: tuple[str, ...] = ()
-    """what the command line changed in the config file, as `section.key=value`"""
-    text: str = ""
-    """the config file, as it was read; empty for an experiment that was not read from a file"""
-    read_at: int = 0
-    """when reading the config, and the data that it names, began: nanoseconds since 1970"""
-    where: Position | None = None
-    """of the section `run` in the file, by which sizes are set"""
-    plugins: tuple[str, ...] = ()
-    """files that the config loads, by their paths from it"""
+    sweeps: dict[Parameter, tuple[Any, ...]]  # of swept parameters, where the cells are exactly their product
+    overrides: tuple[str, ...] = ()  # what the command line changed in the config file, as `section.key=value`
+    text: str = ""  # the config file, as it was read; empty for an experiment that was not read from a file
+    read_at: int = 0  # when reading the config, and the data that it names, began: nanoseconds since 1970
+    where: Position | None = None  # of the section `run` in the file, by which sizes are set
+    plugins: tuple[str, ...] = ()  # files that the config loads, by their paths from it
 
     @property
     def deltas(self) -> tuple[float, ...]:
@@ -245,8 +232,8 @@ class Experiment:
 
     def notices(self, own: bool = False) -> list[str]:
         """What is said of the data, their encoding and what is not private, each sentence once; or only of own data."""
-        spoken = [cell.problem.notices() for cell in self.cells if cell.problem.files() or not own]
-        return list(dict.fromkeys(notice for notices in spoken for notice in notices))
+        several = [cell.problem.notices() for cell in self.cells if cell.problem.files() or not own]
+        return list(dict.fromkeys(notice for notices in several for notice in notices))
 
     def require_records(self) -> None:
         """Raises DataError where no record of a user's table can be read."""
@@ -258,27 +245,15 @@ class Experiment:
         return list(dict.fromkeys(remark for cell in self.cells for remark in cell.problem.remarks()))
 
 
-def smoke(settings: RunSettings, size: tuple[int, int] = (2000, 8)) -> RunSettings:
-    """The toy size of `--profile smoke`: at most so many steps and replicates, and 20 checkpoints."""
-    most_steps, replicates = size
-    return settings.model_copy(
-        update={
-            "n": min(settings.n, most_steps),
-            "replicates": min(settings.replicates, replicates),
-            "checkpoints": min(settings.checkpoints, 20),
-        }
-    )
-
-
-def _flat(value: Any) -> str:
-    """A nested parameter as one column: its name, or its values."""
+def _scalar(value: Any, kinds: tuple[Any, ...]) -> Any:
+    """A parameter as the value of a column: a nested one as its name or its values, a word or a number as text."""
     if isinstance(value, dict):
         return str(value["name"]) if value.get("name") else ", ".join(f"{k}: {v}" for k, v in value.items() if v)
-    return ", ".join(map(str, value))
-
-
-def _literals(kinds: tuple[Any, ...]) -> list[Any]:
-    return [literal for kind in kinds for literal in (get_args(kind) or (kind,))]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    # A column of parquet has one type.
+    literals = [literal for kind in kinds for literal in (get_args(kind) or (kind,))]
+    return str(value) if len(kinds) > 1 and str in map(type, literals) else value
 
 
 def _jsonable(value: Any) -> Any:
@@ -292,17 +267,13 @@ def _jsonable(value: Any) -> Any:
     return value
 
 
-def leaves(tree: Mapping[str, Any], prefix: str = "population") -> dict[str, Any]:
-    """Nested parameters by their dotted names; lists as text."""
-    found: dict[str, Any] = {}
-    for key, value in tree.items():
-        # a weight is called by its name, as elsewhere
-        name = prefix if key == "name" else f"{prefix}.{key}"
-        if isinstance(value, Mapping):
-            found |= leaves(value, name)
-        else:
-            found[name] = str(list(value)) if isinstance(value, list | tuple) else value
-    return found
+def _numbers(value: Any) -> Any:
+    """What `_jsonable` has written, with infinity as a number and tuples for lists."""
+    if isinstance(value, dict):
+        return {k: _numbers(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return tuple(map(_numbers, value))
+    return math.inf if value == "inf" else value
 
 
 def is_noisy(cell: Cell) -> bool:
@@ -320,29 +291,30 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     Raises ResultsMissing where they name something that is not there, as after a plug-in has lost it, and ValueError
     where this version does not take them.
     """
-    # what the results of somebody else name is not opened
-    with paths_from(None):
-        return _stored_cell(experiment, _numbers(parameters))
-
-
-def _stored_cell(experiment: str, values: dict[str, Any]) -> Cell:
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
     from dpexp.privacy.budgets import BUDGETS, Budget, PureBudget, Target
     from dpexp.problems import PROBLEMS
 
-    problem, algorithm, schedule = (values[section] for section in ("problem", "algorithm", "schedule"))
-    kinds: list[type[Budget]] = [*BUDGETS.values(), PureBudget if values["budget"].get("delta") == 0 else Target]
-    budgets = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
-    budget = _known(experiment, "law of budgets", " and ".join(sorted(values["budget"])), budgets)
-    return Cell(
-        experiment,
-        _known(experiment, "problem", problem["name"], PROBLEMS)(**problem),
-        _known(experiment, "algorithm", algorithm["name"], ALGORITHMS)(**algorithm),
-        _known(experiment, "schedule", schedule["name"], SCHEDULES)(**schedule),
-        PrivacySettings(mu=budget(**values["budget"])),
-        RunSettings(**values["run"]),
-    )
+    def named(section: str, name: str, registry: Mapping[str, type[T]]) -> type[T]:
+        if name in registry:
+            return registry[name]
+        hint = "load the plug-in that defines it: --plugin FILE.py"
+        raise ResultsMissing(f"{experiment}: the {section} '{name}' of these results is not there", hint)
+
+    problem, algorithm, schedule, budget, run = (_numbers(parameters[part]) for part in (*NAMED, "budget", "run"))
+    kinds: list[type[Budget]] = [*BUDGETS.values(), PureBudget if budget.get("delta") == 0 else Target]
+    laws = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
+    # what the results of somebody else name is not opened
+    with paths_from(None):
+        return Cell(
+            experiment,
+            named("problem", problem["name"], PROBLEMS)(**problem),
+            named("algorithm", algorithm["name"], ALGORITHMS)(**algorithm),
+            named("schedule", schedule["name"], SCHEDULES)(**schedule),
+            PrivacySettings(mu=named("law of budgets", " and ".join(sorted(budget)), laws)(**budget)),
+            RunSettings(**run),
+        )
 
 
 def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:
@@ -351,19 +323,3 @@ def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:
     cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
     cells = [replace(cell, privacy=cell.privacy.model_copy(update={"deltas": deltas})) for cell in cells]
     return Experiment(manifest["experiment"], path, tuple(cells), manifest["replicates"], manifest["profile"], {})
-
-
-def _known(experiment: str, section: str, name: str, there: Mapping[str, type[T]]) -> type[T]:
-    if name in there:
-        return there[name]
-    hint = "load the plug-in that defines it: --plugin FILE.py"
-    raise ResultsMissing(f"{experiment}: the {section} '{name}' of these results is not there", hint)
-
-
-def _numbers(value: Any) -> Any:
-    """Infinity is stored as the word inf, and tuples as lists."""
-    if isinstance(value, dict):
-        return {k: _numbers(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return tuple(_numbers(v) for v in value)
-    return math.inf if value == "inf" else value

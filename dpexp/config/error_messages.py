@@ -1,17 +1,25 @@
-"""What is said of a wrong value: pydantic's errors in the words of dpexp, each at the place that it concerns."""
+"""What fields take and mean, by pydantic's JSON schema and their docstrings, and what is said of a wrong value."""
 
 from __future__ import annotations
 
+import ast
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, get_origin
 
 from pydantic import ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
+from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
-from dpexp.config.fields import field, in_words
-from dpexp.config.yamlfile import Issue, Keys, Tree
+from dpexp.config.yamlfile import Issue, Keys, Located
 from dpexp.core.parameters import Faults, Parameters, Registry
+
+Schema = dict[str, Any]
 
 _WORDS = {
     "greater_than": "must be greater than {gt:g}",
@@ -33,13 +41,19 @@ _WORDS = {
     "too_long": "takes at most {max_length} values",
 }
 """by pydantic's names of errors, with the numbers and words of its context"""
+_KINDS = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
+_NOUNS = {"number": "a number", "integer": "a whole number", "string": "text", "boolean": "true or false",
+          "array": "a list"}  # fmt: skip
+_ENDS = {"exclusiveMinimum": ">", "gt": ">", "minimum": ">=", "ge": ">=",
+         "exclusiveMaximum": "<", "lt": "<", "maximum": "<=", "le": "<="}  # fmt: skip
+"""in the schema; the short names are ends that a field adds to those of its type"""
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """The hint for a wrong name: a known one that is close, and all of them."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     names = f"allowed: {listed(known)}"
-    # Names may be lacking only because a plug-in is not loaded.
+    # Names may be absent only because a plug-in is not loaded.
     if isinstance(known, Registry):
         names += "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
     return f"did you mean '{close[0]}'? {names}" if close else names
@@ -60,64 +74,155 @@ def show(value: Any) -> str:
 
 def kind(value: Any) -> str:
     """What a value is, in words."""
-    if value == ():
-        return "an empty list"
-    names = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
-    return names.get(type(value), "a number")
+    return "an empty list" if value == () else _KINDS.get(type(value), "a number")
 
 
-def explain(error: ValidationError, name: str, tree: Tree, hint: str | type[Parameters]) -> list[Issue]:
-    """All that pydantic says against the value called `name`, each under the name of its keys and at its place.
+def explain(
+    error: ValidationError, name: str, value: Located, hint: str | type[Parameters], inside: Keys = ()
+) -> list[Issue]:
+    """All that pydantic says against the value called `name`, or against what is `inside` it, each at its place.
 
     The hint is one for all, or what the fields of a class take.
     """
     by_keys: dict[Keys, list[ErrorDetails]] = {}
     for detail in error.errors():
-        by_keys.setdefault(tree.follow(detail["loc"])[0], []).append(detail)
+        by_keys.setdefault(_real((*inside, *detail["loc"]), value.value), []).append(detail)
     issues: list[Issue] = []
     for keys, details in by_keys.items():
         # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
-        if any(len(keys) < len(other) and other[: len(keys)] == keys for other in by_keys):
-            details = [
-                d for d in details if d["type"] not in ("too_short", "literal_error") and d["type"][-5:] != "_type"
-            ]
-        issues += _issues(details, name, keys, tree, hint)
+        deeper = any(keys == other[: len(keys)] != other for other in by_keys)
+        general = [
+            d for d in details if deeper and (d["type"] in ("too_short", "literal_error") or d["type"][-5:] == "_type")
+        ]
+        issues += _issues([d for d in details if d not in general], name, keys, value, hint)
     return issues
 
 
+def _real(keys: Keys, value: Any) -> Keys:
+    """Those of the keys that lead somewhere: pydantic puts its names of alternatives between."""
+    real: Keys = ()
+    for key in keys:
+        if key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value)):
+            real, value = (*real, key), value[key]
+    return real
+
+
 def _issues(
-    details: Sequence[ErrorDetails], name: str, keys: Keys, tree: Tree, given: str | type[Parameters]
+    details: list[ErrorDetails], name: str, keys: Keys, value: Located, given: str | type[Parameters]
 ) -> Iterator[Issue]:
     """What is wrong at one place."""
-    where, named = tree.at(*keys), _named(name, keys)
-    hint = given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys))}" if keys else ""
-    words: list[str] = []
+
+    def named(*keys: int | str) -> str:
+        return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
+
+    def takes(*keys: int | str) -> str:
+        return given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys))}" if keys else ""
+
+    where, hint, words = value.at(*keys), takes(*keys), list[str]()
     for detail in details:
-        kind_of_error, context = detail["type"], dict(detail.get("ctx", {}))
-        if kind_of_error == "extra_forbidden":
-            around = _named(name, keys[:-1])
-            known = "" if isinstance(given, str) else suggest(str(keys[-1]), field(given, *keys[:-1])["properties"])
-            message = f"unknown key{f' in {around}:' if around else ''} '{keys[-1]}'"
-            yield Issue(tree.key(*keys), message, known or hint)
-        elif kind_of_error == "missing" and isinstance(key := detail["loc"][-1], str):
-            takes = given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys, key))}"
-            yield Issue(where, f"'{_named(name, (*keys, key))}' is missing", takes)
-        elif isinstance(wrong := context.get("error"), Faults):
+        context = dict(detail.get("ctx", {}))
+        wrong = context.get("error")
+        if detail["type"] == "extra_forbidden":
+            around = f" in {named(*keys[:-1])}:" if named(*keys[:-1]) else ""
+            known = hint if isinstance(given, str) else suggest(str(keys[-1]), field(given, *keys[:-1])["properties"])
+            yield Issue(value.key(*keys), f"unknown key{around} '{keys[-1]}'", known)
+        elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
+            yield Issue(where, f"'{named(*keys, key)}' is missing", takes(*keys, key))
+        elif isinstance(wrong, Faults):
             for fault in wrong.faults:
-                message = f"'{_named(name, (*keys, *fault.keys))}' {fault.message}"
-                yield Issue(tree.at(*keys, *fault.keys), message, fault.hint)
-        elif kind_of_error == "value_error":
-            message = f"'{named}' is wrong: {wrong}" if named else str(wrong)
+                at = (*keys, *fault.keys)
+                yield Issue(value.at(*at), f"'{named(*at)}' {fault.message}", fault.hint)
+        elif wrong is not None:
+            message = f"'{named(*keys)}' is wrong: {wrong}" if named(*keys) else str(wrong)
             yield Issue(where, message, "" if hint.startswith("allowed: a mapping") else hint)
         else:
-            words.append(_WORDS.get(kind_of_error, detail["msg"]).format(**context))
+            words.append(_WORDS.get(detail["type"], detail["msg"]).format(**context))
     if words:
-        # Of several alternatives, such as a word or a number, all are said.
+        # Of several alternatives, such as a word or a number, all are named.
         first, *more = dict.fromkeys(words)
-        said = " or ".join([first, *(other.removeprefix("must be ") for other in more)])
-        yield Issue(where, f"'{named}' {said}, got {show(tree.part(*keys).value)}", hint)
+        text = " or ".join([first, *(other.removeprefix("must be ") for other in more)])
+        yield Issue(where, f"'{named(*keys)}' {text}, got {show(value.there(keys))}", hint)
 
 
-def _named(name: str, keys: Keys) -> str:
-    """A value by the names of its keys, without the numbers of entries."""
-    return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
+class _Generator(GenerateJsonSchema):
+    """Without titles and defaults, which may be infinite; with what the source says of every field."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: WithDefaultSchema) -> Schema:
+        return self.generate_inner(schema["schema"])
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Schema:
+        return {}  # a kind that a plug-in has thought of: the reader knows
+
+    def model_schema(self, schema: ModelSchema) -> Schema:
+        made = super().model_schema(schema)
+        del made["title"]
+        texts = meanings(kind) if issubclass(kind := schema["cls"], Parameters) else {}
+        for key, part in made["properties"].items():
+            part["description"] = texts.get(key) or f"{key}: {in_words(part)}"
+        return made
+
+
+@lru_cache(maxsize=256)
+def schema_of(kind: type[Parameters]) -> Schema:
+    """The JSON schema of a class, which refers to nothing. `or_infinite` marks a number that may be inf too."""
+    made = kind.model_json_schema(schema_generator=_Generator)
+    definitions = made.pop("$defs", {})
+
+    def inlined(part: Any) -> Any:
+        if isinstance(part, dict):
+            reference = definitions[part["$ref"].rpartition("/")[2]] if isinstance(part.get("$ref"), str) else {}
+            return {key: inlined(value) for key, value in (reference | part).items() if key != "$ref"}
+        return [inlined(item) for item in part] if isinstance(part, list) else part
+
+    return dict(inlined(made))
+
+
+def takes_a_list(kind: type[Parameters], key: str) -> bool:
+    """Whether a list is one value of this field, and no sweep."""
+    return get_origin(kind.model_fields[key].annotation) is tuple
+
+
+def field(kind: type[Parameters], *keys: int | str) -> Schema:
+    """The schema of what is at these keys; of what is around it where that has no such key."""
+    schema = schema_of(kind)
+    for key in keys:
+        parts = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+        own = [part["properties"][key] for part in parts if key in part.get("properties", ())]
+        others = [part["additionalProperties"] for part in parts if part.get("additionalProperties")]
+        schema = [*own, *others, schema][0]
+    return schema
+
+
+def in_words(schema: Schema) -> str:
+    """What a value may be: a number > 0, a whole number >= 1, 'joint' or 'known'."""
+    if options := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(dict.fromkeys(in_words(option) for option in options if option.get("type") != "null"))
+    if "enum" in schema or "const" in schema:
+        return " or ".join(map(repr, schema.get("enum") or [schema["const"]]))
+    if "items" in schema:
+        return f"a list, each {in_words(schema['items'])}"
+    if "properties" in schema:
+        return f"a mapping of {', '.join(schema['properties'])}"
+    ends = " and ".join({s: f"{s} {schema[name]:g}" for name, s in _ENDS.items() if name in schema}.values())
+    noun = _NOUNS.get(schema.get("type", ""), "a mapping")
+    return f"{noun} {ends}".strip() + " or inf" * ("or_infinite" in schema)
+
+
+@lru_cache(maxsize=256)
+def meanings(kind: type[Parameters]) -> Mapping[str, str]:
+    """What the source says below each field of a class and of those that it inherits from; one line each."""
+    texts: dict[str, str] = {}
+    # A class that says a field anew has the last word.
+    for part in (part for part in reversed(kind.__mro__) if issubclass(part, Parameters)):
+        try:
+            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+        except (OSError, TypeError, SyntaxError):
+            continue  # typed at a prompt: there is no source
+        for above, below in pairwise(tree.body if isinstance(tree, ast.ClassDef) else []):
+            match above, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                    texts[name] = " ".join(text.split())
+    return texts

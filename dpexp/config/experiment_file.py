@@ -2,7 +2,7 @@
 
 A list on a field that is not itself a list sweeps; several sweeps make the cartesian product, the first key of the file
 varying slowest. `cases:` is an explicit list of partial overrides, each of which may sweep too. `--set section.key=...`
-changes the tree from the command line, and a resolved config is written as YAML that reads back to the same cells.
+changes the file from the command line, and a resolved config is written as YAML that reads back to the same cells.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpexp.config.error_messages import suggest
 from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped
-from dpexp.config.yamlfile import ConfigError, Issue, Position, Tree, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, config_error, parse, read_bytes
 from dpexp.core.errors import UsageError
 from dpexp.core.places import paths_from
 from dpexp.core.scalars import yaml_in_line
@@ -66,13 +66,12 @@ def located(path: Path | str) -> Path:
         return Path(path)
     name = written.removeprefix(MARK).removesuffix(".yaml")
     if name not in shipped():
-        hint = suggest(name, shipped())
-        raise ConfigError([Issue(Position(written), f"no shipped config is called '{name}'", hint)])
+        raise config_error(Position(written), f"no shipped config is called '{name}'", suggest(name, shipped()))
     return shipped()[name]
 
 
 def _resolve(
-    root: Tree, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
+    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
 ) -> Experiment:
     if profile not in PROFILES:
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
@@ -87,25 +86,23 @@ def _resolve(
         except ConfigError as error:
             issues += error.issues
     with paths_from(path.parent if trusted else None):
-        experiment = Reader(path, profile, issues, trusted).experiment(root)
-    return replace(experiment, overrides=tuple(changes))
+        return replace(Reader(root, path, profile, issues, trusted).experiment(), overrides=tuple(changes))
 
 
-def _changed(root: Tree, text: str, where: Position) -> Tree:
-    """The tree with `a.b=value` set. Raises ConfigError."""
+def _changed(root: Located, text: str, where: Position) -> Located:
+    """The file with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
     keys = path.strip().split(".")
     if not equals or not all(keys) or not isinstance(root.value, dict):
-        raise ConfigError([Issue(where, "must read section.key=value", "for instance --set run.n=3000")])
+        raise config_error(where, "must read section.key=value", "for instance --set run.n=3000")
     known = ("experiment", *SECTIONS, POPULATION)
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
-        raise ConfigError([Issue(where, f"unknown key '{path}'", suggest(keys[0], known))])
+        raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
     try:
-        parsed = parse(value, str(where)).value if value.strip() else None
+        return root.put(tuple(keys), parse(value, str(where)).value if value.strip() else None, where)
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
-    return root.put(tuple(keys), parsed, where)
 
 
 def resolved_yaml(experiment: Experiment) -> str:
@@ -113,8 +110,8 @@ def resolved_yaml(experiment: Experiment) -> str:
 
     Comments at the end describe populations.
     """
-    cells = [_sections(cell) for cell in experiment.cells]
-    first, sweeps, cases = cells[0], experiment.sweeps, list[dict[str, Any]]()
+    cells, sweeps = [sections_of(cell) for cell in experiment.cells], experiment.sweeps
+    first, cases = cells[0], list[dict[str, Any]]()
     if sweeps:
         # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
         first = {
@@ -138,7 +135,7 @@ def resolved_yaml(experiment: Experiment) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sections(cell: Cell) -> dict[str, dict[str, Any]]:
+def sections_of(cell: Cell) -> dict[str, dict[str, Any]]:
     """The sections of a config that has this cell alone."""
     budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()
     population = problem.pop(POPULATION, None)

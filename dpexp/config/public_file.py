@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from dpexp.config.error_messages import explain
-from dpexp.config.yamlfile import ConfigError, Issue, Position, all_at, read
+from dpexp.config.yamlfile import ConfigError, Located, Position, all_at, config_error, parse, read_bytes
 from dpexp.core.parameters import Fault, Faults, Parameters
 from dpexp.data.encode import letters, limits_of
 from dpexp.data.public_inputs import BLANKS, PublicInputs
@@ -53,28 +51,25 @@ def _blank_or(texts: Sequence[str], message: str, example: str) -> Faults:
     return Faults([Fault((), message, f"for instance {example}")])
 
 
-T = TypeVar("T")
-ByName = dict[str, T]
-"""of columns"""
-Names = Annotated[tuple[str, ...], BeforeValidator(_columns)]
+Columns = Annotated[tuple[str, ...], BeforeValidator(lambda value: () if value == "error" else _columns(value))]
 Scale = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Correlation = Annotated[float, Field(gt=-1, lt=1)]
 
 
 class _File(Parameters):
-    """The keys of a file."""
+    """The keys of a file, mappings by the names of columns."""
 
-    ranges: ByName[Annotated[tuple[float, float], BeforeValidator(_limits)]] = Field(default_factory=dict)
-    categories: ByName[Annotated[tuple[str, ...], BeforeValidator(_levels)]] = Field(default_factory=dict)
-    missing: Annotated[tuple[str, ...], BeforeValidator(lambda given: () if given == "error" else _columns(given))] = ()
-    leave_out: Names = ()
+    ranges: dict[str, Annotated[tuple[float, float], BeforeValidator(_limits)]] = Field(default_factory=dict)
+    categories: dict[str, Annotated[tuple[str, ...], BeforeValidator(_levels)]] = Field(default_factory=dict)
+    missing: Columns = ()
+    leave_out: Columns = ()
     error_scale: Scale | None = None
     known_error_scale: Scale | None = None
     decimal: Literal[".", ","] = "."
     thousands: Literal["", ",", ".", " ", "'", "_"] = ""
-    shares: ByName[dict[str, Share]] = Field(default_factory=dict)
-    correlation: Annotated[float, Field(ge=0, lt=1)] | ByName[ByName[Correlation]] | None = None
+    shares: dict[str, dict[str, Share]] = Field(default_factory=dict)
+    correlation: Annotated[float, Field(ge=0, lt=1)] | dict[str, dict[str, Correlation]] | None = None
     log_odds_sd: Scale | None = None
 
     @model_validator(mode="after")
@@ -106,11 +101,12 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     """
     if source is None:
         return PublicInputs()
-    root = read(source) if isinstance(source, Path) else all_at(_plain(source), Position("public"))
+    where = str(source) if isinstance(source, Path) else "public"
+    root = parse(read_bytes(source), where) if isinstance(source, Path) else all_at(source, Position(where))
     if not isinstance(root.value, dict):
-        raise ConfigError([Issue(root.at(), "must be keys with values", f"keys: {', '.join(_File.model_fields)}")])
+        raise config_error(root.at(), "must be keys with values", f"keys: {', '.join(_File.model_fields)}")
     # A key without a value is one that is left out.
-    given = root.joined({key: part for key, part in root.parts().items() if part.value is not None})
+    given = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
     try:
         file = _File.model_validate(given.value)
     except ValidationError as error:
@@ -121,18 +117,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
         # A range is kept as numbers, so that its column is remembered as one of days.
         tuple(name for name in file.ranges if isinstance(given.value["ranges"][name][0], str)),
         file.error_scale or file.known_error_scale, file.known_error_scale is not None, file.decimal, file.thousands,
-        str(source) if isinstance(source, Path) else "public", file.shares,
+        where, file.shares,
         None if isinstance(file.correlation, dict) else file.correlation,
         {(a, b): value for a, others in correlations.items() for b, value in others.items()}, file.log_odds_sd,
     )  # fmt: skip
-
-
-def _plain(value: object) -> object:
-    """A value of Python as a file has it: numbers of numpy as such, days as texts."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, date):
-        return value.isoformat()[:10]
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

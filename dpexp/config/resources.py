@@ -11,7 +11,7 @@ from collections import Counter
 from multiprocessing import current_process
 
 from dpexp.config.cells import Experiment
-from dpexp.config.yamlfile import ConfigError, Issue, Position
+from dpexp.config.yamlfile import Position, config_error
 from dpexp.core.errors import DataError
 from dpexp.core.memory import in_bytes, memory_of_machine
 from dpexp.core.text import counted
@@ -39,21 +39,20 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
     busy = 0 if cluster else min(workers or os.cpu_count() or 1, chunks)
-    # Processes load everything once more, threads share it.
-    loaded = 1 + busy * processes
     looks = {cell.cell_id: min(cell.run.n, cell.run.checkpoints) for cell in cells}
     # a number for every estimator, checkpoint, metric and replicate
-    sizes = [len(cell.algorithm.estimators) * looks[cell.cell_id] * (len(cell.metrics) + 1) for cell in cells]
-    results = [8 * size * replicates for size in sizes]
+    sizes = [len(c.algorithm.estimators) * looks[c.cell_id] * (len(c.metrics) + 1) * 8 * replicates for c in cells]
     # A worker takes settings of one pass, as many as fit a chunk, which the last cell of each pass stands for.
     work = max(
         cell.algorithm.memory(cell.problem, cell.run.n, looks[cell.cell_id], min(passes[key], CHUNK_SETTINGS))
         for key, cell in {cell.pass_key: cell for cell in cells}.items()
     )
     data = sorted({str(cell.parameters["problem"]): cell.problem.memory() for cell in cells}.values())
+    # Processes load everything once more, threads share it.
+    loaded = 1 + busy * processes
     return {
         # The chunks of every cell are kept until all are there; one cell at a time becomes a table.
-        "results": 2 * sum(results) + 3 * max(results),
+        "results": 2 * sum(sizes) + 3 * max(sizes),
         f"work of {counted(busy, 'worker')}": work * busy,
         "records": sum(data[-KEPT_PROBLEMS:]) * loaded,
         "libraries": LIBRARIES * loaded,
@@ -74,21 +73,19 @@ def processes_pay(experiment: Experiment, workers: int) -> bool:
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
     """Raises ConfigError, with the bytes, where an experiment is too large, and where its records are not installed."""
     where = experiment.where or Position(str(experiment.path))
-    issues, parts, memory = list[Issue](), needs(experiment, workers, cluster, processes), memory_of_machine()
-    bound = min(MOST_BYTES, memory or MOST_BYTES)
-    if sum(parts.values()) > bound:
-        # What takes most is what has to become smaller.
-        largest = sorted(parts.items(), key=lambda part: -part[1])
-        uses = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
-        limit = f"{in_bytes(bound)} are {'there' if bound == memory else 'the most that is run'}"
-        message = f"needs about {in_bytes(sum(parts.values()))} of memory ({uses}); {limit}"
-        issues.append(Issue(where, message, "fewer cells, replicates, checkpoints or steps, or smaller problems"))
     # shipped records that are a package of their own
     data = [cell.problem.model_dump().get("data") for cell in experiment.cells]
-    if "fashion" in data or any(isinstance(source, dict) and source.get("name") == "fashion" for source in data):
+    if any((source.get("name") if isinstance(source, dict) else source) == "fashion" for source in data):
         try:
             fashion.file()
         except DataError as error:
-            issues.append(Issue(where, error.message, error.hint))
-    if issues:
-        raise ConfigError(issues)
+            raise config_error(where, error.message, error.hint) from None
+    parts, most = needs(experiment, workers, cluster, processes), memory_of_machine() or MOST_BYTES
+    total, bound = sum(parts.values()), min(MOST_BYTES, most)
+    if total > bound:
+        # What takes most is what has to become smaller.
+        largest = sorted(parts.items(), key=lambda part: -part[1])
+        uses = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
+        limit = f"{in_bytes(bound)} are {'there' if bound == most else 'the most that is run'}"
+        message = f"needs about {in_bytes(total)} of memory ({uses}); {limit}"
+        raise config_error(where, message, "fewer cells, replicates, checkpoints or steps, or smaller problems")

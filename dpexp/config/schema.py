@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
-from dpexp.config.fields import Schema, schema_of, takes_a_list
+from dpexp.config.error_messages import Schema, schema_of, takes_a_list
 from dpexp.config.populations import POPULATION
 from dpexp.config.reader import NAME, REGISTRIES, parameters_of
 from dpexp.core.parameters import Parameters
@@ -19,9 +19,8 @@ from dpexp.problems.population import Population
 
 _LARGEST = 1.7976931348623157e308
 """the largest finite number: what is larger, as a program holds it, is infinite"""
-_UNSIGNED = r"(\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)"
+_NUMBER = r"^[+-]?(\.?[iI][nN][fF](inity)?|\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)$"
 """a number as dpexp reads it from text: only dpexp takes 1/3 for one, and 1e-5, which PyYAML alone reads as text"""
-_INFINITE = r"\.?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 _SECTIONS = {
     "experiment": "names the folder of the results",
     "plugins": "Python files that add names, by their paths from the config",
@@ -38,12 +37,16 @@ _SECTIONS = {
 def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
     # A list sweeps at any depth of a population, so that no key has one type.
-    described = schema_of(Population)["properties"].items()
-    population = _object({key: {"description": field["description"]} for key, field in described})
+    keys = schema_of(Population)["properties"].items()
+    population = _object({key: {"description": value["description"]} for key, value in keys})
+    privacy = _keys(PrivacySettings)
+    laws = [_written(schema_of(kind)) for law, kind in BUDGETS.items() if law != "constant"]
+    number = _written(schema_of(BUDGETS["constant"])["properties"]["mu"])
+    privacy["properties"]["mu"] |= _or_list({"anyOf": [number, *laws]})
     sections: Schema = {
         **{section: _section(section) for section in REGISTRIES},
         POPULATION: {"anyOf": [population, {"type": "array"}]},
-        "privacy": _privacy(),
+        "privacy": privacy,
         "run": _keys(RunSettings),
     }
     top: Schema = {
@@ -67,23 +70,13 @@ def _section(section: str) -> Schema:
     return {"type": "object", "properties": {"name": name}, "allOf": [*named, unnamed]}
 
 
-def _privacy() -> Schema:
-    """Budgets of the users, or a target of the whole run."""
-    keys = _keys(PrivacySettings)
-    laws = [_written(schema_of(kind)) for law, kind in BUDGETS.items() if law != "constant"]
-    number = _written(schema_of(BUDGETS["constant"])["properties"]["mu"])
-    keys["properties"]["mu"] |= _or_list({"anyOf": [number, *laws]})
-    return keys
-
-
 def _keys(kind: type[Parameters]) -> Schema:
     """The keys of a section, none of which is required; a value that is not itself a list may be one, which sweeps."""
     properties: Schema = {}
-    for key, field in _written(schema_of(kind))["properties"].items():
-        if key == POPULATION:  # a section of its own
-            continue
-        sweeps = key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
-        properties[key] = {"description": field.pop("description"), **(_or_list(field) if sweeps else field)}
+    for key, value in _written(schema_of(kind))["properties"].items():
+        if key != POPULATION:  # a section of its own
+            sweeps = key not in ("name", *OF_THE_EXPERIMENT) and not takes_a_list(kind, key)
+            properties[key] = {"description": value.pop("description"), **(_or_list(value) if sweeps else value)}
     return _object(properties)
 
 
@@ -108,12 +101,7 @@ def _written(schema: Any) -> Any:
     if schema.get("type") not in ("number", "integer"):
         return {key: _written(value) for key, value in schema.items()}
     ends = {key: value for key, value in schema.items() if key not in ("description", "or_infinite")}
-    or_infinite = "or_infinite" in schema
-    bounded = not or_infinite and not {"maximum", "exclusiveMaximum"}.isdisjoint(ends)
-    # Without a lower end, or with one below 0, a number may be negative; the size of a text is left to `validate`.
-    sign = "+-" if max(ends.get("minimum", -1), ends.get("exclusiveMinimum", -1)) < 0 else "+"
-    text = _UNSIGNED if bounded else f"({_UNSIGNED}|{_INFINITE})"
-    forms: list[Schema] = [ends, {"type": "string", "pattern": f"^[{sign}]?{text}$"}]
+    forms: list[Schema] = [ends, {"type": "string", "pattern": _NUMBER}]
     # Infinity, which JSON lacks, is a text or a number beyond the largest one.
-    forms += [{"type": "number", "exclusiveMinimum": _LARGEST}] * or_infinite
+    forms += [{"type": "number", "exclusiveMinimum": _LARGEST}] * ("or_infinite" in schema)
     return {"anyOf": forms} | {key: schema[key] for key in ("description",) if key in schema}

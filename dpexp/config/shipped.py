@@ -32,10 +32,7 @@ def place_of(experiment: str) -> str:
 
 
 def spelled(experiment: str) -> str | None:
-    """How a command names the shipped config of an experiment from here; None where none is shipped.
-
-    In a checkout its path; where there is no such file, as after an installation, `@NAME`.
-    """
+    """How a command names the shipped config of an experiment from here: its path, or `@NAME`; None without one."""
     if experiment not in shipped():
         return None
     return here if Path(here := place_of(experiment)).is_file() else MARK + experiment
@@ -52,16 +49,11 @@ def as_typed(path: Path) -> str:
 
 def missing_hint(path: Path) -> str:
     """What may be meant by the name of a config that is not there: one beside it, in `configs`, or a shipped one."""
-    # Most often only the ending was forgotten.
-    if path.name and (path.parent / f"{path.name}.yaml").is_file():
-        return f"did you mean {path}.yaml?"
-    try:
-        beside, ours = ({p.stem: str(p) for p in folder.glob("*.yaml")} for folder in (path.parent, Path("configs")))
-    except OSError:
-        beside, ours = {}, {}
-    known = {name: f"{MARK}{name}" for name in shipped()} | ours | beside
     # A file where it was sought is more likely meant than another one: 'nothing' is not meant for 'hinge'.
-    close = difflib.get_close_matches(path.stem, beside, n=1) or difflib.get_close_matches(path.stem, known, 1, 0.75)
-    if not close:
-        return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
-    return f"did you mean {known[close[0]]}?"
+    for folder, cutoff in ((path.parent, 0.6), (Path("configs"), 0.75)):
+        beside = {file.stem: file for file in folder.glob("*.yaml")} if folder.is_dir() else {}
+        for name in difflib.get_close_matches(path.stem, beside, 1, cutoff):
+            return f"did you mean {beside[name]}?"
+    for name in difflib.get_close_matches(path.stem, shipped(), 1, 0.75):
+        return f"did you mean {MARK}{name}?"
+    return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"

@@ -1,4 +1,4 @@
-"""YAML as plain values that know where they are written, and numbers as people write them.
+"""YAML as plain values, with one map from the path of every value to its line and column; numbers as people write them.
 
 PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
 word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
@@ -7,22 +7,22 @@ errors. What a user's records spell (categories, names of columns) is the text t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
 
 from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.scalars import scalar
 
-_MAX_BYTES = 1_000_000
-_MAX_DEPTH = 20
-_MAX_VALUES = 100_000
-"""keys and values of a file: more take seconds to read, and no sweep or list of budgets needs them"""
+_MAX_BYTES, _MAX_DEPTH, _MAX_VALUES = 1_000_000, 20, 100_000
+"""of a file; more keys and values take seconds to read, and no sweep or list of budgets needs them"""
 _TAGS = {
     f"tag:yaml.org,2002:{name}"
     for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
@@ -34,11 +34,10 @@ _BRACKETS = "check brackets, quotes and indentation"
 MOST_SHOWN = 50
 """issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
-"""the way to a value: names in mappings and numbers in lists"""
+"""a path to a value: names in mappings and numbers in lists"""
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """Where something is written: a line and column of a file, or a command-line option (line 0)."""
 
     source: str
@@ -49,8 +48,7 @@ class Position:
         return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
-@dataclass(frozen=True)
-class Issue:
+class Issue(NamedTuple):
     """One thing that is wrong in a config, and what could be done about it."""
 
     where: Position
@@ -59,85 +57,6 @@ class Issue:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" + (f"\n    hint: {self.hint}" if self.hint else "")
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A value, and where it and each of its parts are written."""
-
-    content: Any
-    """a scalar, a tuple of trees, or a mapping from keys to trees"""
-    where: Position
-    key_where: Position
-    """of the key that the value belongs to, also as one of several; of the value itself where it has none"""
-
-    @cached_property
-    def value(self) -> Any:
-        """The plain value, with tuples for lists."""
-        if isinstance(self.content, dict):
-            return {key: part.value for key, part in self.content.items()}
-        return tuple([part.value for part in self.content]) if isinstance(self.content, tuple) else self.content
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(self.content, dict) and key in self.content
-
-    def parts(self) -> dict[str, Tree]:
-        """The parts of a mapping."""
-        return dict(self.content)
-
-    def items(self) -> list[Tree]:
-        """The parts of a list, or the value alone where it is none."""
-        return list(self.content) if isinstance(self.content, tuple) else [self]
-
-    def part(self, *keys: int | str) -> Tree:
-        """What is at these keys."""
-        part = self
-        for key in keys:
-            part = part.content[key]
-        return part
-
-    def follow(self, keys: Sequence[int | str]) -> tuple[Keys, Tree]:
-        """Those of the keys that lead somewhere, and what is there; pydantic puts its names of alternatives between."""
-        taken, part = list[int | str](), self
-        for key in keys:
-            content = part.content
-            if key in part or (isinstance(content, tuple) and isinstance(key, int) and key < len(content)):
-                taken.append(key)
-                part = content[key]
-        return tuple(taken), part
-
-    def at(self, *keys: int | str) -> Position:
-        """Where the value is, or the innermost one around it that is written."""
-        return self.follow(keys)[1].where
-
-    def key(self, *keys: int | str) -> Position:
-        """Where the last of these keys is, or what is around it where it is not written."""
-        around = self.follow(keys[:-1])[1]
-        return around.part(keys[-1]).key_where if keys[-1] in around else around.where
-
-    def holding(self, value: Any) -> Tree:
-        """Another value, which is at this place."""
-        return replace(all_at(value, self.where), key_where=self.key_where)
-
-    def joined(self, parts: Mapping[str, Tree] | Sequence[Tree]) -> Tree:
-        """A mapping or a list of parts, at the place of this one."""
-        return replace(self, content=dict(parts) if isinstance(parts, Mapping) else tuple(parts))
-
-    def put(self, keys: Keys, value: Any, where: Position) -> Tree:
-        """The tree with another value at these keys, all of which is at one place."""
-        if not keys:
-            return all_at(value, where)
-        parts = self.parts() if isinstance(self.content, dict) else {}
-        inner = parts.get(str(keys[0]), all_at({}, where))
-        return self.joined({**parts, str(keys[0]): inner.put(keys[1:], value, where)})
-
-
-def all_at(value: Any, where: Position) -> Tree:
-    """A value, of which every part is at one place."""
-    if isinstance(value, Mapping):
-        return Tree({key: all_at(inner, where) for key, inner in value.items()}, where, where)
-    content = tuple([all_at(item, where) for item in value]) if isinstance(value, list | tuple) else value
-    return Tree(content, where, where)
 
 
 class ConfigError(UsageError):
@@ -157,61 +76,131 @@ class NotChecked(ConfigError):
     """A config that is not trusted, and needs code or data of whoever wrote it."""
 
 
-def _wrong(where: Position, message: str, hint: str = "") -> ConfigError:
-    """One problem, after which no more can be read."""
+def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
+    """The error of a single issue."""
     return ConfigError([Issue(where, message, hint)])
 
 
-def read(path: Path, missing_hint: str = "check the path") -> Tree:
-    """The YAML of a file. Raises ConfigError naming the file, and the place in it."""
-    return parse(read_bytes(path, missing_hint), str(path))
+class Mark(NamedTuple):
+    """Where a value is, and where the key is that it belongs to, also as an entry of a list."""
+
+    value: Position
+    key: Position
+
+
+@dataclass(frozen=True)
+class Located:
+    """A plain value, with tuples for lists, and the map of its file from paths to places.
+
+    `paths` maps the keys of what a sweep, a case or a list of names took out of its place to its path in the file.
+    """
+
+    value: Any
+    marks: Mapping[Keys, Mark]
+    paths: Mapping[Keys, Keys] = field(default_factory=lambda: {(): ()})
+
+    def path(self, keys: Keys) -> Keys:
+        """The path in the file of what is at these keys."""
+        depth = next(k for k in range(len(keys), -1, -1) if keys[:k] in self.paths)
+        return self.paths[keys[:depth]] + keys[depth:]
+
+    def at(self, *keys: int | str) -> Position:
+        """Where the value is, or the innermost one around it that is written."""
+        path = self.path(keys)
+        return next(self.marks[path[:k]].value for k in range(len(path), -1, -1) if path[:k] in self.marks)
+
+    def key(self, *keys: int | str) -> Position:
+        """Where the last of these keys is, or what is around it where it is not written."""
+        mark = self.marks.get(self.path(keys))
+        return self.at(*keys) if mark is None else mark.key
+
+    def there(self, keys: Keys) -> Any:
+        """The value at these keys."""
+        value = self.value
+        for key in keys:
+            value = value[key]
+        return value
+
+    def put(self, keys: Keys, value: Any, where: Position) -> Located:
+        """The file with another value at these keys, all of which is at one place."""
+        root = inner = dict(self.value)
+        for key in keys[:-1]:
+            inner[key] = dict(inner[key]) if isinstance(inner.get(key), dict) else {}
+            inner = inner[key]
+        inner[keys[-1]] = plain(value)
+        around = {keys[:k]: Mark(where, where) for k in range(len(keys))}
+        others = {path: mark for path, mark in self.marks.items() if path[: len(keys)] != keys}
+        return Located(root, around | others | _marks(plain(value), where, keys))
+
+
+def plain(value: Any) -> Any:
+    """A value of Python as a file has it: tuples for lists, numbers of numpy as such, days as texts."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, date):
+        return value.isoformat()[:10]
+    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+
+def all_at(value: Any, where: Position) -> Located:
+    """A value, of which every part is at one place."""
+    return Located(plain(value), _marks(plain(value), where))
+
+
+def _marks(value: Any, where: Position, path: Keys = ()) -> dict[Keys, Mark]:
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
+    inside = [_marks(inner, where, (*path, key)) for key, inner in parts]
+    return {path: Mark(where, where)} | {inner: mark for marks in inside for inner, mark in marks.items()}
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
     """What a config file holds. Raises ConfigError."""
     here = Position(str(path))
+    if os.path.isdir(path):
+        raise config_error(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")
     try:
-        if path.is_dir():
-            raise _wrong(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")
         return read_ordinary(path, _MAX_BYTES)
     except FileNotFoundError:
-        raise _wrong(here, "no such file", missing_hint) from None
+        raise config_error(here, "no such file", missing_hint) from None
     except (OSError, ValueError) as error:
-        raise _wrong(here, f"cannot be read: {getattr(error, 'strerror', None) or error}", "check the path") from None
+        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise config_error(here, message, "check the path") from None
 
 
-def parse(content: str | bytes, source: str) -> Tree:
+def parse(content: str | bytes, source: str) -> Located:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
+    here = Position(source)
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         _require_small(text, source)
         documents = list(yaml.compose_all(text, Loader=_LOADER))
+    except ConfigError:
+        raise
     except UnicodeDecodeError as error:
-        # There is no text yet of which lines could be counted.
-        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
-        raise _wrong(where, "is not UTF-8 text", "a config is a text file") from None
+        here = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
+        raise config_error(here, "is not UTF-8 text", "a config is a text file") from None
     except yaml.MarkedYAMLError as error:
         # Some errors know only where what they are in began.
         mark = error.problem_mark or error.context_mark
-        where = _at(mark, source) if mark else Position(source)
-        raise _wrong(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
+        where = _at(mark, source) if mark else here
+        raise config_error(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
     except yaml.reader.ReaderError as error:
-        where = Position(source, text[: error.position].count("\n") + 1, 1)
-        raise _wrong(where, "not valid YAML: holds a control character", "a config is a text file") from None
-    except ConfigError:
-        raise
+        here = Position(source, text[: error.position].count("\n") + 1, 1)
+        raise config_error(here, "not valid YAML: holds a control character", "a config is a text file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _wrong(Position(source), f"not valid YAML: {error}") from None
+        raise config_error(here, f"not valid YAML: {error}") from None
     if not documents or documents[0] is None:
-        raise _wrong(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
+        raise config_error(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
     if len(documents) > 1:
-        where = _at(documents[1].start_mark, source)
-        raise _wrong(where, "holds a second document; one is wanted", "use one file an experiment")
-    builder = _Builder(source)
-    tree = builder.tree(documents[0])
+        second = _at(documents[1].start_mark, source)
+        raise config_error(second, "holds a second document; one is wanted", "use one file an experiment")
+    builder = _Builder(source, {}, [])
+    value = builder.value(documents[0], ())
     if builder.issues:
         raise ConfigError(builder.issues)
-    return tree
+    return Located(value, builder.marks)
 
 
 def _require_small(text: str, source: str) -> None:
@@ -229,37 +218,39 @@ def _require_small(text: str, source: str) -> None:
             wrong = ("anchors and aliases are not supported", "write the value out, or use `cases:`")
         else:
             continue
-        raise _wrong(_at(event.start_mark, source), *wrong)
+        raise config_error(_at(event.start_mark, source), *wrong)
 
 
 def _at(mark: Any, source: str) -> Position:
     return Position(source, mark.line + 1, mark.column + 1)
 
 
-class _Builder:
-    """From the nodes of PyYAML to a tree, with what is wrong on the way."""
+class _Builder(NamedTuple):
+    """From the nodes of PyYAML to plain values, with the place of each and what is wrong on the way."""
 
-    def __init__(self, source: str) -> None:
-        self.source, self.issues = source, list[Issue]()
+    source: str
+    marks: dict[Keys, Mark]
+    issues: list[Issue]
 
-    def tree(self, node: yaml.Node, key: Position | None = None, texts: bool = False, item: bool = False) -> Tree:
+    def value(self, node: yaml.Node, path: Keys, key: Position | None = None, texts: bool = False) -> Any:
         """What a node is; scalars in lists are texts where that is all that they can be."""
         where = _at(node.start_mark, self.source)
+        self.marks[path] = Mark(where, key or where)
         if node.tag not in _TAGS:
             self.issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
         if isinstance(node, yaml.ScalarNode):
-            written = node.style in ("'", '"', "|", ">") or (texts and item)
-            return Tree(node.value if written else scalar(node.value.strip()), where, key or where)
+            written = node.style in ("'", '"', "|", ">") or (texts and isinstance(path[-1], int))
+            return node.value if written else scalar(node.value.strip())
         if isinstance(node, yaml.SequenceNode):
-            return Tree(tuple([self.tree(inner, key, texts, True) for inner in node.value]), where, key or where)
-        mapping: dict[str, Tree] = {}
+            return tuple([self.value(inner, (*path, k), key, texts) for k, inner in enumerate(node.value)])
+        mapping: dict[str, Any] = {}
         for name_node, inner in node.value:
             name, at = name_node.value, _at(name_node.start_mark, self.source)
             if not isinstance(name_node, yaml.ScalarNode) or (name == "<<" and not name_node.style):
                 self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
             elif name in mapping:
-                message = f"the key '{name}' appears twice (first at line {mapping[name].key_where.line})"
+                message = f"the key '{name}' appears twice (first at line {self.marks[*path, name].key.line})"
                 self.issues.append(Issue(at, message, "keep one of them"))
             else:
-                mapping[name] = self.tree(inner, at, texts or name in _TEXTS)
-        return Tree(mapping, where, key or where)
+                mapping[name] = self.value(inner, (*path, name), at, texts or name in _TEXTS)
+        return mapping

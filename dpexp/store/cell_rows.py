@@ -44,9 +44,9 @@ def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool
     try:
         statement = mechanism.row(tuple(deltas))
     except NoSuchAnalysis as error:
-        setting = f" ({cell.label})" if cell.swept else ""
+        setting = " ".join(f"{name}={value}" for name, value in cell.setting().items())
         raise UsageError(
-            f"{cell.experiment}: cell {cell.cell_id}{setting}, algorithm {cell.algorithm.name}: {error.message}",
+            f"{cell.experiment}: cell {cell.cell_id} {setting}, algorithm {cell.algorithm.name}: {error.message}",
             error.hint,
         ) from None
     # nothing in a row may differ between two reproductions: times and machines stand in provenance.json

@@ -7,8 +7,8 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
+from dpexp.config.error_messages import meanings
 from dpexp.config.experiment_file import load_experiment, located, read_experiment
-from dpexp.config.fields import meanings
 from dpexp.config.shipped import shipped, spelled
 from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError

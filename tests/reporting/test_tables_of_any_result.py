@@ -11,7 +11,7 @@ import pytest
 import dpexp
 from dpexp.commands import plot
 from dpexp.commands import table as command
-from dpexp.config.cell_settings import Words, digits_of, named, spelled
+from dpexp.config.cell_settings import Words, named, spelled
 from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting import latex
@@ -103,7 +103,8 @@ def test_values_are_spelled_alike_everywhere_and_never_two_alike():
     ]  # fmt: skip
     close = [0.1234561, 0.1234562]
     assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
-    assert len({spelled("eta", value, digits_of(close)) for value in close}) == 2
+    words = Words({"eta": value} for value in close)
+    assert len({words.value("eta", value) for value in close}) == 2
 
 
 def test_budgets_of_all_kinds_have_names_of_their_own():
