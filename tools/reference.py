@@ -11,7 +11,7 @@ from typer.main import get_command
 from dpexp import API
 from dpexp.commands.cli import COMMANDS, command_line
 from dpexp.config.cells import RunSettings
-from dpexp.config.fields import in_words, schema_of
+from dpexp.config.error_messages import in_words, schema_of
 from dpexp.config.reader import REGISTRIES, parameters_of
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import PrivacySettings
