@@ -82,14 +82,6 @@ def test_a_hint_without_a_known_config_does_not_invent_one(here):
     assert "CONFIG is the config file of the experiment 'toy'" in refusal(folder).hint
 
 
-def test_results_with_other_settings_than_a_figure_needs_are_not_made_again_as_they_are(here):
-    _, folder = go(overrides=["schedule={name: constant, eta: 0.1}"])
-    with pytest.raises(ResultsMissing) as caught:
-        load_cells(folder.root.parent, "toy", needs=["alpha"])
-    obey(caught.value)
-    load_cells(folder.root.parent, "toy", needs=["alpha"])
-
-
 # --- in the way -----------------------------------------------------------------------------------------------------
 
 
@@ -152,15 +144,3 @@ def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
     monkeypatch.setattr(partials, "save", None)
     with pytest.raises(DpexpError, match="a worker saw other code or data"):
         go()
-
-
-def test_files_behind_a_linked_folder_count(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "data" / "train").mkdir(parents=True)
-    (tmp_path / "data" / "train" / "A").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "data" / "round").symlink_to(tmp_path / "data")
-    (tmp_path / "elsewhere" / "1.png").write_bytes(b"1")
-    one = hash_of_data(str(tmp_path / "data"))
-    (tmp_path / "elsewhere" / "2.png").write_bytes(b"2")
-    hash_of_data.cache_clear()
-    assert hash_of_data(str(tmp_path / "data")) != one

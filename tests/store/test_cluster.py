@@ -79,18 +79,6 @@ def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monke
     assert "pip install 'dpexp[dask]'" in message
 
 
-@pytest.mark.slow
-@needs_dask
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere", "gopher://127.0.0.1:1"])
-def test_an_address_where_no_scheduler_is_ends_soon(config, address, monkeypatch):
-    monkeypatch.setattr(cluster, "WAIT_S", 1.0)
-    where = "--results", config.parent / "results"
-    message = call("run", config, "--backend", "dask", "--scheduler", address, *where, code=2).stderr
-    assert f"--scheduler {address}: no dask scheduler answers" in message
-    lines = [line for line in message.splitlines() if not line.startswith("run: ")]  # progress, on a slow machine
-    assert len(lines) == 2
-
-
 @needs_dask
 @pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP"])
 def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, monkeypatch):

@@ -169,13 +169,6 @@ def test_a_run_brings_results_in_line_with_their_config_and_keeps_its_text(tiny,
     assert "eps_0.001" in load_cells(done.root.parent, "small")
 
 
-def test_what_the_command_line_changed_belongs_to_the_config(tiny, done):
-    go(tiny, done.root.parent, ["schedule.eta=0.3"])
-    load_summary(done.root.parent, "small")
-    done.summary.unlink()
-    assert "--set schedule.eta=0.3" in refusal(done).hint
-
-
 def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done, monkeypatch):
     experiment = load_experiment(tiny)
     try:
