@@ -39,6 +39,7 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
+from dpexp.engine.linear import linear_pass
 from dpexp.problems import softmax
 from dpexp.store import (
     Folder,
@@ -122,6 +123,7 @@ def new_code(changed: bool) -> None:
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
     of_rooms.cache_clear = _OF_ROOMS.cache_clear  # type: ignore[attr-defined]
     fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS  # type: ignore[assignment]
+    linear_pass._step_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
 
 def models() -> bytes:
