@@ -118,22 +118,22 @@ def rates_agree(
     words, states, numbers = [], [], {}
     exponents = []
     for run, label in zip(runs, labels(runs), strict=True):
-        wanted = exponent(run.alpha)
-        if wanted is None:
+        power = exponent(run.alpha)
+        if power is None:
             raise ValueError(f"{source} gives no exponent for alpha = {run.alpha}")
         try:
-            found = rate(run.steps, run.controlled(estimator, metric))
+            measured = rate(run.steps, run.controlled(estimator, metric))
         except SlopeError as error:
             words.append(f"{label}: {error}")
             states.append("unresolved")
             continue
-        state = found.compared(wanted)
+        state = measured.compared(power)
         states.append(state)
-        exponents.append(wanted)
-        last = found.last
+        exponents.append(power)
+        last = measured.last
         words.append(f"{label}: {last.slope:.2f} [{last.ci_lo:.2f}, {last.ci_hi:.2f}] ({state})")
         numbers[label] = {
-            "printed": wanted, "slope": last.slope, "ci": [last.ci_lo, last.ci_hi], "before": found.before.slope,
+            "printed": power, "slope": last.slope, "ci": [last.ci_lo, last.ci_hi], "before": measured.before.slope,
             "drift_se": found.drift_se, "state": state,
         }  # fmt: skip
     n = int(max(run.steps[-1] for run in runs))

@@ -1,4 +1,4 @@
-"""What a claim is: a sentence of a paper, a check that reads stored results, and the verdict that we expect."""
+"""A claim: a sentence of a paper, a check that reads stored results, and the verdict that we expect."""
 
 from __future__ import annotations
 
@@ -16,30 +16,50 @@ from dpexp.reporting.verdict import Verdict as Verdict
 Source = Literal["paper", "ours"]
 LONGEST = 25
 """words of a quotation"""
-DIGITS = 12
-"""of the numbers behind a verdict: the digits after these depend on the processor, and no verdict does"""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a check found: the verdict, and the words and numbers that support it."""
+    """What a check gives: the verdict, with its words, and the numbers behind it for programs."""
 
     verdict: Verdict
     predicted: str
     measured: str
     uncertainty: str
     numbers: dict[str, Any] = field(default_factory=dict)
-    """the same for programs: looseness, slopes, ratios"""
+
+
+Printing = Callable[[float, float], float]
+"""(printed, computed) -> the number that the paper prints: the first of them, unless another paper is tried"""
+Rule = Callable[[Printing], Outcome]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What decides a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
+
+    check: Callable[[Evidence], Outcome]
+    experiments: tuple[str, ...] = ()
+    rule: Rule | None = None
+    """the same without evidence, of a paper that prints other numbers; None where runs decide"""
+
+    def claim(self, id: str, **words: Any) -> Claim:
+        """The claim that it decides; ours where it has no quotation. ValueError: a word too few or too many."""
+        source: Source = "paper" if words.get("quote") else "ours"
+        try:
+            return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
+        except TypeError as error:
+            raise ValueError(f"{id}: {error}") from None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, in our own words, with what decides it."""
+    """A statement, in our own words, with what decides it."""
 
     id: str
     """paper/place/topic"""
     place: str
-    """where the quotation stands"""
+    """where the quotation is printed"""
     statement: str
     kind: Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
     experiments: tuple[str, ...]
@@ -50,13 +70,12 @@ class Claim:
     expected: Verdict
     why: str
     """why we expect that verdict"""
-    sabotage: Callable[[Evidence], Evidence] | None = None
-    """evidence made wrong on purpose, of which the check must not say the same; tried by `dpexp check`"""
+    rule: Rule | None = None
     _: KW_ONLY
     quote: str = ""
     """the paper's own words, verbatim, at most 25 of them; empty where the claim is ours"""
     source: Source = "paper"
-    """ours: the statement says what of the paper we completed, corrected or sharpened"""
+    """ours: the statement completes, corrects or sharpens the paper"""
     false_if: str = ""
     """what would make the claim false, in one sentence"""
     version: str = ""
@@ -68,44 +87,22 @@ class Claim:
         return self.id.split("/")[0]
 
     def judged(self, evidence: Evidence) -> Outcome:
-        """What the check finds, as it is stored and shown.
-
-        Raises ResultsMissing and Undeclared.
-        """
+        """The outcome of the check, as it is stored and printed. Raises ResultsMissing and Undeclared."""
         try:
             outcome = self.check(evidence)
-        # a curve that allows no slope is no fault of the claim
+        # a curve without a slope is no fault of the claim
         except SlopeError as error:
             return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         if not isinstance(outcome, Outcome):  # plug-ins are written by hand
             raise TypeError(f"the check of {self.id} gives a value of type {type(outcome).__name__}, not an Outcome")
-        return replace(outcome, numbers=kept(outcome.numbers))
+        return replace(outcome, numbers=portable(outcome.numbers))
 
 
-@dataclass(frozen=True)
-class Check:
-    """What decides a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
-
-    check: Callable[[Evidence], Outcome]
-    experiments: tuple[str, ...] = ()
-    sabotage: Callable[[Evidence], Evidence] | None = None
-
-    def claim(self, id: str, **words: Any) -> Claim:
-        """The claim that it decides. Without a quotation it is ours. ValueError: a word too few or too many."""
-        # what quotes nothing cannot be the paper's
-        source: Source = "paper" if words.get("quote") else "ours"
-        try:
-            return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
-        except TypeError as error:
-            raise ValueError(f"{id}: {error}") from None
-
-
-def kept(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers as standard JSON, with the digits that two processors agree on."""
+def portable(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Numbers as standard JSON in 12 digits: those after depend on the processor, and no verdict does."""
     text = json.dumps(standard(numbers))
-    # read back with fewer digits: those that two processors agree on
-    as_read: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.{DIGITS}g}"))
-    return as_read
+    document: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.12g}"))
+    return document
 
 
 def quotation_fault(claim: Claim) -> str:

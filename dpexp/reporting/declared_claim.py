@@ -6,7 +6,7 @@ measured: slope of param_distance_sq   or `mean of`, at every checkpoint, or `fi
 estimator: asgd                        or [asgd, sgd]: the first is compared with the second
 printed: table1_exponent('asgd', 'strongly convex', alpha)
 rule: near                             slopes; `below` of means (a theorem's bound) and of final values (the other)
-source: Table 1                        what prints it, in words
+source: Table 1                        where it is printed, in words
 room: 0.01                             of `final` and `near`: the largest relative difference
 """
 
@@ -39,49 +39,44 @@ def settings_of(run: Run) -> dict[str, Any]:
     return {**run.row, "alpha": run.alpha, "budget": run.budget}
 
 
-def check_of(name: str, said: Mapping[str, Any], numbers: Numbers) -> Check:
+def check_of(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Check:
     """The check of a declared claim. Raises UsageError, naming it, for a form that is not known."""
-    experiments = (said["of"],) if isinstance(said["of"], str) else tuple(said["of"])
-    where = parse(str(said.get("where", "1 == 1")))
-    kind, _, metric = str(said["measured"]).rpartition(" ")
-    judge = _judge(name, kind, metric, said, numbers)
+    experiments = (claim["of"],) if isinstance(claim["of"], str) else tuple(claim["of"])
+    where = parse(str(claim.get("where", "1 == 1")))
+    judge = _judge(name, claim, numbers)
 
     def check(evidence: Evidence) -> Outcome:
-        runs = [run for run in evidence.across(experiments) if where(settings_of(run), numbers.functions)]
-        return judge(runs)
+        return judge([run for run in evidence.across(experiments) if where(settings_of(run), numbers.functions)])
 
     return Check(check, experiments)
 
 
-def _judge(
-    name: str, kind: str, metric: str, said: Mapping[str, Any], numbers: Numbers
-) -> Callable[[list[Run]], Outcome]:
-    printed, rule, source = parse(str(said.get("printed", "1"))), said["rule"], str(said.get("source", ""))
-    if (kind, rule) == ("slope of", "near"):
-        return lambda runs: rates_agree(
-            runs, said["estimator"], metric, lambda alpha: printed({"alpha": alpha}, numbers.functions), source
-        )
-    if (kind, rule) == ("mean of", "below"):
-        theorem = printed({}, {"bound": numbers.theorems.__getitem__})
-        if theorem.quantity != metric:
-            raise UsageError(f"{name}: {printed.text} bounds {theorem.quantity}, and {metric} is measured")
-        return lambda runs: bound_holds(runs, theorem, numbers.constants)
-    if (kind, rule) == ("final", "near"):
+def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[list[Run]], Outcome]:
+    printed, source = parse(str(claim.get("printed", "1"))), str(claim.get("source", ""))
+    kind, _, metric = str(claim["measured"]).rpartition(" ")
+    match kind, claim["rule"]:
+        case "slope of", "near":
+            return lambda runs: rates_agree(
+                runs, claim["estimator"], metric, lambda alpha: printed({"alpha": alpha}, numbers.functions), source
+            )
+        case "mean of", "below":
+            theorem = printed({}, {"bound": numbers.theorems.__getitem__})
+            if theorem.quantity != metric:
+                raise UsageError(f"{name}: {printed.text} bounds {theorem.quantity}, and {metric} is measured")
+            return lambda runs: bound_holds(runs, theorem, numbers.constants)
+        case "final", "near":
 
-        def close(runs: list[Run]) -> Outcome:
-            ends = [(run, run.values(said["estimator"], metric)[-1]) for run in runs]
-            ratios = [
-                ratio_to(run.name, end, printed(settings_of(run), numbers.functions), len(runs)) for run, end in ends
-            ]
-            return predictions_agree(ratios, said["room"], source)
+            def close(runs: list[Run]) -> Outcome:
+                ends = [(run, run.values(claim["estimator"], metric)[-1]) for run in runs]
+                ratios = [
+                    ratio_to(r.name, end, printed(settings_of(r), numbers.functions), len(runs)) for r, end in ends
+                ]
+                return predictions_agree(ratios, claim["room"], source)
 
-        return close
-    if (kind, rule) == ("final", "below"):
-        smaller, larger = said["estimator"]
-
-        def ordered(runs: list[Run]) -> Outcome:
-            pairs = [Pair(run.name, *(run.values(one, metric)[-1] for one in (smaller, larger))) for run in runs]
-            return in_order(pairs, source)
-
-        return ordered
-    raise UsageError(f"{name}: no claim is measured by '{kind}' and judged by '{rule}'")
+            return close
+        case "final", "below":
+            smaller, larger = claim["estimator"]
+            return lambda runs: in_order(
+                [Pair(r.name, r.values(smaller, metric)[-1], r.values(larger, metric)[-1]) for r in runs], source
+            )
+    raise UsageError(f"{name}: no claim is measured by '{kind}' and judged by '{claim['rule']}'")

@@ -1,13 +1,9 @@
-"""Stored results as claims read them: an experiment's runs, a run's values by estimator and metric.
-
-Whether what is stored of a cell agrees with itself, its row, parameters and numbers, is looked at first; nothing is
-computed anew.
-"""
+"""Stored results as claims read them: an experiment's runs, and a run's values by estimator and metric."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,25 +11,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpexp.config.cells import Cell, is_noisy, stored_cell
-from dpexp.core.errors import DpexpError, ResultsMissing
+from dpexp.config.cells import Cell, stored_cell
+from dpexp.core.errors import DpexpError
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.results.metrics import CONTROLLED
-from dpexp.store import Folder, cell_of, load_generation
-from dpexp.store.reading import command_of, not_as_configured
-
-ROUNDING = 1e-9
-"""relative to the largest gap: losses are means of up to a million terms, each right to 1e-16"""
+from dpexp.store import cell_of, load_generation
+from dpexp.store.reading import not_as_configured
 
 
 @dataclass(frozen=True)
 class Run:
-    """One cell: what was run, and what came out."""
+    """One cell with its row of cells.parquet and its numbers by replicate."""
 
     cell: Cell
     row: dict[str, Any]
-    """its row of cells.parquet"""
     data: CellData
 
     @property
@@ -57,16 +49,16 @@ class Run:
         return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
 
     def controlled(self, estimator: str, metric: str) -> np.ndarray:
-        """`values` less what a control variate knows of them, where the run has one: of the same mean, for rates.
+        """`values` less their control variate, where the run has one: the same mean, for rates.
 
-        The mean of what is taken off is a prediction, which these values are no test of.
+        The mean of the control is a prediction, which these values do not test.
         """
-        has_one = metric + CONTROLLED in self.data.metrics
-        return self.values(estimator, metric + CONTROLLED if has_one else metric)
+        has_control = metric + CONTROLLED in self.data.metrics
+        return self.values(estimator, metric + CONTROLLED if has_control else metric)
 
     @property
     def traits(self) -> dict[str, str]:
-        """Problem, what in it differs from its defaults, alpha and budget, in words."""
+        """Problem, its parameters that are no defaults, alpha and budget, in words."""
         own = self.cell.problem.model_dump(exclude_defaults=True)
         return {
             "problem": self.cell.problem.name,
@@ -77,7 +69,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """How a line of the ledger names this run."""
+        """The run in a line of the ledger."""
         return ", ".join(self.traits.values())
 
 
@@ -93,51 +85,49 @@ class Undeclared(DpexpError):
     """A check that reads results of an experiment that its claim does not name."""
 
     def __init__(self, experiment: str, declared: Collection[str]) -> None:
-        named = ", ".join(sorted(declared)) or "none"
-        super().__init__(f"a check reads '{experiment}', but its claim declares {named}", "add it to `experiments`")
+        names = ", ".join(sorted(declared)) or "none"
+        super().__init__(f"a check reads '{experiment}', but its claim declares {names}", "add it to `experiments`")
 
 
 class Evidence:
-    """Stored results, read when asked for and never computed."""
+    """Stored results, read on demand and never computed."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
         self._runs: dict[str, list[Run]] = {}
-        self._open: frozenset[str] | None = None
+        self._declared: frozenset[str] | None = None
 
     def only(self, experiments: Sequence[str]) -> Self:
-        """The same evidence, of which nothing but these experiments can be asked for."""
-        some = copy(self)
-        # a verdict counts as current while the results that its claim declares do; a check that read others would go on
-        # counting after they changed
-        some._open = frozenset(experiments)
-        return some
+        """The same evidence, restricted to these experiments: a verdict is stored with the results of no others."""
+        part = copy(self)
+        part._declared = frozenset(experiments)
+        return part
 
-    def runs(self, experiment: str, **wanted: Any) -> list[Run]:
-        """Runs of an experiment whose alpha or budget is (among) what is wanted, by alpha and then budget.
+    def runs(self, experiment: str, **conditions: Any) -> list[Run]:
+        """Runs of an experiment with these settings, each a value or a list of values, by alpha and then budget.
 
         Raises ResultsMissing where results are absent, stale or were run without these settings.
         """
-        if self._open is not None and experiment not in self._open:
-            raise Undeclared(experiment, self._open)
+        if self._declared is not None and experiment not in self._declared:
+            raise Undeclared(experiment, self._declared)
         if experiment not in self._runs:
             self._runs[experiment] = self._load(experiment)
-        found = [r for r in self._runs[experiment] if all(_matches(r, k, v) for k, v in wanted.items())]
-        if not found:
-            raise not_as_configured(self.results, experiment, f"no cell with {_spoken(wanted)}")
-        return found
+        runs = [r for r in self._runs[experiment] if all(_has(r, key, value) for key, value in conditions.items())]
+        if not runs:
+            raise not_as_configured(self.results, experiment, f"no cell with {_words(conditions)}")
+        return runs
 
-    def run(self, experiment: str, **wanted: Any) -> Run:
-        """The one run with these settings. Raises ValueError, which names them, where there are several."""
-        found = self.runs(experiment, **wanted)
-        if len(found) > 1:
-            names = "; ".join(labels(found))
-            raise ValueError(f"{experiment} has {len(found)} runs with {_spoken(wanted)}: {names}")
-        return found[0]
+    def run(self, experiment: str, **conditions: Any) -> Run:
+        """The only run with these settings. Raises ValueError, which names them, where there are several."""
+        runs = self.runs(experiment, **conditions)
+        if len(runs) > 1:
+            names = "; ".join(labels(runs))
+            raise ValueError(f"{experiment} has {len(runs)} runs with {_words(conditions)}: {names}")
+        return runs[0]
 
-    def across(self, experiments: Sequence[str], **wanted: Any) -> list[Run]:
+    def across(self, experiments: Sequence[str], **conditions: Any) -> list[Run]:
         """Runs of several experiments, in their order."""
-        return [run for experiment in experiments for run in self.runs(experiment, **wanted)]
+        return [run for experiment in experiments for run in self.runs(experiment, **conditions)]
 
     def _load(self, experiment: str) -> list[Run]:
         generation = load_generation(self.results, experiment)
@@ -145,28 +135,19 @@ class Evidence:
         for row in generation.cells.table().to_pandas(use_threads=False).to_dict("records"):
             cell_id = str(row["cell_id"])
             cell = stored_cell(experiment, generation.manifest["cells"][cell_id])
-            run = Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id))
-            if fault := contradiction(run.cell, run.row, run.data):
-                raise ResultsMissing(
-                    f"{experiment}: the stored cell {cell_id} contradicts itself: {fault}",
-                    f"run: {command_of(Folder(self.results, experiment))} --force",
-                )
-            runs.append(run)
-        # what has no mu comes first
+            runs.append(Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id)))
+        # runs without mu come first
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
 
 
-def _matches(run: Run, key: str, wanted: Any) -> bool:
-    options: Sequence[Any] = wanted if isinstance(wanted, list | tuple) else [wanted]
-    have = run.alpha if key == "alpha" else run.row[key]
-    return any(_same(have, option) for option in options)
-
-
-def _same(have: Any, wanted: Any) -> bool:
-    """Equal, numbers up to their last digits; inf is inf, and a missing value is no number."""
-    if isinstance(have, int | float) and isinstance(wanted, float):
-        return math.isclose(have, wanted, rel_tol=1e-9)
-    return bool(have == wanted)
+def _has(run: Run, key: str, options: Any) -> bool:
+    """Whether a setting has this value, or one of these; numbers agree up to their last digits."""
+    value = run.alpha if key == "alpha" else run.row[key]
+    for option in options if isinstance(options, list | tuple) else [options]:
+        close = isinstance(value, int | float) and isinstance(option, float)
+        if math.isclose(value, option, rel_tol=1e-9) if close else bool(value == option):
+            return True
+    return False
 
 
 def _short(value: Any) -> str:
@@ -176,49 +157,5 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _spoken(wanted: dict[str, Any]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in wanted.items()) or "any settings"
-
-
-def contradiction(cell: Cell, row: Mapping[str, Any], data: CellData) -> str:
-    """What of a stored cell contradicts the rest, in words; empty where nothing does."""
-    replicates = data.values.shape[-1]
-    if int(row["replicates"]) != replicates:
-        return f"its row counts {int(row['replicates'])} replicates, and {replicates} are stored"
-    if int(data.steps[-1]) != cell.run.n:
-        return f"its last step is {int(data.steps[-1]):,}, and it was run for {cell.run.n:,}"
-    for name, value in cell.columns().items():
-        if name not in row or not _stored_as(row[name], value):
-            return f"its row has {name} = {row.get(name, 'nothing')}, and its parameters {value}"
-    if "loss_gap" in data.metrics:
-        gaps = data.values[:, :, data.metrics.index("loss_gap")]
-        # a replicate that diverged is no contradiction
-        finite = gaps[np.isfinite(gaps)]
-        if finite.size and finite.min() < -ROUNDING * max(1.0, float(finite.max())):
-            return f"a loss is {-float(finite.min()):.3g} below the least one"
-    return repeated(data) if is_noisy(cell) else ""
-
-
-def repeated(data: CellData) -> str:
-    """Which replicates have the same numbers bit for bit, in words; empty where none have."""
-    seen: dict[bytes, int] = {}
-    for r in range(data.values.shape[-1]):
-        # replicates with noise of their own agree in no number, so that bytes are enough
-        first = seen.setdefault(np.ascontiguousarray(data.values[..., r]).tobytes(), r)
-        if first != r:
-            return f"replicates {first} and {r} are the same, bit for bit"
-    return ""
-
-
-def _stored_as(stored: Any, own: Any) -> bool:
-    """A parameter and its column. What a cell does not have is empty there."""
-    if _empty(own):
-        return _empty(stored)
-    if isinstance(own, float):
-        return isinstance(stored, int | float | np.number) and math.isclose(float(stored), own, rel_tol=1e-12)
-    # a column of whole numbers and gaps comes back as one of floats, which is equal
-    return bool(stored == own)
-
-
-def _empty(value: Any) -> bool:
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
+def _words(conditions: dict[str, Any]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in conditions.items()) or "any settings"

@@ -1,21 +1,14 @@
-"""Formulas in a paper's YAML: parsed by one small grammar, and never evaluated by Python.
+"""Formulas in a paper's YAML: Python's grammar, of which a few nodes are allowed, and nothing is evaluated by Python.
 
-    formula    = conjunction { "or" conjunction }
-    conjunction = comparison { "and" comparison }
-    comparison = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
-    sum        = product { ("+" | "-") product }
-    product    = factor { ("*" | "/") factor }
-    factor     = "-" factor | number | 'text' | name | name "(" [ formula { "," formula } ] ")" | "(" formula ")"
-
-Names are settings of a run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that
-`alpha == 1/3` means what it says.
+Allowed are names, also with dots, numbers, texts, `and`, `or`, one comparison, + - * /, and calls of functions. Names are settings of a
+run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that `alpha == 1/3` holds.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,30 +16,24 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 
-TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)|(?P<text>'[^']*'|\"[^\"]*\")|(?P<name>[A-Za-z_][\w.]*)"
-    r"|(?P<sign><=|>=|==|!=|[-+*/()<>,]))"
-)
 Names = Mapping[str, Any]
 Functions = Mapping[str, Callable[..., Any]]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    return math.isclose(a, b, rel_tol=1e-9) if numbers else bool(a == b)
+
+
+OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Eq: _equal,
+    ast.NotEq: lambda a, b: not _equal(a, b),
+    ast.Lt: lambda a, b: a < b and not _equal(a, b), ast.LtE: lambda a, b: a < b or _equal(a, b),
+    ast.Gt: lambda a, b: a > b and not _equal(a, b), ast.GtE: lambda a, b: a > b or _equal(a, b),
+}  # fmt: skip
+
+
 Node = Callable[[Names, Functions], Any]
-
-
-def _equal(one: Any, other: Any) -> bool:
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    return math.isclose(one, other, rel_tol=1e-9) if numbers else bool(one == other)
-
-
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": _equal,
-    "!=": lambda one, other: not _equal(one, other),
-    "<": lambda one, other: one < other and not _equal(one, other),
-    "<=": lambda one, other: one < other or _equal(one, other),
-    ">": lambda one, other: one > other and not _equal(one, other),
-    ">=": lambda one, other: one > other or _equal(one, other),
-}
-SUMS = {"+": operator.add, "-": operator.sub}
-PRODUCTS = {"*": operator.mul, "/": operator.truediv}
 
 
 @dataclass(frozen=True)
@@ -57,112 +44,53 @@ class Formula:
     node: Node
 
     def __call__(self, names: Names, functions: Functions) -> Any:
-        """Its value. Raises UsageError for a name or function that is not there."""
+        """Its value. Raises UsageError for an unknown name or function."""
         return self.node(names, functions)
 
 
 def parse(text: str) -> Formula:
     """Raises UsageError, with the column, for what the grammar does not have."""
-    parser = _Parser(text)
-    node = parser.either()
-    parser.require("end")
-    return Formula(text, node)
+    try:
+        return Formula(text, _node(ast.parse(text, mode="eval").body, text))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        column = error.offset if isinstance(error, SyntaxError) else 1
+        raise UsageError(
+            f"formula '{text}', column {column}: a value, operator or bracket is missing or wrong"
+        ) from None
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-        self.kind, self.word = "", ""
-        self.advance()
-
-    def advance(self) -> None:
-        found = TOKEN.match(self.text, self.at)
-        if found is None:
-            if self.text[self.at :].strip():
-                raise self.error(f"unexpected {self.text[self.at :].strip()[0]!r}")
-            self.kind, self.word = "end", "end"
-            return
-        self.at, self.kind, self.word = found.end(), str(found.lastgroup), found[str(found.lastgroup)]
-
-    def error(self, message: str) -> UsageError:
-        return UsageError(f"formula '{self.text}', column {self.at}: {message}")
-
-    def accept(self, *words: str) -> str:
-        if self.kind in ("sign", "name") and self.word in words:
-            word = self.word
-            self.advance()
-            return word
-        return ""
-
-    def require(self, word: str) -> None:
-        if self.word != word:
-            raise self.error(f"'{self.word}' where '{word}' is expected")
-        if word != "end":
-            self.advance()
-
-    def either(self) -> Node:
-        parts = [self.both()]
-        while self.accept("or"):
-            parts.append(self.both())
-        return parts[0] if len(parts) == 1 else lambda names, functions: any(p(names, functions) for p in parts)
-
-    def both(self) -> Node:
-        parts = [self.comparison()]
-        while self.accept("and"):
-            parts.append(self.comparison())
-        return parts[0] if len(parts) == 1 else lambda names, functions: all(p(names, functions) for p in parts)
-
-    def comparison(self) -> Node:
-        left = self.binary(SUMS)
-        if sign := self.accept(*COMPARISONS):
-            right, compare = self.binary(SUMS), COMPARISONS[sign]
-            return lambda names, functions: compare(left(names, functions), right(names, functions))
-        return left
-
-    def binary(self, signs: Mapping[str, Callable[[Any, Any], Any]]) -> Node:
-        def inner() -> Node:
-            return self.binary(PRODUCTS) if signs is SUMS else self.factor()
-
-        node = inner()
-        while sign := self.accept(*signs):
-            node = _applied(signs[sign], node, inner())
-        return node
-
-    def factor(self) -> Node:
-        kind, word = self.kind, self.word
-        if self.accept("-"):
-            of = self.factor()
-            return lambda names, functions: -of(names, functions)
-        if self.accept("("):
-            node = self.either()
-            self.require(")")
-            return node
-        if kind not in ("number", "text", "name"):
-            raise self.error(f"'{word}' where a value is expected")
-        self.advance()
-        if kind == "number":
-            value = float(word)
+def _node(tree: ast.expr, text: str) -> Node:
+    match tree:
+        case ast.Constant(value=str(word)):
+            return lambda names, functions: word
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            value = float(number)
             return lambda names, functions: value
-        if kind == "text":
-            return lambda names, functions: word[1:-1]
-        return self.call(word) if self.accept("(") else lambda names, functions: _look_up(word, names, "name")
-
-    def call(self, name: str) -> Node:
-        arguments: list[Node] = []
-        while not self.accept(")"):
-            arguments.append(self.either())
-            if self.word != ")":
-                self.require(",")
-        return lambda names, functions: _look_up(name, functions, "function")(*(a(names, functions) for a in arguments))
-
-
-def _applied(apply: Callable[[Any, Any], Any], left: Node, right: Node) -> Node:
-    return lambda names, functions: apply(left(names, functions), right(names, functions))
+        case ast.Name() | ast.Attribute(value=ast.Name() | ast.Attribute()):
+            name = ast.unparse(tree)
+            return lambda names, functions: _look_up(name, names, "name")
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            of = _node(operand, text)
+            return lambda names, functions: -of(names, functions)
+        case ast.BoolOp(op=op, values=values):
+            parts, fold = [_node(value, text) for value in values], all if isinstance(op, ast.And) else any
+            return lambda names, functions: fold(part(names, functions) for part in parts)
+        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if (
+            type(op) in OPERATORS
+        ):
+            a, b, apply = _node(left, text), _node(right, text), OPERATORS[type(op)]
+            return lambda names, functions: apply(a(names, functions), b(names, functions))
+        case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
+            arguments = [_node(value, text) for value in values]
+            return lambda names, functions: _look_up(name, functions, "function")(
+                *(a(names, functions) for a in arguments)
+            )
+    part = ast.get_source_segment(text, tree)
+    raise UsageError(f"formula '{text}', column {tree.col_offset + 1}: '{part}' is not allowed in a formula")
 
 
 def _look_up(name: str, known: Mapping[str, Any], kind: str) -> Any:
     if name not in known:
-        raise UsageError(
-            f"a formula has the {kind} '{name}'", f"{guess(name, known)}{kind}s: {', '.join(sorted(known))}"
-        )
+        hint = f"{guess(name, known)}{kind}s: {', '.join(sorted(known))}"
+        raise UsageError(f"a formula has the {kind} '{name}'", hint)
     return known[name]

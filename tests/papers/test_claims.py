@@ -25,7 +25,7 @@ from dpexp.papers.noisy_sgd.claims import lower
 from dpexp.plugins.loading import load_research
 from dpexp.reporting.checks import JOINT
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.ledger.judgement import Judgement, said
+from dpexp.reporting.ledger.judgement import Judgement, words_of
 from dpexp.reporting.ledger.pages import listed, section, warnings
 from dpexp.reporting.paper import declared_paper
 from dpexp.reporting.slopes import RATE_TOLERANCE
@@ -438,8 +438,8 @@ def test_no_claim_has_two_rows(path):
 
 
 def test_every_claim_is_tested_on_wrong_data():
-    """Here, or by the sabotage that the claim itself supplies, which the conformance suite tries."""
-    own = {name for name, claim in BY_ID.items() if claim.sabotage is not None}
+    """Here, or by another printed number: `test_sabotage`."""
+    own = {name for name, claim in BY_ID.items() if claim.rule is not None}
     tables = WRONG, THEORY_ALONE, FROM_SUMMARIES, OTHERWISE
     assert sorted(name for table in tables for name in table) == sorted(set(BY_ID) - own)
 
@@ -651,7 +651,7 @@ def entries(settled):
 
 def judgement(claim, outcome):
     """A claim as the ledger shows it."""
-    return Judgement(said(claim), asdict(outcome))
+    return Judgement(words_of(claim), asdict(outcome))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import yaml
 from dpexp.papers import our_papers
 from dpexp.reporting.evidence import Evidence
 from tests.conftest import at_length
+from tests.papers.test_sabotage import notices_another_number
 
 FOLDER = Path(__file__).parent / "statements"
 CHECKS = {
@@ -50,9 +51,7 @@ def test_statement(name):
     verdict, found = EXPECTED[name]
     assert outcome(name).verdict == verdict
     same(outcome(name).measured, found)
-    check = CHECKS[name]
-    if check.sabotage is not None:
-        assert check.check(check.sabotage(NOWHERE)).verdict != verdict
+    notices_another_number(CHECKS[name].rule, verdict)
 
 
 def test_every_statement_has_a_check_and_every_difference_names_its_test():

@@ -1,4 +1,4 @@
-"""A row of the ledger: what a claim says, and what its check found in which results."""
+"""A row of the ledger: a claim, what its check gave, and the results that it was judged from."""
 
 from __future__ import annotations
 
@@ -14,45 +14,32 @@ if TYPE_CHECKING:
 
 State = Literal["judged", "stored", "stale", "missing"]
 """judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
-SAID = (
-    "id",
-    "paper",
-    "place",
-    "source",
-    "quote",
-    "statement",
-    "kind",
-    "false_if",
-    "tolerance",
-    "why",
-    "version",
-    "authors_answer",
-)
+SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why", "version",
+        "authors_answer")  # fmt: skip
+"""fields of a claim that are stored"""
 FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
-"""what a check finds: `dpexp.reporting.claim.Outcome`"""
+"""fields of its outcome"""
 FACTS = {
     "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
     "false_if": "false if", "version": "version judged", "seeds": "seeds", "configs": "configs", "command": "command",
 }  # fmt: skip
-"""what a page says below the verdict of a claim, by the keys of `dpexp claims --json` and by their labels"""
+"""lines of a page below the verdict of a claim: keys of `dpexp claims --json`, and labels"""
 
 
-def said(claim: Claim) -> dict[str, Any]:
-    """What a claim says, for programs."""
-    return {name: getattr(claim, name) for name in SAID} | {
-        "expected_verdict": claim.expected,
-        "configs": [place_of(name) for name in claim.experiments],
-    }
+def words_of(claim: Claim) -> dict[str, Any]:
+    """The words of a claim, for programs."""
+    own = {name: getattr(claim, name) for name in SAID}
+    return own | {"expected_verdict": claim.expected, "configs": [place_of(name) for name in claim.experiments]}
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One row, as it is stored and as it is shown."""
+    """One row, as it is stored and as it is printed."""
 
     claim: dict[str, Any]
-    """what the claim says: `said`"""
+    """`words_of` the claim"""
     found: dict[str, Any] = field(default_factory=dict)
-    """what its check found, by the names of `FOUND`; empty if it was never judged"""
+    """the outcome of its check; empty if it was never judged"""
     results: dict[str, str] = field(default_factory=dict)
     """by experiment, the numbers that the check could read: `dpexp.store.generation.identity_of`"""
     state: State = "stored"
@@ -84,34 +71,35 @@ class Judgement:
 
     @property
     def verdict(self) -> str:
-        """The verdict in words, with the expected one where it differs, or in brackets what stands in its place."""
+        """The verdict, with the expected one where it differs, or in brackets the state."""
         if self.is_current:
             return self.found["verdict"] + (f" (expected: {self.expected})" if self.is_surprising else "")
         return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
 
     @property
     def short(self) -> str:
-        """The first thing that was measured: a check that looks at several says them one after the other."""
+        """The first of several measurements."""
         return str(self.found["measured"]).split("; ")[0]
 
     @property
     def experiments(self) -> list[str]:
-        """The names of the experiments whose results the claim reads."""
         return [Path(path).stem for path in self.claim["configs"]]
 
     @property
     def command(self) -> str:
-        """What runs the experiments of the claim and judges it, for a page."""
+        """Runs the experiments of the claim and judges it, for a page."""
         runs = f"dpexp run {' '.join(self.claim['configs'])} && " if self.claim["configs"] else ""
         return f"`{runs}dpexp claims {self.id}`"
 
     def document(self, results: Path) -> dict[str, Any]:
-        """The row for programs, with stable keys. What is stale or missing has null as its verdict and values."""
+        """The row with stable keys; a row that is stale or missing has null as its verdict and values."""
+        outcome = self.found if self.is_current else dict.fromkeys(FOUND)
+        run = "" if self.is_current else shell(["claims", self.id], results)
         return {
             **self.claim,
-            **(self.found if self.is_current else dict.fromkeys(FOUND)),
+            **outcome,
             "seeds": self.seeds,
             "state": self.state,
             "reason": self.reason,
-            "run": "" if self.is_current else shell(["claims", self.id], results),
+            "run": run,
         }

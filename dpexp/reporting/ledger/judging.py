@@ -13,14 +13,14 @@ from dpexp.core.text import few
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.ledger.judgement import Judgement, said
+from dpexp.reporting.ledger.judgement import Judgement, words_of
 from dpexp.reporting.ledger.verdicts import Ledger, stored_rows
 from dpexp.reporting.verdict import seeds
 from dpexp.store import Folder
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
 Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome]]]
-"""carries the checks of some claims out on results, in any order: the id, and what was found"""
+"""carries out the checks of some claims, in any order: ids and outcomes"""
 
 
 def experiments_of(claims: Iterable[Claim]) -> list[str]:
@@ -40,51 +40,41 @@ def missing_results(claims: Sequence[Claim], results: Path) -> dict[str, str]:
 
 
 def require(claims: Sequence[Claim], results: Path) -> None:
-    """Raise ResultsMissing that names everything that has to be run before these claims can be judged."""
+    """Raise ResultsMissing, with the command that runs everything that these claims need."""
     if missing := missing_results(claims, results):
         configs = [word for name in missing for word in shlex.split(config_typed(Folder(results, name)))]
-        raise ResultsMissing(
-            f"claims need results that are missing or stale: {few(list(missing.values()), 1)}",
-            f"run: {shell(['run', *configs], results)}",
-        )
+        message = f"claims need results that are missing or stale: {few(list(missing.values()), 1)}"
+        raise ResultsMissing(message, f"run: {shell(['run', *configs], results)}")
 
 
 def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome]]:
-    """The checks of some claims, one after the other: what one has read, the next need not."""
+    """The checks of some claims in this process, which reads an experiment once."""
     evidence = Evidence(results)
     for claim in each(claims, "judging claim", lambda claim: claim.id):
         yield claim.id, claim.judged(evidence.only(claim.experiments))
 
 
 def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> dict[str, Judgement]:
-    """Run every check on stored results: fresh rows, by the ids of the claims.
-
-    Raises ResultsMissing.
-    """
+    """Fresh rows by the ids of the claims. Raises ResultsMissing."""
     require(claims, results)
     # read before the checks: results that change meanwhile make the row stale, and never a false one current
-    held = numbers_held(results, experiments_of(claims))
-    found = dict(carry(claims, results))
-    return {
-        claim.id: Judgement(
-            said(claim),
-            asdict(found[claim.id]),
-            {name: held[name][0] for name in claim.experiments},
-            "judged",
-            seeds=seeds(results).get(claim.id),
-        )
-        for claim in claims
-    }
+    numbers = numbers_held(results, experiments_of(claims))
+    outcomes = dict(carry(claims, results))
+    rows = {}
+    for claim in claims:
+        read = {name: numbers[name][0] for name in claim.experiments}
+        outcome = asdict(outcomes[claim.id])
+        rows[claim.id] = Judgement(words_of(claim), outcome, read, "judged", seeds=seeds(results).get(claim.id))
+    return rows
 
 
 def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Ledger, carry: Carry = one_by_one) -> list[Judgement]:
     """Every claim judged now; the stored row of those whose replicates are not here, as in a fresh clone."""
     missing = missing_results(claims, results)
-    whole = [claim for claim in claims if not missing.keys() & set(claim.experiments)]
-    fresh = judge(whole, results, carry)
-    stored = {row.id: row for row in stored_rows(results, ledger, [one for one in claims if one.id not in fresh])}
+    fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results, carry)
+    stored = {row.id: row for row in stored_rows(results, ledger, [claim for claim in claims if claim.id not in fresh])}
     for claim in claims:
         if claim.id in stored and stored[claim.id].state == "missing":
             reason = next(missing[name] for name in claim.experiments if name in missing)
             stored[claim.id] = replace(stored[claim.id], reason=reason)
-    return [fresh.get(claim.id) or stored[claim.id] for claim in claims]
+    return [(fresh | stored)[claim.id] for claim in claims]
