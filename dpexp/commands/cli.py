@@ -74,7 +74,6 @@ OPTIONS = {
     "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
     "force": OptionSpec("--force", "Compute everything anew."),
     "form/claims": OptionSpec("--format", "How to print.", "table|md|json|artifact|differences"),
-    "form/receipt": OptionSpec("--format", "md and tex: for an appendix.", "text|md|tex", "text"),
     "form/table": OptionSpec("--format", "How to print.", "text|md|tex|csv|json", "md"),
     "formats": OptionSpec("--format", "File formats.", "png,pdf,svg,eps", "png,pdf"),
     "formula": OptionSpec("--formula", "Or a formula: 'log(y) ~ x * C(g)'.", "'Y ~ X'"),
@@ -235,7 +234,7 @@ COMMANDS = {
 
         CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields.
         """, "receipt.command",
-        (("arguments", "CARD|KEY=VALUE", "*", str),), "form/receipt as_json"),
+        (("arguments", "CARD|KEY=VALUE", "*", str),), "as_json"),
     "judge": CommandSpec(
         "Privacy", """Compare a stated bound on privacy with exact laws, or a convergence rate with runs.
 

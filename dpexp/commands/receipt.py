@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,11 @@ from dpexp.config.card import read_card
 from dpexp.core.errors import UsageError
 from dpexp.reporting.receipt_answer import Receipt
 
-FORMATS = ("text", "md", "tex")
 
-
-def command(arguments: Sequence[str], form: str) -> tuple[Any, ...]:
+def command(arguments: Sequence[str]) -> tuple[Any, ...]:
     """Document, text and exit code, as the command line has it."""
-    if form not in (*FORMATS, "json"):
-        raise UsageError(f"no format '{form}'", f"formats: {', '.join(FORMATS)}")
-    found = of_arguments(arguments)
-    return found.document, found.text if form in ("text", "json") else partial(found.appendix, form), found.exit_code
+    receipt = of_arguments(arguments)
+    return receipt.document, receipt.text, receipt.exit_code
 
 
 def of_arguments(arguments: Sequence[str]) -> Receipt:

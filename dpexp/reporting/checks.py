@@ -134,7 +134,7 @@ def rates_agree(
         words.append(f"{label}: {last.slope:.2f} [{last.ci_lo:.2f}, {last.ci_hi:.2f}] ({state})")
         numbers[label] = {
             "printed": power, "slope": last.slope, "ci": [last.ci_lo, last.ci_hi], "before": measured.before.slope,
-            "drift_se": found.drift_se, "state": state,
+            "drift_se": measured.drift_se, "state": state,
         }  # fmt: skip
     n = int(max(run.steps[-1] for run in runs))
     return Outcome(

@@ -271,8 +271,6 @@ def test_the_blank_card_is_a_card(tmp_path):
     path = tmp_path / "card.yaml"
     call("init", "--card", "--out", path)
     assert document(path)["assumed"] == []
-    for form in ("md", "tex"):
-        assert "1.8283" in call("receipt", path, "--format", form).stdout
 
 
 def test_all_that_is_wrong_with_a_card_is_said_at_once_by_the_names_of_its_fields(tmp_path):
