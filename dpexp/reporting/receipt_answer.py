@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import Card, CardRead, Stated
+from dpexp.config.card import CardRead, Stated
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS

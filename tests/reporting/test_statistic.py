@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.stats import binom
 
-from dpexp.reporting.results.statistic import ordered
+from dpexp.reporting.results.lines import ordered
 
 
 def test_the_median_is_that_of_numpy_and_its_interval_covers_by_the_binomial_law():

@@ -17,7 +17,7 @@ from dpexp.papers import tables
 from dpexp.reporting import latex
 from dpexp.reporting.digits import matched, uncertain, within
 from dpexp.reporting.results.gather import gather
-from dpexp.reporting.results.result_table import said_of_majority
+from dpexp.reporting.results.result_table import largest_class
 from dpexp.reporting.table_formats import render
 from dpexp.reporting.text_table import Content, Table, folded, without_constants
 from dpexp.store import load_summary, load_trajectories
@@ -220,14 +220,14 @@ privacy: {{eps: 1, delta: 1.0e-5}}
 run: {{replicates: 2, seed: 1}}
 """
     gathered = gather([stored(tmp_path, text)])
-    said = said_of_majority(gathered)
+    said = largest_class(gathered)
     digits = next(run.cell.problem for run in gathered.runs if not run.cell.problem.files())
     share = Counter(digits.split.test.labels.tolist()).most_common(1)[0][1] / digits.held_out_records
     assert f"{share:.4g}, class" in said
     assert said.count(", class ") == 1
     assert said in command.table(["mine"], False, "md", None, gathered.sources[0].results)
     (tmp_path / "own.csv").unlink()
-    assert said_of_majority(gather(gathered.sources)) == said
+    assert largest_class(gather(gathered.sources)) == said
 
 
 def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):

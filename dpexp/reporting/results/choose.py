@@ -1,18 +1,17 @@
-"""Which setting of some lines is on the horizontal axis, which is colour, line style or panel, where nobody says.
+"""Which setting of some lines is on the horizontal axis, which is colour, line style or panel, unless it is declared.
 
 A *line* is one estimator of one cell; its settings are a mapping from names to values. The rules, in order:
 
 (a) Settings in which all lines agree are left out, and so are those that follow from others (`needed`).
 (b) What belongs to the method (the algorithm, the schedule, and those of their parameters that are words or that only
-    some lines have) is one factor, as long as there are at most `MOST_METHODS` of it. Numbers that only some lines have
-    are another one.
+    some lines have) is one factor, of at most `MOST_METHODS` levels. Numbers that only some lines have are another one.
 (c) A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the horizontal axis,
     the final value against it, if some curve has `LEAST_CURVE` of them. Else it is the step, if there are at least
     `SWEEP` checkpoints. Else lines are rows of dots.
-(d) Colour is the method where the algorithm varies, else the budget, else what has the most values, of what has at most
+(d) Colour is the method where the algorithm varies, else the budget, else what has the most values, at most
     `MOST_COLOURS`. The line style, or the marker, is the estimator.
-(e) What is left makes the panels. Where they are too many, the smallest factor takes the line style, if this is free,
-    and else all lines become rows of dots.
+(e) The other factors make the panels. Where these are too many, the smallest factor takes the line style, if this is
+    free, and else all lines become rows of dots.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ESTIMATOR = "estimator"
 SWEEP, LEAST_CURVE = 5, 3
 MOST_METHODS, MOST_COLOURS, MOST_STYLES, MOST_PANELS, MOST_DOT_PANELS = 12, 8, 4, 24, 6
 LEAST_IMPORTANT = ("result", "diverged_above", "checkpoints", "seed", "n")
-"""kept only where nothing else tells lines apart"""
+"""in a figure only where nothing else distinguishes lines"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
 NO_AXIS = ("seed", "checkpoints", "diverged_above")
 """numbers that mean nothing along an axis"""
@@ -39,11 +38,10 @@ NO_AXIS = ("seed", "checkpoints", "diverged_above")
 
 @dataclass(frozen=True)
 class Factor:
-    """A setting, or several that belong together."""
+    """A setting, or several that belong together, with the values of `names` in the order in which they are drawn."""
 
     names: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
-    """values of `names`, in the order in which they are shown"""
 
     def of(self, line: Settings) -> int:
         """The level of a line."""
@@ -58,21 +56,19 @@ class Factor:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which setting is where."""
+    """Which setting is where; `x` is a setting, STEP or DOTS, whose rows are `rows`."""
 
     x: str
-    """a setting, STEP or DOTS"""
     colour: Factor | None
     style: Factor | None
     panels: tuple[Factor, ...]
     rows: tuple[Factor, ...] = ()
-    """of dots"""
     implied: tuple[str, ...] = ()
-    """settings that vary too, and follow from those that are shown"""
+    """settings that vary too, and follow from those in the figure"""
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """Names of everything that tells lines apart."""
+        """Names of everything that distinguishes lines."""
         factors = [*filter(None, (self.colour, self.style)), *self.panels, *self.rows]
         own = () if self.x in (STEP, DOTS) else (self.x,)
         return tuple(dict.fromkeys([*own, *(name for factor in factors for name in factor.names)]))
@@ -86,7 +82,7 @@ def choose(
     lines: Sequence[Settings],
     sections: Mapping[str, str],
     checkpoints: int,
-    said: Declaration | None = None,
+    declared: Declaration | None = None,
     derived: Collection[str] = (),
 ) -> Plan:
     """The plan for these lines.
@@ -94,50 +90,49 @@ def choose(
     `sections` gives the section of a name, `checkpoints` how many the shortest line has; `derived` are names that
     follow from others by definition. Raises UsageError for a declaration that cannot be met.
     """
-    said = said or Declaration()
+    declared = declared or Declaration()
     vary = [name for name in varying(lines) if name not in derived]
-    wanted = _wanted(said, vary)
-    kept = needed(lines, vary, wanted)
-    implied = tuple(name for name in vary if name not in kept)
-    axes = [name for name in kept if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
-    # an axis that nobody asked for is looked for among names that have no place yet
-    x = said.x or _axis([name for name in axes if name not in wanted], kept, lines, checkpoints)
+    reserved = _reserved(declared, vary)
+    names = needed(lines, vary, reserved)
+    implied = tuple(name for name in vary if name not in names)
+    axes = [name for name in names if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
+    x = declared.x or _axis([name for name in axes if name not in reserved], names, lines, checkpoints)
     if x not in (STEP, DOTS, *axes):
         raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *axes])}")
-    factors = _factors([name for name in kept if name != x], lines, sections, wanted)
+    factors = _factors([name for name in names if name != x], lines, sections, reserved)
     by_name = {name: factor for factor in factors for name in factor.names}
-    colour, style = (by_name.get(name) for name in (said.colour, said.style))
-    for option, factor, most in (("hue", colour, MOST_METHODS), ("style", style, MOST_STYLES)):
-        if factor is not None and len(factor.levels) > most:
-            message = f"--{option} {factor.names[0]}: {len(factor.levels)} values are more than {most}"
+    colour, style = by_name.get(declared.colour), by_name.get(declared.style)
+    for option, factor, limit in (("hue", colour, MOST_METHODS), ("style", style, MOST_STYLES)):
+        if factor is not None and len(factor.levels) > limit:
+            message = f"--{option} {factor.names[0]}: {len(factor.levels)} values are more than {limit}"
             raise UsageError(message, "--facet has room for more; --only picks cells")
-    panels = [by_name[name] for name in said.panel]
-    left = [factor for factor in factors if factor not in (colour, style, *panels)]
+    panels = [by_name[name] for name in declared.panel]
+    rest = [factor for factor in factors if factor not in (colour, style, *panels)]
     estimators = by_name.get(ESTIMATOR)
-    if style is None and estimators is not None and estimators in left and len(estimators.levels) <= MOST_STYLES:
+    if style is None and estimators is not None and estimators in rest and len(estimators.levels) <= MOST_STYLES:
         style = estimators
-        left.remove(estimators)
+        rest.remove(estimators)
     if x == DOTS:
-        return _dots(left, colour, style, panels, lines, implied)
-    if colour is None and (colour := _colour(left)):
-        left.remove(colour)
-    left.sort(key=lambda factor: len(factor.levels))
-    while left and _count([*panels, *left], lines) > MOST_PANELS:
-        if style is None and len(left[0].levels) <= MOST_STYLES:
-            style = left.pop(0)
-        elif said.x or said.panel:
-            raise UsageError(f"{_count([*panels, *left], lines)} panels are too many", "--only picks cells")
+        return _dots(rest, colour, style, panels, lines, implied)
+    if colour is None and (colour := _colour(rest)):
+        rest.remove(colour)
+    rest.sort(key=lambda factor: len(factor.levels))
+    while rest and (count := _count([*panels, *rest], lines)) > MOST_PANELS:
+        if style is None and len(rest[0].levels) <= MOST_STYLES:
+            style = rest.pop(0)
+        elif declared.x or declared.panel:
+            raise UsageError(f"{count} panels are too many", "--only picks cells")
         else:
-            every = _factors([name for name in kept if name != ESTIMATOR], lines, sections, [])
+            every = _factors([name for name in names if name != ESTIMATOR], lines, sections, [])
             return Plan(DOTS, estimators, None, (), tuple(every), implied)
-    return Plan(x, colour, style, (*panels, *left), (), implied)
+    return Plan(x, colour, style, (*panels, *rest), (), implied)
 
 
-def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str] = ()) -> list[str]:
-    """As few of the names as it takes to tell lines apart that differ in any of them, in their order.
+def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[str] = ()) -> list[str]:
+    """As few of the names as it takes to distinguish lines that differ in any of them, in their order.
 
     Names are left out from the least important one: how runs are measured first, then numbers, then words, those with
-    the fewest values first; budgets and the names of sections last. What is `wanted` stays, and so do the names of the
+    the fewest values first; budgets and the names of sections last. `reserved` names stay, and so do those of the
     algorithm and the problem.
     """
     count = {name: len({str(line.get(name)) for line in lines}) for name in names}
@@ -151,77 +146,69 @@ def needed(lines: Sequence[Settings], names: Sequence[str], wanted: Sequence[str
         return 1 + (name in words), count[name]
 
     def classes(chosen: Sequence[str]) -> int:
-        return len({tuple(_key(line.get(name)) for name in chosen) for line in lines})
+        return len({_key(line, chosen) for line in lines})
 
-    kept = list(names)
+    remaining = list(names)
     for name in sorted(names, key=importance):
-        # a word says what was run: it goes only where other words imply it, not where it happens to go along with a
-        # number
-        among = [other for other in kept if name not in words or other in words]
+        # a word goes only where other words imply it, not where it happens to go along with a number
+        among = [other for other in remaining if name not in words or other in words]
         without = [other for other in among if other != name]
-        if name not in (*wanted, "algorithm", "problem") and classes(without) == classes(among):
-            kept.remove(name)
-    return kept
+        if name not in (*reserved, "algorithm", "problem") and classes(without) == classes(among):
+            remaining.remove(name)
+    return remaining
 
 
 def _all_numbers(name: str, lines: Sequence[Settings]) -> bool:
     return all(is_number(line[name]) for line in lines if line.get(name) is not None)
 
 
-def _key(value: Any) -> tuple[bool, Any]:
+def _key(line: Settings, names: Sequence[str]) -> tuple[tuple[bool, Any], ...]:
     # True equals 1 in Python, and a noise that is on is no noise of 1
-    return isinstance(value, bool), value
+    return tuple((isinstance(value := line.get(name), bool), value) for name in names)
 
 
-def _wanted(said: Declaration, vary: Sequence[str]) -> list[str]:
+def _reserved(declared: Declaration, vary: Sequence[str]) -> list[str]:
     """Settings that the declaration names, each once, and all of which vary."""
-    found = []
-    for option, name in (
-        ("x", said.x),
-        ("hue", said.colour),
-        *(("facet", p) for p in said.panel),
-        ("style", said.style),
-    ):
+    options = [("x", declared.x), ("hue", declared.colour), *(("facet", name) for name in declared.panel)]
+    for option, name in [*options, ("style", declared.style)]:
         known = [*((STEP, DOTS) if option == "x" else ()), *vary]
         if name and name not in known:
             hint = f"{guess(name, known)}what varies: {', '.join(vary) or 'nothing'}"
             raise UsageError(f"--{option} {name}: it does not vary in these results", hint)
-        found += [name] * (name in vary)
-    if len(set(found)) < len(found):
+    names = [name for _, name in [*options, ("style", declared.style)] if name in vary]
+    if len(set(names)) < len(names):
         raise UsageError("--x, --hue, --style and --facet name one setting twice", "each setting has one place")
-    return found
+    return names
 
 
-def _axis(axes: Sequence[str], kept: Sequence[str], lines: Sequence[Settings], checkpoints: int) -> str:
+def _axis(axes: Sequence[str], names: Sequence[str], lines: Sequence[Settings], checkpoints: int) -> str:
     """The number with the most values, where they make a curve in which nothing else changes; the step; or none."""
     least = SWEEP if checkpoints >= SWEEP else LEAST_CURVE
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in axes:
         curves: dict[tuple[Any, ...], set[float]] = {}
         for line in lines:
             # infinity is beyond the axis, and makes no curve
             if math.isfinite(line[name]):
-                rest = tuple(_key(line.get(other)) for other in kept if other != name)
+                rest = _key(line, [other for other in names if other != name])
                 curves.setdefault(rest, set()).add(float(line[name]))
         count = len(set().union(*curves.values()))
         if count >= least and max(map(len, curves.values()), default=0) >= LEAST_CURVE:
-            found[name] = count
-    if found:
-        return max(found, key=lambda name: found[name])
-    return STEP if checkpoints >= SWEEP else DOTS
+            counts[name] = count
+    return max(counts, key=counts.__getitem__) if counts else STEP if checkpoints >= SWEEP else DOTS
 
 
 def _factors(
-    names: Sequence[str], lines: Sequence[Settings], sections: Mapping[str, str], wanted: Sequence[str]
+    names: Sequence[str], lines: Sequence[Settings], sections: Mapping[str, str], reserved: Sequence[str]
 ) -> list[Factor]:
-    """One factor a name, but for the parts of a method."""
-    inside = [name for name in names if sections.get(name) in ("algorithm", "schedule") and name not in wanted]
+    """A factor for each name, but for the parts of a method."""
+    inside = [name for name in names if sections.get(name) in ("algorithm", "schedule") and name not in reserved]
     method = [name for name in inside if not _all_numbers(name, lines)]
-    # more methods than a legend holds: their parts tell lines apart by themselves
+    # the parts of more methods than a legend holds are factors by themselves
     if len({tuple(line.get(name) for name in method) for line in lines}) > MOST_METHODS:
         method = []
-    some = [name for name in inside if _all_numbers(name, lines) and any(line.get(name) is None for line in lines)]
-    groups = [group for group in (method, some) if group] if len(method) > 1 or len(some) > 1 else []
+    partial = [name for name in inside if _all_numbers(name, lines) and any(line.get(name) is None for line in lines)]
+    groups = [group for group in (method, partial) if group] if len(method) > 1 or len(partial) > 1 else []
     grouped = {name for group in groups for name in group}
     return [_factor(tuple(part), lines) for part in [*groups, *([name] for name in names if name not in grouped)]]
 
@@ -230,16 +217,14 @@ def _factor(names: tuple[str, ...], lines: Sequence[Settings]) -> Factor:
     """Numbers in their order, infinity last; words in the order of the config."""
     levels = list(dict.fromkeys(tuple(line.get(name) for name in names) for line in lines))
     if len(names) == 1:
-        numbers = sorted(level for level in levels if is_number(level[0]))
-        levels = [*numbers, *(level for level in levels if not is_number(level[0]))]
+        levels.sort(key=lambda level: (0, level[0]) if is_number(level[0]) else (1, 0))
     return Factor(names, tuple(levels))
 
 
 def _colour(factors: Sequence[Factor]) -> Factor | None:
     few = sorted((factor for factor in factors if len(factor.levels) <= MOST_COLOURS), key=lambda f: -len(f.levels))
-    method = [factor for factor in few if "algorithm" in factor.names]
-    budget = [factor for factor in few if factor.names[0].partition(".")[0] in ("mu", "eps")]
-    return next(iter([*method, *budget, *few]), None)
+    few.sort(key=lambda f: 0 if "algorithm" in f.names else 1 if f.names[0].partition(".")[0] in ("mu", "eps") else 2)
+    return few[0] if few else None
 
 
 def _count(factors: Sequence[Factor], lines: Sequence[Settings]) -> int:
@@ -248,15 +233,10 @@ def _count(factors: Sequence[Factor], lines: Sequence[Settings]) -> int:
 
 
 def _dots(
-    factors: list[Factor],
-    colour: Factor | None,
-    style: Factor | None,
-    panels: list[Factor],
-    lines: Sequence[Settings],
-    implied: tuple[str, ...],
-) -> Plan:
+    factors: list[Factor], colour: Factor | None, style: Factor | None, panels: list[Factor],
+    lines: Sequence[Settings], implied: tuple[str, ...],
+) -> Plan:  # fmt: skip
     """Rows of dots: what has the most values, in panels by the rest of it, or all of it where panels are too many."""
-    # where nobody names a colour it tells estimators apart
     if colour is None:
         colour, style = style, None
     ordered = sorted(factors, key=lambda factor: len(factor.levels))

@@ -15,8 +15,7 @@ from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.gather import Gathered, Run, Source
-from dpexp.reporting.results.lines import Line, lines_of, replicates_of
-from dpexp.store import cell_of
+from dpexp.reporting.results.lines import Line, data_of, lines_of, replicates_of
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
@@ -35,17 +34,13 @@ class Final(NamedTuple):
         return self.line.run.settings
 
     @property
-    def seed(self) -> Any:
-        return self.settings.get("run.seed", self.settings.get("seed"))
-
-    @property
-    def own_records(self) -> bool:
-        """Whether its noise is its own: settings on a user's records share none (docs/privacy.md)."""
-        return self.line.run.own_records
+    def stream(self) -> Any:
+        """The seed of its random numbers; None on a user's records, where noise is secret (docs/privacy.md)."""
+        return None if self.line.run.own_records else self.settings.get("run.seed", self.settings.get("seed"))
 
 
 class Pair(NamedTuple):
-    """Two of them that are compared, and the words for what they share and for what tells them apart."""
+    """Two of them, and the words for what they share and for what distinguishes them."""
 
     setting: str
     a: Final
@@ -56,21 +51,21 @@ class Pair(NamedTuple):
 
 def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[Final]:
     """The last steps of one result in these metrics."""
-    found = ((line, metric) for metric in metrics for line in lines_of(gathered, metric))
-    return [Final(line, metric) for line, metric in found if line.run.source == source]
+    lines = ((line, metric) for metric in metrics for line in lines_of(gathered, metric))
+    return [Final(line, metric) for line, metric in lines if line.run.source == source]
 
 
-def metrics_of(gathered: Gathered, wanted: Sequence[str] = ()) -> list[str]:
-    """The metrics that are compared. Raises UsageError where one is asked for that not all results have."""
+def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
+    """The metrics that are compared. Raises UsageError for one that not all results have."""
     summary, several = gathered.summary, len(gathered.sources) > 1
     sources = summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
-    known = [list(some.unique()) for _, some in summary.metric.groupby(sources, sort=False)]
+    known = [list(own.unique()) for _, own in summary.metric.groupby(sources, sort=False)]
     shared = [str(name) for name in known[0] if all(name in side for side in known)]
-    for name in wanted:
+    for name in names:
         if name not in shared:
             where = "both results" if several else "the result"
             raise UsageError(f"--metric {name}: not in {where}", suggest(name, shared))
-    return list(wanted) or ([MAIN] if MAIN in shared else shared)
+    return list(names) or ([MAIN] if MAIN in shared else shared)
 
 
 def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequence[str], words: Words) -> list[Pair]:
@@ -86,18 +81,18 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
     own = [name for name in others if any(final.settings.get(name) is None for final in side)]
     shared = [name for name in others if name not in own]
     # of those, one that follows from the level needs no word
-    told = [name for name in own if len({final.settings.get(name) for final in side} - {None}) > 1]
+    named = [name for name in own if len({final.settings.get(name) for final in side} - {None}) > 1]
 
     def level(final: Final) -> str:
         return final.line.estimator if by == "estimator" else words.value(by, final.settings.get(by))
 
     def alike(a: Final, b: Final) -> bool:
-        both = ((a.settings.get(name), b.settings.get(name)) for name in own)
-        return all(one is None or other is None or one == other for one, other in both) and level(a) != level(b)
+        pairs = [{final.settings.get(name) for final in (a, b)} - {None} for name in own]
+        return all(len(values) < 2 for values in pairs) and level(a) != level(b)
 
     def setting(a: Final, b: Final) -> str:
-        found = {name: b.settings.get(name) if a.settings.get(name) is None else a.settings[name] for name in told}
-        return words.setting([*shared, *told], {**a.settings, **found})
+        values = {name: v for final in (b, a) for name in named if (v := final.settings.get(name)) is not None}
+        return words.setting([*shared, *named], {**a.settings, **values})
 
     groups: dict[tuple[Any, ...], list[Final]] = {}
     for final in side:
@@ -138,77 +133,64 @@ def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 def _replicates(run: Run, metric: str) -> dict[str, np.ndarray]:
     """Values by replicate at the last step, by estimator; none where the trajectories are not stored."""
     try:
-        data = cell_of(run.generation, str(run.row["cell_id"]))
+        data = data_of(run)
     except OnlySummaries:
         return {}
-    # a copy: a view would keep all steps
+    # a copy: a view would hold all steps in memory
     return {estimator: replicates_of(data, estimator, metric)[-1].copy() for estimator in data.estimators}
 
 
 def _compare(
     pair: Pair, level: float, of_a: Mapping[str, np.ndarray], of_b: Mapping[str, np.ndarray]
 ) -> dict[str, Any]:
-    """The difference of one pair, its 95% interval, and whether the interval at `level` leaves out 0."""
-    mean_a, mean_b = float(pair.a.line.rows.mean[-1]), float(pair.b.line.rows.mean[-1])
-    one, other = of_a.get(pair.a.line.estimator), of_b.get(pair.b.line.estimator)
-    # settings on a user's own records share no noise (docs/privacy.md)
-    shared = pair.a.seed == pair.b.seed and not (pair.a.own_records or pair.b.own_records)
-    same_run = pair.a.line.run is pair.b.line.run  # two estimators of one run
-    count = 0 if one is None or other is None else min(len(one), len(other))
-    paired = (shared or same_run) and count > 1
-    if paired and one is not None and other is not None:
-        one, other = one[:count], other[:count]
-        at = paired_difference(one, other)
-        difference, ratio, ci = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
-        _, low, high = map(float, interval(one - other, level))
+    """The difference of one pair, its 95% interval, and whether the interval at `level` excludes 0.
+
+    Identical are pairs of which all stored numbers agree bit for bit: summaries at every step, and final replicates.
+    """
+    a, b = pair.a.line, pair.b.line
+    (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
+    x, y = of_a.get(a.estimator), of_b.get(b.estimator)
+    identical = all(np.array_equal(one, other, equal_nan=True) for one, other in zip(a.rows, b.rows, strict=True))
+    streams = {pair.a.stream, pair.b.stream}
+    shared = a.run is b.run or (len(streams) == 1 and None not in streams)
+    paired = False
+    if x is not None and y is not None:
+        identical = identical and np.array_equal(x, y, equal_nan=True)
+        paired = shared and min(len(x), len(y)) > 1
+    if paired and x is not None and y is not None:
+        x, y = x[: len(y)], y[: len(x)]
+        at = paired_difference(x, y)
+        difference, ratio, ends = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
+        _, low, high = map(float, interval(x - y, level))
     else:
-        difference = mean_a - mean_b
-        ratio = mean_a / mean_b if mean_b else math.nan
+        difference, ratio = mean_a - mean_b, mean_a / mean_b if mean_b else math.nan
         # unpaired: both errors add up, with the degrees of freedom of the smaller sample
-        degrees = min(pair.a.line.replicates, pair.b.line.replicates) - 1
-        se = math.hypot(pair.a.line.rows.se[-1], pair.b.line.rows.se[-1])
+        degrees, se = min(a.replicates, b.replicates) - 1, math.hypot(se_a, se_b)
         half, wide = (t_quantile(degrees, at) * se if degrees > 0 else math.inf for at in (CI_LEVEL, level))
-        ci, low, high = [difference - half, difference + half], difference - wide, difference + wide
+        ends, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
-        "setting": pair.setting,
-        "estimator": pair.a.line.estimator if pair.a.line.estimator == pair.b.line.estimator else "",
-        "metric": pair.a.metric,
-        "level_a": pair.name_a,
-        "level_b": pair.name_b,
-        "a": mean_a,
-        "b": mean_b,
-        "difference": difference,
-        "ci": ci,
-        "ratio": ratio,
-        "paired": paired,
-        "identical": _identical(pair, of_a.get(pair.a.line.estimator), of_b.get(pair.b.line.estimator)),
+        "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
+        "metric": pair.a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
+        "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
         "certain": low > 0 or high < 0,
-    }
-
-
-def _identical(pair: Pair, one: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Whether all stored numbers of both agree bit for bit: summaries at every step, and final values by replicate."""
-    steps = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(pair.a.line.rows, pair.b.line.rows, strict=True))
-    if one is None or other is None:
-        return steps
-    return steps and np.array_equal(one, other, equal_nan=True)
+    }  # fmt: skip
 
 
 def certainty(rows: int) -> str:
-    """What the word significant means beside so many comparisons."""
+    """The meaning of significant among so many comparisons."""
     level = 100 * (1 - (1 - CI_LEVEL) / rows)
     return f"significant: the {level:.4g}% interval excludes 0, so all rows so marked hold jointly at 95% (Bonferroni)"
 
 
 def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows as a person reads them; levels stand for A and B where one setting is compared."""
+    """Head and rows as a person reads them; levels are in place of A and B where one setting is compared."""
     head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
             "95% interval", "A / B", "how", "difference"]  # fmt: skip
-    found = [
+    table = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
          f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "significant" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
-    first = int(not any(row[0] for row in found))  # nothing varies beside what is compared
-    return head[first:], [row[first:] for row in found]
+    first = int(not any(row[0] for row in table))  # nothing varies beside what is compared
+    return head[first:], [row[first:] for row in table]

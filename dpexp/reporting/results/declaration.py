@@ -1,4 +1,4 @@
-"""A figure as data: what is shown of which results, and where."""
+"""A figure as data: the keys of a figure in a `paper.yaml`, and the options of `dpexp plot`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ WIDTH = 7.2
 
 @dataclass(frozen=True)
 class Declaration:
-    """The keys of a figure in a `paper.yaml`, and the options of `dpexp plot`. What is empty `choose` fills in.
-
-    Raises UsageError for a value that no figure has.
-    """
+    """`choose` fills in what is empty. Raises UsageError for a value that no figure has."""
 
     y: str = ""
     """metric"""
@@ -34,11 +31,10 @@ class Declaration:
     log: str = ""
     """logarithmic axes: x, y, xy or none"""
     statistic: str = "mean"
-    """of the replicates: a name of `statistic.STATISTICS`"""
+    """of the replicates: a name of `lines.STATISTICS`"""
     kind: str = "line"
     """line, or box: final values of the replicates as boxes, a row for each setting"""
     theory: bool = False
-    """whether curves of theory are drawn over the measured ones"""
     title: str = ""
     width: float = WIDTH
 
@@ -53,7 +49,6 @@ class Declaration:
 
 def declaration_of(words: Mapping[str, Any]) -> Declaration:
     """The declaration of a figure in a `paper.yaml`; a list may be one word. Other keys are not read."""
-    said: dict[str, Any] = {field.name: words[field.name] for field in fields(Declaration) if field.name in words}
-    for name in {"panel", "estimators"} & said.keys():
-        said[name] = (said[name],) if isinstance(said[name], str) else tuple(said[name])
-    return Declaration(**said)
+    own: dict[str, Any] = {field.name: words[field.name] for field in fields(Declaration) if field.name in words}
+    lists = {name: own[name] for name in ("panel", "estimators") if name in own}
+    return Declaration(**own | {k: (v,) if isinstance(v, str) else tuple(v) for k, v in lists.items()})

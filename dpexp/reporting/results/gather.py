@@ -29,16 +29,15 @@ if TYPE_CHECKING:
     from dpexp.store.generation import Generation
 
 FROM = "result"
-"""the name under which runs of several results are told apart"""
+"""the setting that distinguishes runs of several results"""
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
-"""what is shown where nobody says: the first of these that the results have, else their first metric"""
-
-KEPT = ("cell_id", "estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi")
-"""what is read of a summary"""
+"""the first of these that the results have is the default, else their first metric"""
+COLUMNS = ["cell_id", "estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
+"""of a summary"""
 
 
 class Unreadable(ResultsMissing):
-    """Results that are there, whose parameters this version does not take."""
+    """Results with parameters that this version does not take."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Source:
     results: Path
     name: str
     renamed: bool = False
-    """a copy under another name, which may be of older code or config; whatever it is, is said"""
+    """a copy under another name, which may be of older code or config: shown with a remark"""
 
     @property
     def path(self) -> Path:
@@ -67,7 +66,6 @@ class Run:
     row: dict[str, Any]
     """its row of cells.parquet"""
     generation: Generation
-    """what it belongs to, held against today's code once for all its cells"""
 
     @cached_property
     def cell(self) -> Cell:
@@ -77,20 +75,18 @@ class Run:
     @cached_property
     def known(self) -> Cell | None:
         """The cell, or None where it cannot be made again."""
-        try:
+        with suppress(ResultsMissing):
             return self.cell
-        except ResultsMissing:
-            return None
+        return None
 
     @property
     def own_records(self) -> bool:
-        """Whether it learnt from a user's own records."""
+        """Whether it was computed from a user's own records."""
         return "released" in self.generation.manifest["computed_from"][str(self.row["cell_id"])]
 
     @property
     def steps_are_its_own(self) -> bool:
-        """Whether the algorithm knows the number of steps from the other parameters (a toy run takes fewer)."""
-        # asked of the algorithm, which may derive its steps from epochs and records
+        """Whether the number of steps follows from the other parameters (a toy run takes fewer)."""
         with suppress(DpexpError):
             if (cell := self.known) is not None:
                 own = cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu)
@@ -109,13 +105,18 @@ class Gathered:
     sections: dict[str, str]
     """section of every setting"""
     remarks: tuple[str, ...] = ()
-    """what is said of copies that are not what today's code gives, and of cells that are missing"""
+    """on copies that are not current, and on cells that are missing"""
     statistic: str = "mean"
-    """of the replicates, which the columns `mean`, `ci_lo` and `ci_hi` hold: a name of `statistic.STATISTICS`"""
+    """in the columns `mean`, `ci_lo` and `ci_hi`: a name of `statistic.STATISTICS`"""
 
     @cached_property
     def words(self) -> Words:
         return Words(run.settings for run in self.runs)
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        """Settings that follow from others by definition: steps that follow from epochs."""
+        return ("n",) if all(run.steps_are_its_own for run in self.runs) else ()
 
     @property
     def estimators(self) -> list[str]:
@@ -132,28 +133,24 @@ class Gathered:
         """Single parameters among the metrics."""
         return [name for name in self.metrics if is_coordinate(name)]
 
-    def metric(self, wanted: str | None) -> str:
-        """The metric that is asked for, or the one that is shown by default. Raises UsageError for an unknown one."""
+    def metric(self, name: str | None) -> str:
+        """The metric of this name, or the default. Raises UsageError for an unknown one."""
         known = [*self.metrics, *([COEFFICIENTS] if self.coordinates else [])]
         if not known:
             raise UsageError("these results have no metric in common", "draw them one by one")
-        if wanted is not None and wanted not in known:
-            raise UsageError(
-                f"--metric {wanted}: the results do not have it", f"{guess(wanted, known)}metrics: {', '.join(known)}"
-            )
-        return wanted or next((name for name in DEFAULT_METRICS if name in known), known[0])
+        if name is not None and name not in known:
+            hint = f"{guess(name, known)}metrics: {', '.join(known)}"
+            raise UsageError(f"--metric {name}: the results do not have it", hint)
+        return name or next((default for default in DEFAULT_METRICS if default in known), known[0])
 
-    def estimated(self, wanted: Sequence[str]) -> Gathered:
-        """The same with some estimators alone. Raises UsageError for an unknown one."""
+    def estimated(self, names: Sequence[str]) -> Gathered:
+        """The same with these estimators, or all where no name is given. Raises UsageError for an unknown one."""
         known = self.estimators
-        for name in wanted:
+        for name in names:
             if name not in known:
                 hint = f"{guess(name, known)}estimators: {', '.join(known)}"
                 raise UsageError(f"--estimator {name}: the results do not have it", hint)
-        if not wanted:
-            return self
-        chosen = self.summary[self.summary.estimator.isin(list(wanted))]
-        return replace(self, summary=chosen)
+        return replace(self, summary=self.summary[self.summary.estimator.isin(list(names))]) if names else self
 
 
 def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
@@ -163,7 +160,7 @@ def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
     try:
         return stored_cell(source.name, parameters)
     except ValidationError as error:
-        why = "; ".join(one["msg"].removeprefix("Value error, ") for one in error.errors())
+        why = "; ".join(fault["msg"].removeprefix("Value error, ") for fault in error.errors())
         raise Unreadable(f"{source.path}: {why}", "dpexp run CONFIG computes it with this version") from error
 
 
@@ -172,16 +169,15 @@ def gather(
 ) -> Gathered:
     """Everything that figures and tables of these results need.
 
-    `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Of a result of which some cells
-    are missing or failed the others are shown with a remark, where it may be `partial`. Raises ResultsMissing where
-    results are missing, stale or without one of the columns `needs`, UsageError where the expression is wrong or holds
-    for no cell.
+    `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Where `partial`, missing and failed
+    cells are left out with a remark. Raises ResultsMissing where results are missing, stale or without one of the
+    columns `needs`, UsageError where the expression is wrong or holds for no cell.
     """
     import pandas as pd
 
-    found: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
-    flats, labels, frames, remarks = [], [], [], []
-    # held against today's code once, and not once for every cell
+    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
+    flats, frames, remarks = [], [], []
+    # compared with today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
     columns = [
         {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
@@ -191,73 +187,57 @@ def gather(
     known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         rows = {str(row["cell_id"]): row for row in cells_of(generation, needs).to_dict("records")}
-        summary = summary_of(generation, KEPT)
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
-        place, lacking = {}, 0
+        place, missing = {}, 0
         for cell_id, tree in generation.manifest["cells"].items():
             if only is not None and not matches(only, columns[number][cell_id], known):
                 continue
             if cell_id not in rows or rows[cell_id]["status"] == "failed":
-                lacking += 1
+                missing += 1
                 continue
-            row = {str(k): v for k, v in rows[cell_id].items()}
-            place[cell_id] = len(found)
+            place[cell_id] = len(cells)
             flats.append(flat(tree))
-            labels.append(str(row["budget"]))
-            found.append((source, tree, row, generation))
-        if lacking:
-            remarks.append(_lacking(source, generation, lacking))
-        # what no cell of interest has is not carried along
+            cells.append((source, tree, {str(k): v for k, v in rows[cell_id].items()}, generation))
+        if missing:
+            part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
+            remarks.append(f"{source.path}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
+            say_once(remarks[-1])
+        summary = summary_of(generation, COLUMNS)
         if only is not None:
             summary = summary[summary.cell_id.isin(list(place))]
-        frames.append(summary[list(KEPT[1:])].assign(run=summary.cell_id.map(place)))
-    if not found:
+        frames.append(summary[COLUMNS[1:]].assign(run=summary.cell_id.map(place)))
+    if not cells:
         raise UsageError(f"--only {only!r} holds for no cell", "dpexp validate --show CONFIG lists the parameters")
-    settings = named(flats, labels)
-    # where a result comes from is a setting only if there are several
-    several = len({source.path for source in sources}) > 1
-    names = {source.path: _name(source, sources) for source in sources}
+    settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
+    # a name, or a path where two results have the same name
+    names = [source.name for source in sources]
+    origins = {s.path: s.name if names.count(s.name) == 1 else str(s.path) for s in sources}
     runs = [
-        Run(source, tree, {**({FROM: names[source.path]} if several else {}), **own}, row, generation)
-        for (source, tree, row, generation), own in zip(found, settings, strict=True)
+        Run(source, tree, {**({FROM: origins[source.path]} if len(origins) > 1 else {}), **own}, row, generation)
+        for (source, tree, row, generation), own in zip(cells, settings, strict=True)
     ]
-    place_of = {**sections(flats), FROM: FROM}
-    return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), place_of, tuple(remarks))
-
-
-def _lacking(source: Source, generation: Generation, cells: int) -> str:
-    """What is not shown of a result that is not whole; said at once, and once."""
-    of = f"{cells} of {counted(len(generation.manifest['cells']), 'cell')}"
-    said = f"{source.path}: {of} not shown: missing or failed (run: {command_of(generation.folder)})"
-    say_once(said)
-    return said
-
-
-def _name(source: Source, sources: Sequence[Source]) -> str:
-    """The name of a result, or its path where another one has the same name."""
-    alike = [other for other in sources if other.name == source.name]
-    return source.name if len(alike) == 1 else str(source.path)
+    section_of = {**sections(flats), FROM: FROM}
+    return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), section_of, tuple(remarks))
 
 
 def name_of(sources: Sequence[Source], taken: Collection[str], *marks: str) -> str:
-    """The name of the files of results: theirs, with what was asked for; never that of a shipped figure or table, or of
-    another result beside one of these."""
+    """The name of the files of results, with the options in it; never that of a shipped figure or table, or of another
+    result in the same folder."""
     names = list(dict.fromkeys(source.name for source in sources))
-    name = _short("_and_".join(names), 80)
-    marked = "_".join([name, *filter(None, marks)])
-    others = {*taken, *(one for source in sources for one in experiments_in(source.results))} - {*names}
-    return f"{marked}_result" if marked in others or marked in taken else marked
+    name = "_".join([_short("_and_".join(names), 80), *filter(None, marks)])
+    others = {*taken, *(other for source in sources for other in experiments_in(source.results))} - {*names}
+    return f"{name}_result" if name in others or name in taken else name
 
 
 def mark(option: str, *values: str) -> str:
     """An option and its values as a part of the name of a file; empty where the option is not given."""
-    said = "-".join(values)
-    word = re.sub(r"[^\w.]+", "-", said)
-    # signs that no file name should have are told apart by a digest
-    unlike = f"-{digest(said, 4)}" if word != said else ""
-    return f"{option}-{_short(word.strip('-'), 40)}{unlike}" if said else ""
+    text = "-".join(values)
+    word = re.sub(r"[^\w.]+", "-", text)
+    # signs that no file name should have become a digest
+    suffix = f"-{digest(text, 4)}" if word != text else ""
+    return f"{option}-{_short(word.strip('-'), 40)}{suffix}" if text else ""
 
 
-def _short(word: str, most: int) -> str:
-    return word if len(word) <= most else f"{word[:most]}-{digest(word, 4)}"
+def _short(word: str, length: int) -> str:
+    return word if len(word) <= length else f"{word[:length]}-{digest(word, 4)}"

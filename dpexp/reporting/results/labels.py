@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpexp.config.cell_settings import NON_PRIVATE, Words, varying
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.results.choose import Factor, is_number
+from dpexp.reporting.results.choose import ESTIMATOR, Factor, is_number
 from dpexp.reporting.results.gather import FROM, Gathered, Run, Source, gather
-from dpexp.reporting.results.lines import Line
 
 NO_PRIVACY = "no privacy"
 ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate", "average": "average"}
@@ -32,18 +31,20 @@ BARE = (FROM, "algorithm", "problem", "schedule")
 MOST_VALUES = 12
 
 
-def estimator_name(line: Line) -> str:
+def estimator_name(estimator: str, settings: Mapping[str, Any]) -> str:
     """SGD (iterate), with LDP- before it where this is the algorithm of the paper."""
-    name = ESTIMATORS.get(line.estimator, line.estimator)
-    return f"LDP-{name}" if line.settings.get("algorithm") == "ldp-sgd" and line.estimator in ("sgd", "asgd") else name
+    own = settings.get("algorithm") == "ldp-sgd" and estimator in ("sgd", "asgd")
+    return "LDP-" * own + ESTIMATORS.get(estimator, estimator)
 
 
-def level_label(factor: Factor, level: int, words: Words) -> str:
-    """A level in words.
+def level_label(factor: Factor, level: int, words: Words, settings: Mapping[str, Any]) -> str:
+    """A level in words, of a line with these settings.
 
     Of several names those are written in which the level differs from another one that agrees with it before.
     """
     values = factor.levels[level]
+    if factor.names == (ESTIMATOR,):
+        return estimator_name(values[0], settings)
     parts = []
     for k, name in enumerate(factor.names):
         alike = {(isinstance(other[k], bool), other[k]) for other in factor.levels if other[:k] == values[:k]}
@@ -58,8 +59,12 @@ def _part(name: str, value: Any, words: Words) -> str:
         return text
     if symbol is None:
         return f"{short_name(name)} = {text}"
-    # no space within mathematics, where a line would break
-    return f"${symbol}={_powers(text)}$" if is_number(value) else rf"${symbol}\sim$ {text}"
+    if not is_number(value):
+        return rf"${symbol}\sim$ {text}"
+    # 1e-05 is 10^{-5}; no space within mathematics, where a line would break
+    if power := re.fullmatch(r"(.*?)e([-+]?\d+)", text):
+        text = ("" if power[1] == "1" else rf"{power[1]}\cdot") + f"10^{{{int(power[2])}}}"
+    return f"${symbol}={text}$"
 
 
 def short_name(name: str) -> str:
@@ -68,7 +73,7 @@ def short_name(name: str) -> str:
 
 
 def value_label(name: str, value: Any, words: Words) -> str:
-    """A value as figures and tables show it: a decay as the fraction that it is, 1/2 beside 1/3."""
+    """A value as figures and tables print it: a decay as the fraction that it is, 1/2 beside 1/3."""
     if name.rpartition(".")[2] == "alpha" and is_number(value):
         near = Fraction(value).limit_denominator(6)
         if abs(float(near) - value) < 1e-12:
@@ -77,60 +82,48 @@ def value_label(name: str, value: Any, words: Words) -> str:
     return NO_PRIVACY if text == NON_PRIVATE else text
 
 
-def _powers(text: str) -> str:
-    """1e-05 as 10^{-5} in mathematics."""
-    found = re.fullmatch(r"(.*?)e([-+]?\d+)", text)
-    if found is None:
-        return text
-    power = f"10^{{{int(found[2])}}}"
-    return power if found[1] == "1" else rf"{found[1]}\cdot{power}"
-
-
 def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
-    last = name.rpartition(".")[2]
-    symbol = SYMBOLS.get(last)
-    return f"{PARAMETERS.get(last, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
+    key = name.rpartition(".")[2]
+    symbol = SYMBOLS.get(key)
+    return f"{PARAMETERS.get(key, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
 
 
-def constants(runs: Sequence[Run], words: Words, left_out: Collection[str] = ()) -> str:
+def constants(runs: Sequence[Run], words: Words, omitted: Collection[str] = ()) -> str:
     """`name=value` of what all cells share, in the order of the config."""
-    vary = {*varying(run.settings for run in runs), *left_out, FROM}
-    first = runs[0].settings
-    return ", ".join(words.pair(name, value) for name, value in first.items() if name not in vary and value is not None)
+    vary, settings = {*varying(run.settings for run in runs), *omitted, FROM}, runs[0].settings
+    return ", ".join(
+        words.pair(name, value) for name, value in settings.items() if name not in vary and value is not None
+    )
 
 
 def values(runs: Sequence[Run], words: Words, name: str) -> str:
     """`name in {1, 2, 3}`: the values of one parameter, those of cells that lack it left out."""
-    found = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
-    if all(map(is_number, found)):
-        found.sort()
-    # with the digits that tell neighbours apart
-    shown = [value_label(name, value, words) for value in found]
-    if len(shown) > MOST_VALUES:
-        return f"{name}: {len(shown)} values from {shown[0]} to {shown[-1]}"
-    return f"{name} in {{{', '.join(shown)}}}"
+    own = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
+    own = sorted(own) if all(map(is_number, own)) else own
+    labels = [value_label(name, value, words) for value in own]
+    if len(labels) > MOST_VALUES:
+        return f"{name}: {len(labels)} values from {labels[0]} to {labels[-1]}"
+    return f"{name} in {{{', '.join(labels)}}}"
 
 
 def parameters(gathered: Gathered) -> str:
     """All parameters in lines: what varies in each experiment, and what is the same in all of them."""
-    words, found = gathered.words, []
+    words, lines = gathered.words, []
     common = varying(run.settings for run in gathered.runs)
     for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
         runs = [run for run in gathered.runs if run.source.name == experiment]
-        vary = varying(run.settings for run in runs)
-        # of what differs between experiments each says its own value
-        own = [name for name in common if name not in vary and runs[0].settings.get(name) is not None and name != FROM]
-        parts = [values(runs, words, name) for name in vary]
-        parts += [words.pair(name, runs[0].settings[name]) for name in own]
+        vary, settings = varying(run.settings for run in runs), runs[0].settings
+        # what differs between experiments has one value in each
+        own = [name for name in common if name not in vary and settings.get(name) is not None and name != FROM]
+        parts = [values(runs, words, name) for name in vary] + [words.pair(name, settings[name]) for name in own]
         replicates = from_to(int(run.row["replicates"]) for run in runs)
-        found.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
+        lines.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
-    return "\n".join([*found, *([f"The same in all: {same}."] if same else [])])
+    return "\n".join([*lines, *([f"The same in all: {same}."] if same else [])])
 
 
 def of_experiments(results: Path, experiments: Sequence[str]) -> str:
     """All parameters of stored experiments."""
-    if not experiments:
-        return ""
-    return parameters(gather([Source(results, name) for name in dict.fromkeys(experiments)], partial=False))
+    sources = [Source(results, name) for name in dict.fromkeys(experiments)]
+    return parameters(gather(sources, partial=False)) if sources else ""

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
 from dpexp.reporting import style
 from dpexp.reporting.results.choose import ESTIMATOR, Factor, choose
 from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 from dpexp.reporting.results.gather import Gathered
-from dpexp.reporting.results.labels import estimator_name, level_label
-from dpexp.reporting.results.lines import Line, Rows, Theory, drawn_of, exponent_of, lines_of
+from dpexp.reporting.results.labels import level_label
+from dpexp.reporting.results.lines import Line, Rows, Theory, curves_of, exponent_of, lines_of, of_replicates
 from dpexp.reporting.results.metrics import COEFFICIENTS, metric_of
-from dpexp.reporting.results.statistic import of_replicates
 from dpexp.store.stats import is_coordinate
 
 LOGARITHMIC = 8.0
@@ -28,42 +26,48 @@ WILD = 1e6
 MOST_DECADES = 1e8
 """largest over smallest value of an axis"""
 MOST_HUES = 3
-"""colours with theory: the first, a middle one and the last, as more curves cannot be told apart"""
+"""colours with theory: the first, a middle one and the last, as more curves cannot be distinguished"""
+
+
+def kind_of(name: str) -> str:
+    """What a curve is, without the theorem: `bound, Theorem 3` is a bound."""
+    return name.partition(",")[0]
 
 
 class Scene:
     """The lines of a figure and their places. Raises UsageError for a declaration that these results cannot meet."""
 
-    def __init__(self, gathered: Gathered, said: Declaration, theories: Sequence[Theory] = ()) -> None:
-        if said.kind == "box":
+    def __init__(self, gathered: Gathered, declared: Declaration, theories: Sequence[Theory] = ()) -> None:
+        if declared.kind == "box":
             # whiskers are quantiles, and boxes are rows
-            said = replace(said, statistic="quantiles", x=DOTS)
-        gathered = gathered.estimated(said.estimators)
-        if said.theory and not said.panel and said.colour != ESTIMATOR and len(gathered.estimators) > 1:
-            said = replace(said, panel=(ESTIMATOR,))  # line styles are those of theory
-        self.metric = gathered.metric(said.y or None)
-        self.said, self.theories = said, theories
-        named = gathered.coordinates if self.metric == COEFFICIENTS else [self.metric]
-        self.gathered = of_replicates(gathered, named, said.statistic)
+            declared = replace(declared, statistic="quantiles", x=DOTS)
+        gathered = gathered.estimated(declared.estimators)
+        if declared.theory and not declared.panel and declared.colour != ESTIMATOR and len(gathered.estimators) > 1:
+            declared = replace(declared, panel=(ESTIMATOR,))  # line styles are those of theory
+        self.metric = gathered.metric(declared.y or None)
+        self.declared, self.theories, self.words = declared, theories, gathered.words
+        metrics = gathered.coordinates if self.metric == COEFFICIENTS else [self.metric]
+        self.gathered = of_replicates(gathered, metrics, declared.statistic)
         self.lines = lines_of(self.gathered, self.metric)
-        self.words: Words = gathered.words
-        self.derived = ("n",) if all(run.steps_are_its_own for run in gathered.runs) else ()
-        """settings that follow from others by definition"""
         # step 0 has no place on a logarithmic axis
         checkpoints = min(int((line.rows.step > 0).sum()) for line in self.lines)
         settings = [line.settings for line in self.lines]
-        self.plan = choose(settings, gathered.sections, checkpoints, said, self.derived)
+        self.plan = choose(settings, gathered.sections, checkpoints, declared, gathered.derived)
+        self.x = self.plan.x
+        self.swept = self.x not in (STEP, DOTS)
+        """whether a setting is on the horizontal axis"""
+        self.finite_x = sorted({x for x in map(self.horizontal, self.lines) if math.isfinite(x)} if self.swept else ())
         self.colours = style.colours_of(self.plan.colour)
-        self.panels: dict[tuple[int, ...], list[Line]] = {}
-        """lines of every panel, in the order of the facets; no panel is empty"""
-        for line in self.lines:
-            self.panels.setdefault(tuple(self.level(factor, line) for factor in self.plan.panels), []).append(line)
-        self.panels = dict(sorted(self.panels.items()))
+        places = [tuple(factor.of(line.settings) for factor in self.plan.panels) for line in self.lines]
+        self.panels = {place: [line for line, own in zip(self.lines, places, strict=True) if own == place]
+                       for place in sorted(set(places))}  # fmt: skip
+        """lines of every panel, in the order of the facets"""
         self.y_log, self.x_log = self._logarithmic()
         self.limits = self._limits()
-        self.curves = {id(line): self._theory(line) for line in self.lines} if said.theory else {}
+        self.curves = {id(line): self._theory(line) for line in self.lines} if declared.theory else {}
         """of theory, by line"""
         self.theory_names = list(dict.fromkeys(name for curves in self.curves.values() for name in curves))
+        self.kinds = list(dict.fromkeys(map(kind_of, self.theory_names)))
 
     def level(self, factor: Factor | None, line: Line) -> int:
         return 0 if factor is None else factor.of(line.settings)
@@ -79,21 +83,21 @@ class Scene:
 
     def groups(self, lines: Sequence[Line]) -> list[list[Line]]:
         """Lines of a panel by colour and style, along the horizontal axis: those of a curve against a setting."""
-        found: dict[tuple[int, int], list[Line]] = {}
+        groups: dict[tuple[int, int], list[Line]] = {}
         for line in sorted(lines, key=self.horizontal):
-            found.setdefault((self.level(self.plan.colour, line), self.level(self.plan.style, line)), []).append(line)
-        return [found[key] for key in sorted(found)]
+            key = self.level(self.plan.colour, line), self.level(self.plan.style, line)
+            groups.setdefault(key, []).append(line)
+        return [groups[key] for key in sorted(groups)]
 
     def carried(self, lines: Sequence[Line]) -> list[str]:
         """Settings that change along these lines besides the one on the axis: then they must not be joined."""
-        names = [name for name in self.plan.implied if name not in (self.plan.x, *self.derived)]
+        names = [name for name in self.plan.implied if name not in (self.x, *self.gathered.derived)]
         return [name for name in names if len({line.settings.get(name) for line in lines}) > 1]
 
     def label(self, factor: Factor, level: int) -> str:
         """A level in words."""
-        if factor.names == (ESTIMATOR,):
-            return estimator_name(next(line for line in self.lines if factor.of(line.settings) == level))
-        return level_label(factor, level, self.words)
+        line = next(line for line in self.lines if factor.of(line.settings) == level)
+        return level_label(factor, level, self.words, line.settings)
 
     def labels(self, factor: Factor | None) -> list[str]:
         """Of all its levels."""
@@ -101,54 +105,47 @@ class Scene:
 
     def name(self, line: Line) -> str:
         """What varies, in words."""
-        shown = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]
-        words = self.words.setting(shown, line.settings)
-        return " ".join(filter(None, [words, line.estimator if ESTIMATOR in self.plan.shown else ""])) or "the setting"
+        names = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]
+        estimator = line.estimator if ESTIMATOR in self.plan.shown else ""
+        return " ".join(filter(None, [self.words.setting(names, line.settings), estimator])) or "the setting"
 
     def rows(self, line: Line) -> Rows:
         """The rows of a line that are drawn: those of steps, or the last one."""
-        return line.rows.at(line.rows.step > 0 if self.plan.x == STEP else slice(-1, None))
+        return line.rows.at(line.rows.step > 0 if self.x == STEP else slice(-1, None))
 
     def horizontal(self, line: Line) -> float:
-        return float(line.settings[self.plan.x])
-
-    def finite_x(self) -> list[float]:
-        return sorted({x for x in map(self.horizontal, self.lines) if math.isfinite(x)})
+        return float(line.settings[self.x])
 
     def at(self, line: Line) -> float:
         """The place of a line on the horizontal axis; infinity is a fifth of the axis beyond the last number."""
         if math.isfinite(x := self.horizontal(line)):
             return x
-        finite = self.finite_x() or [1.0]
+        first, *_, last = [*self.finite_x, *self.finite_x] or [1.0, 1.0]
         if self.x_log:
-            return float(finite[-1] * max((finite[-1] / finite[0]) ** 0.18, 1.5))
-        return float(finite[-1] + max(0.18 * (finite[-1] - finite[0]), 0.5))
+            return float(last * max((last / first) ** 0.18, 1.5))
+        return float(last + max(0.18 * (last - first), 0.5))
 
     def _sound(self) -> list[Line]:
         """Lines that set the limits: no replicate has diverged, nor been thrown far off by the first step."""
-        whole = [line for line in self.lines if not line.diverged]
+        lines = [line for line in self.lines if not line.diverged]
         # all begin at one place, so that after a single step they are near each other
-        first = {id(line): float(line.rows.mean[0]) for line in whole if line.rows.step[0] <= 1}
+        first = {id(line): float(line.rows.mean[0]) for line in lines if line.rows.step[0] <= 1}
         least = min((value for value in first.values() if value > 0), default=math.inf)
-        return [line for line in whole if first.get(id(line), 0.0) <= WILD * least] or whole or self.lines
+        return [line for line in lines if first.get(id(line), 0.0) <= WILD * least] or lines or self.lines
 
     def _logarithmic(self) -> tuple[bool, bool]:
         """Whether the axis of values is logarithmic, and the other one."""
         values = np.concatenate([self.rows(line).mean for line in self._sound()])
-        values = values[np.isfinite(values)]
-        swept = self.finite_x() if self.plan.x not in (STEP, DOTS) else []
-
-        def can(numbers: Sequence[float] | np.ndarray) -> bool:
-            return len(numbers) > 0 and min(numbers) > 0
-
-        if log := self.said.log:
-            for axis, numbers, name in (("y", values, self.metric), ("x", swept, self.plan.x)):
-                if axis in log and not can(numbers) and not (axis == "x" and self.plan.x == STEP):
+        values, x = values[np.isfinite(values)], np.array(self.finite_x)
+        positive = {"y": len(values) > 0 and values.min() > 0, "x": len(x) > 0 and x.min() > 0}
+        if log := self.declared.log:
+            for axis, name in (("y", self.metric), ("x", self.x)):
+                if axis in log and not positive[axis] and not (axis == "x" and self.x == STEP):
                     raise UsageError(f"--log {log}: {name} is not positive everywhere", "--log none")
             return "y" in log, "x" in log
         # a share between 0 and 1 is read off a linear axis
-        y = can(values) and values.max() / values.min() >= LOGARITHMIC and not metric_of(self.metric).share
-        return bool(y), self.plan.x == STEP or (can(swept) and swept[-1] / swept[0] >= LOGARITHMIC)
+        y = positive["y"] and values.max() / values.min() >= LOGARITHMIC and not metric_of(self.metric).share
+        return bool(y), self.x == STEP or bool(positive["x"] and x[-1] / x[0] >= LOGARITHMIC)
 
     def _limits(self) -> tuple[float, float]:
         """Of the axis of values, with some room: from the lines that have not diverged."""
@@ -163,33 +160,29 @@ class Scene:
             return (0.1, 10.0) if self.y_log else (-1.0, 1.0)
         low, high = float(values.min()), float(values.max())
         if self.y_log:
-            # what is below is rounding error, and would flatten all else
+            # what is below is rounding error, and would flatten everything else
             low = float(values[values >= high / MOST_DECADES].min())
             room = max((high / low) ** 0.06, 1.12)
             return low / room, high * room
         room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
         return low - room, high + room
 
-    def beyond(self) -> list[Line]:
-        """Lines without a diverged replicate whose last value is outside of the axis."""
-        low, high = self.limits
-        return [line for line in self.lines if not line.diverged and not low <= line.rows.mean[-1] <= high]
-
     def exponent(self, lines: Sequence[Line]) -> float | None:
         """What theory gives the first estimator of a panel; None where it gives none, or several."""
-        plain = self.plan.x == STEP and self.x_log and self.y_log and not self.said.theory
-        if not plain or self.said.statistic != "mean" or not metric_of(self.metric).error:
+        plain = self.x == STEP and self.x_log and self.y_log and not self.declared.theory
+        if not plain or self.declared.statistic != "mean" or not metric_of(self.metric).error:
             return None
-        cells = [(line, line.run.known) for line in lines if line.estimator == lines[0].estimator]
-        found = {exponent_of(self.theories, cell, line.estimator, self.metric) for line, cell in cells if cell}
-        return next(iter(found)) if len(found) == 1 else None
+        first = [line for line in lines if line.estimator == lines[0].estimator]
+        cells = [cell for line in first if (cell := line.run.known)]
+        exponents = {exponent_of(self.theories, cell, lines[0].estimator, self.metric) for cell in cells}
+        return next(iter(exponents)) if len(exponents) == 1 else None
 
     def _theory(self, line: Line) -> dict[str, np.ndarray]:
-        """The curves at the steps that are drawn; nothing for a line whose colour has none."""
-        if is_coordinate(line.metric):
-            return drawn_of(self.theories, line.run.cell, line.estimator, line.metric, self.rows(line).step)
+        """The curves at the steps that are drawn; of more than three colours three have them."""
         count = len(self.colours)
-        shown = set(range(count)) if count <= MOST_HUES else {0, count // 2, count - 1}
-        if self.level(self.plan.colour, line) not in shown or self.plan.x == DOTS:
+        hues = range(count) if count <= MOST_HUES else (0, count // 2, count - 1)
+        coordinate = is_coordinate(line.metric)
+        if not coordinate and (self.x == DOTS or self.level(self.plan.colour, line) not in hues):
             return {}
-        return drawn_of(self.theories, line.run.cell, line.estimator, self.metric, self.rows(line).step)
+        metric = line.metric if coordinate else self.metric
+        return curves_of(self.theories, line.run.cell, line.estimator, metric, self.rows(line).step, drawn=True)
