@@ -156,7 +156,7 @@ def plot(
     `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
     """
     from dpexp.commands import plot as command
-    from dpexp.reporting.drawing import Look
+    from dpexp.reporting.figure import Look
 
     request = command.asked(metric, x, hue, facet, estimator, log, only, theory, statistic, kind, style, width)
     return command.drawing(

@@ -17,8 +17,8 @@ from typing import Any
 from dpexp.commands.mechanism_arguments import PHASED, deltas_of, kind_of, mechanism_of, understood, values_of
 from dpexp.core.errors import UsageError
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from dpexp.reporting.drawing import Written
 from dpexp.reporting.epsilon_curves import EpsilonCurve
+from dpexp.reporting.figure import Written
 
 MOST_KEYS, MOST_SETTINGS, POINTS = 2, 2000, 13
 RANGE = re.compile(r"([^.].*?)\.\.(.+?)(?:/(\d+))?")

@@ -10,7 +10,7 @@ from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
-from dpexp.reporting.drawing import FORMATS, PLAIN, Look
+from dpexp.reporting.figure import FORMATS, PLAIN, Look
 from dpexp.reporting.results.declaration import WIDTH, Declaration
 
 if TYPE_CHECKING:

@@ -196,8 +196,7 @@ def _fit(path: Path, results: Path) -> Fit:
     from dpexp.commands.fit_result import read_fit
     from dpexp.commands.fit_text import guarantee
     from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.drawing import image
-    from dpexp.reporting.page import Fit, Numbers
+    from dpexp.reporting.page import Fit, Numbers, image
 
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:

@@ -23,7 +23,7 @@ from dpexp.reporting.mechanism_statement import MechanismStatement
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpexp.reporting.drawing import Drawing, Written
+    from dpexp.reporting.figure import Drawing, Written
 
 GUARANTEE, ATTAINED, REFUSED = "guarantee", "attained", "refused"
 FAR = 100.0
@@ -48,16 +48,16 @@ class EpsilonCurve(Printed):
     @cached_property
     def rows(self) -> list[Row]:
         """Every number of every setting."""
-        return [row for setting in each(self.settings, "setting", _label) for row in self._of(*setting)]
+        return [row for setting in each(self.settings, "setting", lambda s: _words(s[0])) for row in self._of(*setting)]
 
     def _of(self, values: Mapping[str, float], mechanism: Mechanism) -> Iterator[Row]:
-        stated = MechanismStatement(self.name, mechanism, self.deltas)
-        for a in (*stated.analyses, *stated.lower):
+        statement = MechanismStatement(self.name, mechanism, self.deltas)
+        for a in (*statement.analyses, *statement.lower):
             role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
-            found = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)
-            for delta, eps in zip(self.deltas, found, strict=True):
-                said = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
-                yield {**values, "delta": delta, **said, "eps": eps, "reason": a.refused}
+            epsilons = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)
+            about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
+            for delta, eps in zip(self.deltas, epsilons, strict=True):
+                yield {**values, "delta": delta, **about, "eps": eps, "reason": a.refused}
 
     def _documents(self) -> list[Row]:
         return [{**row, "eps": row["eps"] if math.isfinite(row["eps"]) else None} for row in self.rows]
@@ -65,8 +65,8 @@ class EpsilonCurve(Printed):
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --over --json`."""
         over = {key: list(values) for key, values in self.over.items()}
-        found = {"mechanism": self.name, "parameters": dict(self.fixed), "over": over, "delta": list(self.deltas)}
-        return {**found, "rows": self._documents()}
+        return {"mechanism": self.name, "parameters": dict(self.fixed), "over": over, "delta": list(self.deltas),
+                "rows": self._documents()}  # fmt: skip
 
     @property
     def _parameters(self) -> str:
@@ -75,36 +75,30 @@ class EpsilonCurve(Printed):
     def text(self) -> str:
         """One line for each setting and delta; the best guarantee of a line has a star."""
         valid = [row for row in self.rows if row["role"] != REFUSED]
-        shown = sorted(dict.fromkeys((r["role"] == ATTAINED, r["analysis"]) for r in valid), key=lambda pair: pair[0])
+        names = sorted(dict.fromkeys((r["role"] == ATTAINED, r["analysis"]) for r in valid), key=lambda pair: pair[0])
         lines = []
         for (values, _), delta in itertools.product(self.settings, self.deltas):
             here = [r for r in valid if r["delta"] == delta and all(r[key] == values[key] for key in values)]
             best = min((r["eps"] for r in here if r["role"] == GUARANTEE and not r["secret"]), default=math.inf)
             cells = {(r["role"] == ATTAINED, r["analysis"]): _cell(r, best) for r in here}
-            lines.append([*(f"{v:g}" for v in (*values.values(), delta)), *(cells.get(pair, "-") for pair in shown)])
-        head = [*self.over, "delta", *(f"{name} (attained)" if low else name for low, name in shown)]
+            lines.append([*(f"{v:g}" for v in (*values.values(), delta)), *(cells.get(pair, "-") for pair in names)])
+        head = [*self.over, "delta", *(f"{name} (attained)" if low else name for low, name in names)]
         last = sorted({r["analysis"] for r in valid if r["released"] == LAST})
         refused = dict.fromkeys(f"{r['analysis']}: {r['reason']}" for r in self.rows if r["role"] == REFUSED)
-        table = [
+        return "\n".join([
             f"{self.name}: {self._parameters}" if self.fixed else self.name,
             "",
             *("  " + line for line in columns(lines, head).splitlines()),
             "",
             "  Guarantees are rounded up, and what a pair of neighbours attains is rounded down. * best guarantee",
             *([f"  Of the last iterate alone: {', '.join(last)}"] if last else []),
-            *(f"  refused somewhere: {one}" for one in refused),
-        ]
-        return "\n".join(table)
-
-    # --- figure -----------------------------------------------------------------------------------------------------
+            *(f"  refused somewhere: {reason}" for reason in refused),
+        ])  # fmt: skip
 
     def written(self, out: Path, formats: Sequence[str]) -> Written:
         """The figure, its numbers and its caption, in files."""
-        import matplotlib as mpl
+        from dpexp.reporting.figure import laid_out, put
 
-        from dpexp.reporting.drawing import laid_out, put
-
-        mpl.use("agg")
         file = f"epsilon_{self.name.replace('-', '_')}_{'_'.join(self.over)}"
         return put(file, laid_out(self.draw).files(file, formats), out)
 
@@ -113,16 +107,16 @@ class EpsilonCurve(Printed):
         import pandas as pd
 
         from dpexp.reporting import style
-        from dpexp.reporting.drawing import Drawing
+        from dpexp.reporting.figure import Drawing
 
         kinds = [k for k in (ALL, LAST) if any(r["released"] == k and r["role"] != REFUSED for r in self.rows)]
         canvas, panels = style.panels(4.2 * len(kinds), 3.4, len(kinds), log=False, sharey=True)
-        x, left_out = next(iter(self.over)), dict[str, None]()
+        (x, values), omitted = next(iter(self.over.items())), dict[str, None]()
         for axes, kind in zip(panels, kinds, strict=True):
-            if min(self.over[x]) > 0 and max(self.over[x]) > WIDE * min(self.over[x]):
+            if min(values) > 0 and max(values) > WIDE * min(values):
                 style.logarithmic(axes, "x")
             style.logarithmic(axes, "y")
-            left_out |= dict.fromkeys(self._panel(axes, kind))
+            omitted |= dict.fromkeys(self._panel(axes, kind))
             axes.set(xlabel=x, title=kind)
             axes.legend(frameon=False, fontsize=7)
         panels[0].set_ylabel(r"$\epsilon$")
@@ -132,7 +126,7 @@ class EpsilonCurve(Printed):
             f"attain (dashed), and between the best of both the band in which the truth lies. Parameters: "
             f"{self._parameters or 'none'}."
         )
-        caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(left_out)}." if left_out else ""
+        caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(omitted)}." if omitted else ""
         return Drawing(canvas, pd.DataFrame(self._documents()), caption)
 
     def _panel(self, axes: Axes, kind: str) -> list[str]:
@@ -140,43 +134,37 @@ class EpsilonCurve(Printed):
         from dpexp.reporting.style import BAND_ALPHA
 
         (x, values), *others = self.over.items()
-        second = [{others[0][0]: value} for value in others[0][1]] if others else [{}]
+        second = [{key: value} for key, own in others for value in own] or [{}]
         groups = [{"delta": delta, **rest} for delta in self.deltas for rest in second]
         far: list[str] = []
-        for place, group in enumerate(groups):
+        for colour, group in zip(itertools.cycle(COLOURS), groups, strict=False):
             rows = [r for r in self.rows if all(r[key] == value for key, value in group.items())]
             # what covers all iterates covers the last one, and what the last one shows all of them show
             high = [r for r in rows if r["role"] == GUARANTEE and (kind == LAST or r["released"] == ALL)]
             low = [r for r in rows if r["role"] == ATTAINED and (kind == ALL or r["released"] == LAST)]
             best = [min((r["eps"] for r in high if r[x] == v and not r["secret"]), default=math.inf) for v in values]
-            most = [max((r["eps"] for r in low if r[x] == v), default=math.nan) for v in values]
-            colour, dashed = COLOURS[place % len(COLOURS)], "attained"
+            attained = [max((r["eps"] for r in low if r[x] == v), default=math.nan) for v in values]
+            shade, dark, label = (colour, colour, "") if len(groups) > 1 else (COLOURS[3], "#111111", "attained")
             if len(groups) > 1:
                 axes.plot(values, best, "-", color=colour, label=_words(group, len(self.deltas) > 1))
-                dashed = ""
-            else:
-                colour = COLOURS[3]
-                for name, secret in dict.fromkeys((r["analysis"], r["secret"]) for r in high):
-                    own = {r[x]: r["eps"] for r in high if r["analysis"] == name}
-                    line = [own.get(v, math.nan) for v in values]
-                    if all(not eps <= FAR * least for eps, least in zip(line, best, strict=True)):
-                        far.append(name)
-                        continue
-                    axes.plot(values, line, ":" if secret else "-", color=COLOURS[len(axes.lines) % len(COLOURS)],
-                              label=f"{name}, {secret} secret" if secret else name)  # fmt: skip
+                high = []
+            for name, secret in dict.fromkeys((r["analysis"], r["secret"]) for r in high):
+                own = {r[x]: r["eps"] for r in high if r["analysis"] == name}
+                line = [own.get(v, math.nan) for v in values]
+                if all(not eps <= FAR * least for eps, least in zip(line, best, strict=True)):
+                    far.append(name)
+                    continue
+                axes.plot(values, line, ":" if secret else "-", color=COLOURS[len(axes.lines) % len(COLOURS)],
+                          label=f"{name}, {secret} secret" if secret else name)  # fmt: skip
             if low:
-                axes.plot(values, most, "--", color=colour if len(groups) > 1 else "#111111", label=dashed or None)
-            inside = [math.isfinite(a) and math.isfinite(b) for a, b in zip(most, best, strict=True)]
-            axes.fill_between(values, most, best, where=inside, color=colour, alpha=BAND_ALPHA, lw=0)
+                axes.plot(values, attained, "--", color=dark, label=label or None)
+            inside = [math.isfinite(a) and math.isfinite(b) for a, b in zip(attained, best, strict=True)]
+            axes.fill_between(values, attained, best, where=inside, color=shade, alpha=BAND_ALPHA, lw=0)
         return far
 
 
 def _words(values: Mapping[str, float], delta: bool = False) -> str:
     return ", ".join(f"{key} = {value:g}" for key, value in values.items() if delta or key != "delta")
-
-
-def _label(setting: tuple[Mapping[str, float], Mechanism]) -> str:
-    return _words(setting[0])
 
 
 def _cell(row: Row, best: float) -> str:

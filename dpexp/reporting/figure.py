@@ -1,19 +1,124 @@
-"""What a figure of stored results is, its caption, and its files."""
+"""Figures: what draws one from stored results, how it looks, and its files: PNG, PDF, SVG, EPS, numbers and caption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import io
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpexp.reporting.drawing import PLAIN, Drawing, Look, Written, laid_out, put
+from dpexp.core.errors import UsageError
+from dpexp.core.files import atomically
+from dpexp.core.text import csv_cell
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure as Canvas
+
     from dpexp.reporting.results.gather import Source
 
-__all__ = ["Drawing", "Figure", "Written", "caption_of", "drawn", "written"]
+# neither dates nor versions, so that an unchanged figure is the same file
+_UNDATED: dict[str, Any] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None},
+    "svg": {"Date": None},
+    "eps": {"Creator": "dpexp"},
+}
+FORMATS = ("png", "pdf", "svg", "eps")
+DRAWS = threading.RLock()
+"""held by the thread that draws: matplotlib has one set of parameters and one parser of mathematics for all threads"""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure is drawn, whatever it shows."""
+
+    width: float | None = None
+    """inches; None: that of a page"""
+    style_file: Path | None = None
+    """settings of matplotlib, over ours"""
+    title: bool = True
+
+    @property
+    def marks(self) -> list[str]:
+        """Parts of the name of a file."""
+        stem = re.sub(r"[^A-Za-z0-9.-]+", "-", self.style_file.stem) if self.style_file else ""
+        width = f"width-{self.width:g}" if self.width else ""
+        return [width, f"style-{stem}" if stem else "", "" if self.title else "no-title"]
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Our style and that of the file, for the thread that draws. Raises UsageError for a file that is no style."""
+        import matplotlib as mpl
+
+        from dpexp.reporting.style import RC
+
+        with DRAWS, mpl.rc_context(RC):
+            if self.style_file is not None:
+                try:
+                    mpl.rcParams.update(mpl.rc_params_from_file(self.style_file, use_default_template=False))
+                except (OSError, ValueError, KeyError) as error:
+                    message = f"--style-file {self.style_file}: {error}"
+                    raise UsageError(message, "a file of matplotlib settings") from None
+            yield
+
+
+PLAIN = Look()
+
+
+class Drawing(NamedTuple):
+    """A drawn figure and exactly the numbers in it."""
+
+    canvas: Canvas
+    data: pd.DataFrame
+    caption: str = ""
+    """where it was generated with the figure; else the caption of the figure"""
+    parameters: str = ""
+    """of the results, in lines: the head of the CSV"""
+    look: Look = PLAIN
+
+    def _repr_png_(self) -> bytes:
+        """The picture in a notebook."""
+        with DRAWS:
+            return self.picture("png")
+
+    def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
+        """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
+        files = {f"{name}.{form}": self.picture(form, title=name) for form in formats}
+        data = self.data.map(csv_cell).rename(columns=csv_cell)
+        head = "".join(f"# {line}\n" for line in self.parameters.splitlines())
+        files[f"{name}.csv"] = (head + data.to_csv(index=False, float_format="%.6g")).encode("utf-8")
+        return files | {f"{name}.caption.txt": f"{self.caption}\n".encode()}
+
+    def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
+        """The picture in one format; `dpi` are those of the style where it is None."""
+        buffer, about = io.BytesIO(), dict(_UNDATED[form])
+        if form == "svg" and title:
+            about |= {"Title": title, "Description": self.caption}
+        with self.look.applied(), _opaque(self.canvas) if form == "eps" else nullcontext():
+            self.canvas.savefig(buffer, format=form, metadata=about, dpi="figure" if dpi is None else dpi)
+        return re.sub(rb"%%CreationDate: [^\n]*\n", b"", buffer.getvalue()) if form == "eps" else buffer.getvalue()
+
+
+@contextmanager
+def _opaque(canvas: Canvas) -> Iterator[None]:
+    """Colours mixed with white in place of transparency, which PostScript does not have."""
+    import numpy as np
+    from matplotlib.collections import PolyCollection
+
+    bands = [band for axes in canvas.axes for band in axes.collections if isinstance(band, PolyCollection)]
+    before = [(band, np.asarray(band.get_facecolor()), band.get_alpha(), band.get_zorder()) for band in bands]
+    for band, colours, *_ in before:
+        band.set(alpha=None, facecolor=1 - colours[:, 3:] * (1 - colours[:, :3]), zorder=0.5)
+    yield
+    for band, colours, alpha, order in before:
+        band.set(facecolor=colours, alpha=alpha, zorder=order)
 
 
 @dataclass(frozen=True)
@@ -27,7 +132,15 @@ class Figure:
     needs: tuple[str, ...]
     draw: Callable[[Path], Drawing]
     sources: tuple[Source, ...] = ()
-    """the results that a figure of any result shows, wherever they are"""
+    """of a figure of any result, wherever they are"""
+
+
+class Written(NamedTuple):
+    """A figure on disk: the picture in every format, then NAME.csv and NAME.caption.txt."""
+
+    name: str
+    files: list[Path]
+    caption: str
 
 
 def written(
@@ -35,24 +148,55 @@ def written(
 ) -> Written:
     """Draw and write the figure; unchanged results give the same bytes. Raises ResultsMissing.
 
-    Its files have this `name`, else that of the figure with what its look says.
+    Its files have this `name`, else that of the figure with the marks of its look.
     """
     name = name or "_".join(filter(None, [figure.name, *look.marks]))
     return put(name, drawn(figure, results, look).files(name, formats), out)
 
 
+def put(name: str, files: Mapping[str, bytes], out: Path) -> Written:
+    """Write the files of a figure into a folder, each whole or not at all."""
+    for file, content in files.items():
+        atomically(out / file, methodcaller("write_bytes", content))
+    caption = files[f"{name}.caption.txt"].decode("utf-8").rstrip("\n")
+    return Written(name, [out / file for file in files], caption)
+
+
 def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
-    """The figure with its caption. Raises ResultsMissing with the command to run."""
+    """The figure with its caption: its own words, its place in the paper, and what its bands are.
+
+    Raises ResultsMissing with the command to run.
+    """
     from dpexp.reporting.results.labels import of_experiments
+    from dpexp.store.stats import CI_NAME
 
     drawing = laid_out(partial(figure.draw, results), look)
     parameters = drawing.parameters or of_experiments(results, figure.needs)
-    return drawing._replace(caption=drawing.caption or caption_of(figure, drawing), parameters=parameters)
-
-
-def caption_of(figure: Figure, drawing: Drawing) -> str:
-    """The figure's own words, its place in the paper, and what its bands are."""
-    from dpexp.store.stats import CI_NAME
-
     bands = f"Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
-    return " ".join(filter(None, [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]", bands]))
+    words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]", bands]
+    return drawing._replace(caption=drawing.caption or " ".join(filter(None, words)), parameters=parameters)
+
+
+def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
+    """A drawing in our style, laid out once: for each format anew that would take as long as drawing."""
+    import matplotlib as mpl
+    from matplotlib.text import Text
+
+    from dpexp.reporting.style import for_tex
+
+    with look.applied():
+        drawing = draw()
+        canvas = drawing.canvas
+        width, height = canvas.get_size_inches()
+        if look.width is not None and width != look.width:
+            canvas.set_size_inches(look.width, height * look.width / width)
+        if not look.title:
+            canvas.suptitle("")
+        # LaTeX reads % and _ in words as its own
+        for text in canvas.findobj(Text) if mpl.rcParams["text.usetex"] else ():
+            if isinstance(text, Text):
+                text.set_text(for_tex(text.get_text()))
+        if layout := canvas.get_layout_engine():
+            layout.execute(canvas)
+            canvas.set_layout_engine("none")
+    return drawing._replace(look=look)

@@ -1,4 +1,4 @@
-"""What a guarantee means, in one sentence for a person whose row is in the data.
+"""A guarantee in words: one sentence for a person whose row is in the data, and the lines of a statement.
 
 Someone tells, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and false
 negative rates alpha and beta, (a) the guess is right with probability (1 - alpha + 1 - beta) / 2 = (1 + advantage) / 2,
@@ -14,13 +14,13 @@ The other summary, of `--json`, is one number: mu of Gaussian DP up to a delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.loss_steps import Steps
 from dpexp.accounting.one_mu import mu_up_to
-from dpexp.core.text import up
+from dpexp.core.text import columns, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 
 ALWAYS = 0.9995
@@ -33,33 +33,30 @@ NEIGHBOURS = {
 }
 MEANS = "whatever is seen is at most e^epsilon times as likely under one neighbour as under the other, plus delta"
 RECORD = "one row, which stands for one person; who has k rows is promised k times epsilon, more than k times delta"
+ROUGH = 1e-3
+"""how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
 
 
 def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
-    """The largest probability of a right guess that all of these allow: (b) at each delta, and (c)."""
+    """The largest probability of a right guess that all of these allow: (b) at each delta, and (c) where it is known,
+    or worth a search, as for the best analysis."""
     valid = [analysis for analysis in analyses if analysis.valid]
     best = min(valid, key=lambda analysis: analysis.at([min(deltas)]), default=None)
-    return min((_success(analysis, deltas, analysis is best) for analysis in valid), default=1.0)
-
-
-def _success(analysis: Analysis, deltas: Sequence[float], search: bool) -> float:
-    """(c) where it is known, or is worth a `search`."""
-    known = search or analysis.mu is not None or analysis.direct is not None
-    pairs = [(eps, delta) for eps, delta in zip(analysis.at(deltas), deltas, strict=True) if eps < math.inf]
-    least = min([analysis.advantage if known else 1.0, *(implied_delta(*pair, 0.0) for pair in pairs)])
+    least = 1.0
+    for a in valid:
+        if a is best or a.mu is not None or a.direct is not None:
+            least = min(least, a.advantage)
+        pairs = zip(a.at(deltas), deltas, strict=True)
+        least = min([least, *(implied_delta(eps, delta, 0.0) for eps, delta in pairs if eps < math.inf)])
     return min(1.0, (1 + least) / 2)
 
 
 def sentence(probability: float, relation: str, sees: str, of: str = "") -> str:
-    """The probability, rounded up, in words; `of` says of which of several mechanisms."""
-    told = f"{f'{of}: an' if of else 'An'} attacker who knows every other record and sees {sees} guesses "
+    """The probability, rounded up, in words; `of` names a mechanism where there are several."""
+    words = f"{f'{of}: an' if of else 'An'} attacker who knows every other record and sees {sees} guesses "
     if probability >= ALWAYS:
-        return f"{told}{UNKNOWN[relation]} with any success up to 100%: nothing is guaranteed here (50% is chance)."
-    return f"{told}{UNKNOWN[relation]} with at most {up(100 * probability, 3)}% success (50% is chance)."
-
-
-ROUGH = 1e-3
-"""how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
+        return f"{words}{UNKNOWN[relation]} with any success up to 100%: nothing is guaranteed here (50% is chance)."
+    return f"{words}{UNKNOWN[relation]} with at most {up(100 * probability, 3)}% success (50% is chance)."
 
 
 def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
@@ -77,3 +74,31 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
     return mu_up_to(steps.curve, floor)
+
+
+def topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """A topic and its text on each line; further lines are indented."""
+    return [f"  {topic:<12} " + text.replace("\n", "\n" + 15 * " ") for topic, text in pairs]
+
+
+def terms(relations: Iterable[str]) -> list[tuple[str, str]]:
+    """What the terms of a statement mean, as topics."""
+    return [("Record", RECORD), *(("Neighbours", NEIGHBOURS[relation]) for relation in relations), ("Epsilon", MEANS)]
+
+
+def pairs_of(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
+    """[delta, epsilon] at each delta."""
+    return [[delta, eps] for delta, eps in zip(deltas, analysis.at(deltas), strict=True)]
+
+
+def row_of(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
+    """An analysis as a line of the table, with a mark; what is no guarantee says so."""
+    remark = "; ".join(filter(None, ["" if analysis.valid else "NOT A GUARANTEE", mark]))
+    released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
+    return [analysis.name, released, *map(up, analysis.at(deltas)), remark]
+
+
+def table_of(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
+    """The lines of a table of analyses below its head."""
+    head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
+    return ["  " + line for line in columns(rows, head).splitlines()]

@@ -5,10 +5,13 @@ A browser that opens the file loads nothing and runs nothing: the page has no sc
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +22,6 @@ from dpexp.core.text import up
 from dpexp.core.version import VERSION
 from dpexp.plugins.loaded import said
 from dpexp.reporting.digits import from_to
-from dpexp.reporting.drawing import compressed, image
 from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.results.gather import Gathered, Source, Unreadable, gather
 from dpexp.reporting.results.labels import constants, values
@@ -28,9 +30,8 @@ from dpexp.store import Folder
 from dpexp.store.documents import read_document
 from dpexp.store.reading import command_of
 
-CURRENT, INCOMPLETE, MISSING, UNREADABLE = "current", "not complete", "missing", "not readable here"
 SMALL, MOST_POINTS = 60_000, 500
-"""bytes and rows of numbers of a drawing up to which it is shown as SVG; a larger one is a PNG"""
+"""bytes and rows of numbers of a drawing up to which it is an SVG; a larger one is a PNG"""
 DPI = 150
 
 
@@ -44,19 +45,18 @@ class Numbers(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A figure of the page, or the reason why it is not shown."""
+    """A figure of the page, or the reason why there is no picture, and the command that draws it."""
 
     name: str
     caption: str
     command: str
-    """draws it"""
     source: str = ""
     """the image as a data address"""
     why: str = ""
 
     @property
     def alt(self) -> str:
-        """What the image is, for readers who do not see it."""
+        """The image in words."""
         return f"Figure {self.name}: {self.caption.partition('. ')[0].rstrip('.') or 'a figure of stored results'}."
 
 
@@ -117,14 +117,13 @@ class Stored:
 
 
 class Section(NamedTuple):
-    """An experiment with everything that is shown of it."""
+    """An experiment with everything on the page; `privacy` has sentences of its statement."""
 
     stored: Stored
     pictures: Sequence[Picture] = ()
     tables: Sequence[Numbers] = ()
     remarks: Sequence[str] = ()
     privacy: Sequence[str] = ()
-    """sentences of the statement, whose epsilons are the last table"""
 
 
 class Fit(NamedTuple):
@@ -138,68 +137,74 @@ class Fit(NamedTuple):
 
 
 def read_experiment(results: Path, name: str) -> Stored:
-    """An experiment as it is stored; what readers say against it is kept with it, and never raised."""
+    """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
+    folder = Folder(results, name)
     try:
-        return Stored(results, name, CURRENT, gathered=gather([Source(results, name)]))
+        return Stored(results, name, "current", gathered=gather([Source(results, name)]))
     # parameters of another version
     except Unreadable as error:
-        return Stored(results, name, UNREADABLE, error.message.removeprefix(f"{results / name}: "))
+        return Stored(results, name, "not readable here", error.message.removeprefix(f"{results / name}: "))
     except DpexpError as error:
-        message = error.message.removeprefix(f"{Folder(results, name).root}: ")
+        message = error.message.removeprefix(f"{folder.root}: ")
         # the message of a refusal begins with the state
         state, _, why = message.partition(", ")
         if state not in ("stale", "unconfirmed"):
-            state, why = INCOMPLETE if Folder(results, name).manifest.exists() else MISSING, message
+            state, why = "not complete" if folder.manifest.exists() else "missing", message
         return Stored(results, name, state, why, error.hint)
     # of a plug-in, whose results must not cost the page of all others
     except Exception as error:
-        return Stored(results, name, UNREADABLE, *said(error))
+        return Stored(results, name, "not readable here", *said(error))
 
 
 def about(config: str) -> str:
     """The comment on the first lines of a config, in one line."""
-    found = []
-    for line in config.splitlines():
-        if not line.startswith("#"):
-            break
-        found.append(line.lstrip("# ").rstrip())
-    return " ".join(found)
+    comment = takewhile(lambda line: line.startswith("#"), config.splitlines())
+    return " ".join(line.lstrip("# ").rstrip() for line in comment)
 
 
 def picture(figure: Figure, results: Path, command: str) -> Picture:
-    """The figure, drawn from stored results: SVG where that is small, else PNG."""
+    """The figure, drawn from stored results: SVG where that is small, else a PNG of 128 colours."""
+    from PIL import Image
+
     try:
         drawing = drawn(figure, results)
         svg = drawing.picture("svg") if len(drawing.data) <= MOST_POINTS else b""
-        small = 0 < len(svg) <= SMALL
-        source = image("svg+xml", svg) if small else image("png", compressed(drawing.picture("png", DPI)))
-        return Picture(figure.name, drawing.caption, command, source)
-    # one figure that cannot be drawn is a line of the page, whatever is wrong with it
+        if 0 < len(svg) <= SMALL:
+            return Picture(figure.name, drawing.caption, command, image("svg+xml", svg))
+        bitmap, buffer = Image.open(io.BytesIO(drawing.picture("png", DPI))).convert("RGB"), io.BytesIO()
+        bitmap.quantize(128, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
+        return Picture(figure.name, drawing.caption, command, image("png", buffer.getvalue()))
+    # a figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
         return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, said(error))))
 
 
+def image(kind: str, content: bytes) -> str:
+    """A picture as the source of an image, which needs no other file: `png` or `svg+xml`."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
 def epsilons(statement: Mapping[str, Any]) -> Numbers:
     """The table of the document of `dpexp privacy --json`."""
+
+    def guarantee(row: Mapping[str, Any]) -> str:
+        if not row["valid"]:
+            return f"no: {row['reason']}"
+        return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
+
     rows = statement["statements"]
     deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
     table = [[str(row["mechanism"]), str(row.get("budget", "")), row["analysis"], row["released"],
-              *(up(eps) for _, eps in row["eps"]), _guarantee(row)] for row in rows]  # fmt: skip
+              *(up(eps) for _, eps in row["eps"]), guarantee(row)] for row in rows]  # fmt: skip
     head = ["mechanism", "budget mu", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
     return Numbers("Privacy", head, table, "Epsilons are rounded up.")
-
-
-def _guarantee(row: Mapping[str, Any]) -> str:
-    if not row["valid"]:
-        return f"no: {row['reason']}"
-    return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
 
 
 def page(
     title: str, sections: Sequence[Section], claims: Iterable[Mapping[str, Any]], fits: Sequence[Fit], text: str
 ) -> str:
     """The page: the same results give the same characters."""
-    private = [one.stored.name for one in sections if one.stored.is_private]
+    private = [section.stored.name for section in sections if section.stored.is_private]
     private += [fit.name for fit in fits if fit.is_rehearsal]
     return filled("dpexp.reporting", "page.html", title=title, text=text, sections=sections, claims=list(claims),
                   fits=fits, private=private, version=VERSION)  # fmt: skip

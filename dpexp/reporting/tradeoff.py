@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dpexp.accounting.curve import Curve
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
-from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.reporting.drawing import Drawing, Written, laid_out, put
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.reporting.figure import Drawing, Written, laid_out, put
 
 CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
 """false positive rates of a curve: 1e-4 to 0.68, six a decade, and two close to 1"""
@@ -27,122 +25,93 @@ SAYS = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
-    """The answers of one analysis, or of one pair of neighbours."""
-
-    name: str
-    released: str
-    profile: Curve
-
-    @property
-    def role(self) -> str:
-        return ATTAINED if self.profile.side == "below" else GUARANTEE
-
-    @cached_property
-    def curve(self) -> list[tuple[float, float]]:
-        """False positive and false negative rates."""
-        return [(rate, self.profile.beta(rate, True)) for rate in CURVE]
-
-    def document(self) -> dict[str, Any]:
-        """With the keys of `dpexp privacy --json`."""
-        own = self.profile
-        return {
-            "analysis": self.name,
-            "released": self.released,
-            "role": self.role,
-            "tpr": [[rate, own.tpr(rate)] for rate in RATES],
-            "bayes_error": [[PRIOR, own.bayes_error(PRIOR)]],
-            "advantage": own.advantage,
-            "curve": [[rate, beta] for rate, beta in self.curve],
-        }
-
-    def cells(self) -> list[str]:
-        """A line of the table: of a guarantee what helps the attacker is rounded up, of what is attained down."""
-        own = self.profile
-        more, less = (down, up) if self.role == ATTAINED else (up, down)
-        rates = (more(own.tpr(rate)) for rate in RATES)
-        mark = ATTAINED if self.role == ATTAINED else ""
-        return [self.name, self.released, *rates, more(own.advantage), less(own.bayes_error(PRIOR)), mark]
-
-
 class Attacker:
     """Tests of one record, by each analysis and by what is attained."""
 
     def __init__(self, analyses: Sequence[Analysis], lower: Sequence[Analysis]) -> None:
-        self.rows = [Row(a.name, a.released, a) for a in (*(a for a in analyses if a.valid), *lower)]
+        self.rows = [*(a for a in analyses if a.valid), *lower]
+        self._curves: dict[int, list[float]] = {}
+
+    def curve(self, row: Analysis) -> list[float]:
+        """False negative rates at `CURVE`, each of which may be a search."""
+        if id(row) not in self._curves:
+            self._curves[id(row)] = [row.beta(rate, True) for rate in CURVE]
+        return self._curves[id(row)]
 
     def document(self) -> dict[str, Any]:
-        """The key `tradeoff` of `dpexp privacy --json`."""
-        return {"statements": [row.document() for row in each(self.rows, "attack", lambda row: row.name)]}
+        """The key `tradeoff` of `dpexp privacy --json`; `curve` has false positive and false negative rates."""
+        return {"statements": [self._document(row) for row in each(self.rows, "attack", lambda row: row.name)]}
+
+    def _document(self, row: Analysis) -> dict[str, Any]:
+        return {"analysis": row.name, "released": row.released, "role": _role(row),
+                "tpr": [[rate, row.tpr(rate)] for rate in RATES],
+                "bayes_error": [[PRIOR, row.bayes_error(PRIOR)]], "advantage": row.advantage,
+                "curve": [[rate, beta] for rate, beta in zip(CURVE, self.curve(row), strict=True)]}  # fmt: skip
 
     def text(self) -> str:
-        """A table to read."""
+        """A table to read: of a guarantee what helps the attacker is rounded up, of what is attained down."""
         head = ["analysis", "released", *(f"TPR @ FPR {rate:g}" for rate in RATES), "advantage", "Bayes error", ""]
-        rows = [row.cells() for row in each(self.rows, "attack", lambda row: row.name)]
+        rows = []
+        for row in each(self.rows, "attack", lambda row: row.name):
+            attained = _role(row) == ATTAINED
+            more, less = (down, up) if attained else (up, down)
+            numbers = [*(more(row.tpr(rate)) for rate in RATES), more(row.advantage), less(row.bayes_error(PRIOR))]
+            rows.append([row.name, row.released, *numbers, ATTAINED * attained])
         lines = ["Tests of one record", "", *columns(rows, head).splitlines(), "", *SAYS]
         return "\n".join("  " + line if line else "" for line in lines)
 
-    def best(self, released: str) -> tuple[Row | None, Row | None]:
+    def best(self, released: str) -> tuple[Analysis | None, Analysis | None]:
         """The guarantee with the least advantage, and the attained value with the largest.
 
         What covers all iterates covers the last one, and what the last iterate shows all of them show.
         """
-        last = released == "last-iterate"
-        promised = [r for r in self.rows if r.role == GUARANTEE and (last or r.released == released)]
-        shown = [r for r in self.rows if r.role == ATTAINED and (not last or r.released == released)]
+        last = released == LAST
+        upper = [r for r in self.rows if _role(r) == GUARANTEE and (last or r.released == released)]
+        lower = [r for r in self.rows if _role(r) == ATTAINED and (not last or r.released == released)]
         return (
-            min(promised, key=lambda r: r.profile.advantage, default=None),
-            max(shown, key=lambda r: r.profile.advantage, default=None),
+            min(upper, key=lambda r: r.advantage, default=None),
+            max(lower, key=lambda r: r.advantage, default=None),
         )
 
     def written(self, name: str, setting: str, out: Path) -> Written:
         """The figure, its numbers and its caption, in files."""
-        import matplotlib as mpl
-
-        mpl.use("agg")
         file = f"tradeoff_{name.replace('-', '_')}"
-        return put(file, laid_out(partial(_draw, self, name, setting)).files(file, ("png", "pdf")), out)
+        return put(file, laid_out(partial(self.draw, name, setting)).files(file, ("png", "pdf")), out)
+
+    def draw(self, name: str, setting: str) -> Drawing:
+        """True against false positive rates, a panel for each release: the band between guarantee and attack."""
+        import pandas as pd
+
+        from dpexp.reporting import style
+
+        kinds = [kind for kind in (ALL, LAST) if any(self.best(kind))]
+        if len(kinds) == 2 and self.best(ALL) == self.best(LAST):
+            kinds = kinds[:1]
+        canvas, panels = style.panels(3.4 * len(kinds), 3.2, len(kinds), sharey=True)
+        numbers = []
+        for axes, kind in zip(panels, kinds, strict=True):
+            upper, lower = self.best(kind)
+            axes.plot(CURVE, CURVE, color="#8a8a8a", lw=0.9, ls=":", label="guessing")
+            curves = []
+            for row, colour, dashes in ((lower, "#a50f4c", (0, (4, 1.6))), (upper, "#2b6cb8", "-")):
+                if row is not None:
+                    betas = self.curve(row)
+                    curves.append([1 - beta for beta in betas])
+                    axes.plot(CURVE, curves[-1], color=colour, ls=dashes, label=f"{_role(row)}: {row.name}")
+                    about = {"released": kind, "role": _role(row), "analysis": row.name}
+                    numbers += [{**about, "fpr": r, "fnr": beta} for r, beta in zip(CURVE, betas, strict=True)]
+            if len(curves) == 2:
+                axes.fill_between(CURVE, curves[1], curves[0], color="#7a4fa3", alpha=style.BAND_ALPHA, lw=0)
+            axes.set(xlim=(CURVE[0], 1.1), ylim=(CURVE[0], 1.1), title=kind, xlabel="false positive rate")
+            axes.legend(loc="lower right", frameon=False, fontsize=7.5)
+        panels[0].set_ylabel("true positive rate")
+        caption = (
+            f"Largest true positive rate of a test for a record against its false positive rate, {name}: no test lies "
+            "above the guarantee, for either order of the neighbours, and no guarantee can lie below what is "
+            f"attained. The truth lies in the band. Parameters: {setting}."
+        )
+        return Drawing(canvas, pd.DataFrame(numbers), caption)
 
 
-def _draw(attacker: Attacker, name: str, setting: str) -> Drawing:
-    """True against false positive rates, a panel for each release: the band between guarantee and attack."""
-    import matplotlib.pyplot as plt
-    import pandas as pd
-
-    from dpexp.reporting.style import BAND_ALPHA, log_log
-
-    kinds = [kind for kind in ("all-iterates", "last-iterate") if any(attacker.best(kind))]
-    if len(kinds) == 2 and attacker.best(kinds[0]) == attacker.best(kinds[1]):
-        kinds = kinds[:1]
-    canvas, panels = plt.subplots(1, len(kinds), figsize=(3.4 * len(kinds), 3.2), sharey=True, squeeze=False)
-    numbers = []
-    for axes, kind in zip(panels[0], kinds, strict=True):
-        promised, shown = attacker.best(kind)
-        axes.plot(CURVE, CURVE, color="#8a8a8a", lw=0.9, ls=":", label="guessing")
-        curves = {}
-        for row, colour, style in ((shown, "#a50f4c", (0, (4, 1.6))), (promised, "#2b6cb8", "-")):
-            if row is None:
-                continue
-            curves[row.role] = [1 - beta for _, beta in row.curve]
-            axes.plot(CURVE, curves[row.role], color=colour, ls=style, label=f"{row.role}: {row.name}")
-            numbers += [
-                {"released": kind, "role": row.role, "analysis": row.name, "fpr": rate, "fnr": beta}
-                for rate, beta in row.curve
-            ]
-        if len(curves) == 2:
-            axes.fill_between(CURVE, curves[GUARANTEE], curves[ATTAINED], color="#7a4fa3", alpha=BAND_ALPHA, lw=0)
-        log_log(axes)
-        axes.set_ylim(CURVE[0], 1.1)
-        axes.set_xlim(CURVE[0], 1.1)
-        axes.set_title(kind)
-        axes.set_xlabel("false positive rate")
-        axes.legend(loc="lower right", frameon=False, fontsize=7.5)
-    panels[0][0].set_ylabel("true positive rate")
-    canvas.tight_layout()
-    caption = (
-        f"Largest true positive rate of a test for a record against its false positive rate, {name}: "
-        "no test lies above the guarantee, for either order of the neighbours, and no guarantee can lie below what is "
-        f"attained. The truth lies in the band. Parameters: {setting}."
-    )
-    return Drawing(canvas, pd.DataFrame(numbers), caption)
+def _role(row: Analysis) -> str:
+    return ATTAINED if row.side == "below" else GUARANTEE

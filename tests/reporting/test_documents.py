@@ -25,7 +25,7 @@ CARD = {"sampler": "poisson", "relation": "add-remove", "noise_multiplier": 1.0,
 
 
 def test_a_verdict_against_its_rows_is_seen(monkeypatch):
-    from dpexp.reporting.receipt_answer import Reading
+    from dpexp.reporting.receipt_readings import Reading
 
     assert list(of_card(CARD)) == []
     for verdict in ("unsupported",):
