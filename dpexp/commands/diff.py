@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, guess
-from dpexp.reporting.accuracies import said_of_records
+from dpexp.reporting.accuracies import error_of_records
 from dpexp.reporting.results.compared import Final, Pair, certainty, compared, finals, levels, metrics_of, shown
 from dpexp.reporting.results.gather import FROM, Source, gather
 from dpexp.reporting.text_table import fitting_columns, terminal_width
@@ -84,7 +84,7 @@ def diff(
         lines.append(fill(said, width) if (width := terminal_width()) else said)
     if "test_accuracy" in metrics:
         accuracies = [[one.line for one in side if one.metric == "test_accuracy"] for side in sides]
-        lines += ["", *dict.fromkeys(map(said_of_records, accuracies))]
+        lines += ["", *dict.fromkeys(map(error_of_records, accuracies))]
     if not by and any(left):
         lines += ["", f"{counted(left[0], 'setting')} only in A, {left[1]} only in B"]
     document = {

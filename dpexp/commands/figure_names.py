@@ -63,10 +63,8 @@ class Selection:
         """Make everything that is named, and all of some shipped ones; with neither, what the stored results allow."""
         if names or all_of:
             work = self.select(names, all_of)
-            # they compute all that they show
-            long = {one for one in work if isinstance(one, str) and not self.known[one].needs}
             tasks = [(one, *options) for one in work]
-            return in_processes(make, tasks, self.what, list(map(_title, work)), long=long)
+            return in_processes(make, tasks, self.what, list(map(_title, work)))
         if self.given:
             raise UsageError(f"{self.given[0]} is for results", f"name them: {self.command} NAME, or its folder")
         work = self.at_hand()

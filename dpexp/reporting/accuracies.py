@@ -47,47 +47,39 @@ class Accuracy(NamedTuple):
         return NORMAL * self.test_se
 
 
-def difference(one: Accuracy, two: Accuracy) -> dict[str, Any]:
+def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
     """The first less the second in percentage points, with halves of 95% intervals.
 
-    `seeds_reach`: over replicates, independent ones. `reach`: for other test records too.
-    `seeds` and `records` say -1, 0 or 1: certainly lower, undecided, certainly higher, by either.
+    `seeds_reach`: over independent replicates. `reach`: for other test records too. `seeds` and `records`: -1, 0 or 1
+    for significantly lower, undecided, significantly higher, by either.
     """
-    gap = one.mean - two.mean
-    seeds = t_quantile(min(one.seeds, two.seeds) - 1) * math.hypot(one.se, two.se)
+    gap = a.mean - b.mean
+    seeds = t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
     # independent errors are assumed: two linear classifiers err on the same records more often than by chance, so that
     # they differ by less and this is cautious
-    both = math.hypot(seeds, NORMAL * math.hypot(one.test_se, two.test_se))
-    return {
-        "difference": 100 * gap,
-        "seeds_reach": 100 * seeds,
-        "reach": 100 * both,
-        "seeds": _sign(gap, seeds),
-        "records": _sign(gap, both),
+    both = math.hypot(seeds, NORMAL * math.hypot(a.test_se, b.test_se))
+    signs = {
+        name: 0 if abs(gap) <= reach else 1 if gap > 0 else -1 for name, reach in (("seeds", seeds), ("records", both))
     }
+    return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}
 
 
-def _sign(gap: float, reach: float) -> int:
-    return 0 if abs(gap) <= reach else 1 if gap > 0 else -1
+def error_of_records(lines: Iterable[Line]) -> str:
+    """The error of accuracies at the last step from the held-out records, in a sentence.
 
-
-def said_of_records(lines: Iterable[Line]) -> str:
-    """What the held-out records add to the errors of accuracies at the last step.
-
-    Sizes of the user's own data are read from the files; where these are gone only the sentence is left.
+    Sizes of the user's own data are read from the files, and left out where these are no longer there.
     """
-    found: dict[int, float] = {}
+    reaches: dict[int, float] = {}
     for line in lines:
-        mean = float(line.rows.mean[-1])
         try:
             records = line.run.cell.problem.held_out_records
         except (DpexpError, ValueError):
             continue
-        # of several accuracies on one set of records the largest error is told
-        if records and math.isfinite(mean):
-            reach = Accuracy(mean, 0.0, line.replicates, records).test_reach
-            found[records] = max(found.get(records, 0.0), reach)
-    sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(found.items()))
+        # of several accuracies on one set of records the largest error counts
+        if records and math.isfinite(line.last[0]):
+            reach = Accuracy(line.last[0], 0.0, line.replicates, records).test_reach
+            reaches[records] = max(reaches.get(records, 0.0), reach)
+    sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(reaches.items()))
     return (
         "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
         "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")

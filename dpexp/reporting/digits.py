@@ -12,23 +12,20 @@ from typing import Any
 
 LEAST, MOST, LARGE = 1e-3, 1e5, 1e9
 """numbers between the first two are written without a power of ten, and estimates between the first and the last"""
-_UNCERTAIN = re.compile(r"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 (\d[\d.]*(?:e[-+]?\d+)?)|\((\d[\d.]*(?:e[-+]?\d+)?)\))")
-
-
 SKEWED = 2.0
 """how many times longer than the other one side of an interval is, where half its length would mislead"""
 MOST_DIGITS = 6
-"""significant digits of a number whose uncertainty leaves it more: nobody reads them, and CSV has all"""
+"""significant digits of a number whose uncertainty leaves it more: CSV has all"""
 
 
 def within(value: float, low: float, high: float) -> str:
     """A value and its interval: as `uncertain` writes it, or 10 [7, 29] where one side is more than twice the other."""
-    sides = sorted((value - low, high - value))
-    if not (math.isfinite(low) and math.isfinite(high)) or sides[0] < 0 or sides[1] <= SKEWED * sides[0]:
+    shorter, longer = sorted((value - low, high - value))
+    if not (math.isfinite(low) and math.isfinite(high)) or shorter < 0 or longer <= SKEWED * shorter:
         return uncertain(value, (high - low) / 2)
-    if sides[1] < 10.0**-MOST_DIGITS * abs(value):
+    if longer < 10.0**-MOST_DIGITS * abs(value):
         return f"{value:.{MOST_DIGITS}g}"
-    digits = 2 + max(0, math.floor(math.log10(max(map(abs, (value, low, high))) / sides[1])))
+    digits = 2 + max(0, math.floor(math.log10(max(map(abs, (value, low, high))) / longer)))
     return f"{value:.{digits}g} [{low:.{digits}g}, {high:.{digits}g}]"
 
 
@@ -36,7 +33,7 @@ def uncertain(value: float, half: float) -> str:
     """A value and half its interval: the uncertainty in one digit, or two where it begins with 1.
 
     The digits in brackets are those of the uncertainty, in units of the last digits of the value. A value without one
-    is written in four digits, with one that nobody reads in six; inf and nan as such.
+    is written in four digits, with a tiny one in six; inf and nan as such.
     """
     if not math.isfinite(value):
         return f"{value:g}"
@@ -51,42 +48,40 @@ def uncertain(value: float, half: float) -> str:
         half = float(f"{half:.0e}")  # 0.096 is 0.10
     digits = 2 if f"{half:.1e}"[0] == "1" else 1
     places = digits - 1 - math.floor(math.log10(float(f"{half:.{digits - 1}e}")))
-    # the uncertainty is above the units: it is written out
-    if places < 0:
-        unit = 10.0**-places
-        text = f"{round(value / unit) * unit:.0f}({round(half / unit) * unit:.0f})"
-    elif places == 0:
-        text = f"{value:.0f}({half:.0f})"
-    else:
-        shown = f"{half:.{places}f}"
-        text = f"{value:.{places}f}({shown if half >= 1 else shown.replace('.', '').lstrip('0')})"
+    # an uncertainty above the units is written out
+    unit, decimals = 10.0 ** max(-places, 0), max(places, 0)
+    error = f"{round(half / unit) * unit:.0f}" if places <= 0 else f"{half:.{decimals}f}"
+    if places > 0 and half < 1:
+        error = error.replace(".", "").lstrip("0")
+    text = f"{round(value / unit) * unit if places < 0 else value:.{decimals}f}({error})"
     return text + (f"e{power:+03d}" if power else "")
 
 
 def from_to(counts: Iterable[int]) -> str:
     """A count that all share, or the least and the largest: 8, 8 to 200."""
-    found = sorted(set(counts))
-    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+    ordered = sorted(set(counts))
+    return f"{ordered[0]:,}" if len(ordered) == 1 else f"{ordered[0]:,} to {ordered[-1]:,}"
 
 
 def matched(text: str) -> str:
     """`3.072 (0.08)` and `3.072 \u00b1 0.08` as `3.07(8)`; any other text as it is."""
-    found = _UNCERTAIN.fullmatch(text)
-    return uncertain(float(found[1]), float(found[2] or found[3])) if found else text
+    number = r"(\d[\d.]*(?:e[-+]?\d+)?)"
+    pair = re.fullmatch(rf"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 {number}|\({number}\))", text)
+    return uncertain(float(pair[1]), float(pair[2] or pair[3])) if pair else text
 
 
-def estimate_row(one: dict[str, Any], error: float) -> list[str]:
+def estimate_row(row: dict[str, Any], error: float) -> list[str]:
     """Estimate, error, ends and p as a table has them."""
-    value = "not finite" if one["estimate"] is None else rounded(one["estimate"], error)
-    if one["conf_low"] is None:
+    value = "not finite" if row["estimate"] is None else rounded(row["estimate"], error)
+    if row["conf_low"] is None:
         return [value, "", "unbounded", "", ""]
-    ends = [rounded(one[key], error) for key in ("conf_low", "conf_high")]
-    test = " (AR)" * (one.get("interval") == "anderson-rubin" and one["p_value"] is not None)
-    return [value, f"{error:.2g}", *ends, level_in_digits(one["p_value"]) + test]
+    ends = [rounded(row[key], error) for key in ("conf_low", "conf_high")]
+    test = " (AR)" * (row.get("interval") == "anderson-rubin" and row["p_value"] is not None)
+    return [value, f"{error:.2g}", *ends, level_in_digits(row["p_value"]) + test]
 
 
 def level_in_digits(p: float | None, equals: str = "") -> str:
-    """A p-value; where it is tiny its digits say more of the normal law than of the table."""
+    """A p-value; the digits of a tiny one say more of the normal law than of the table."""
     return "" if p is None else "< 1e-4" if p < 1e-4 else f"{equals}{p:.2g}"
 
 
@@ -94,8 +89,7 @@ def rounded(value: float, error: float) -> str:
     """A number with as many decimals as its standard error needs for two digits, small or large with an exponent."""
     if not math.isfinite(error) or error <= 0:
         return f"{value:.6g}"
-    last = math.floor(math.log10(error)) - 1
-    size = max(abs(value), error)
+    last, size = math.floor(math.log10(error)) - 1, max(abs(value), error)
     if not LEAST <= size < LARGE:
         return f"{value:.{min(max(0, math.floor(math.log10(size)) - last), 15)}e}"
     return f"{value:.{min(max(0, -last), 15)}f}"

@@ -17,6 +17,7 @@ import math
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -78,8 +79,8 @@ def problem_of(family: str, d: int) -> LinearPredictorProblem:
     """The problem of a family with d columns."""
     parameters, population = FAMILIES[family]
     kind = PROBLEMS[parameters["name"]]
-    given = {**parameters, "d": d} if population is None else {**parameters, "population": {"d": d, **population}}
-    problem = kind.model_validate(given)
+    own = {"d": d} if population is None else {"population": {"d": d, **population}}
+    problem = kind.model_validate(parameters | own)
     assert isinstance(problem, LinearPredictorProblem)
     return problem
 
@@ -114,7 +115,7 @@ class Rate:
     ranges: Mapping[str, tuple[float, float]]
 
     def bound(self, s: Setting) -> float:
-        """What is stated there; inf says nothing."""
+        """The stated value; inf says nothing."""
         numbers = numbers_of(s)
         return self.stated.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
 
@@ -149,30 +150,28 @@ class Comparison:
 def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
     """A function with what it assumes, checked. Raises UsageError, with the line."""
     keys = ["estimator", "families", *RANGES]
-    given = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
-    estimator, families = given.get("estimator", "sgd"), given.get("families", list(FAMILIES))
-    faults = [f"no {key!r}: {guess(str(key), keys)}it takes {', '.join(keys)}" for key in given if key not in keys]
+    values = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
+    estimator, families = values.get("estimator", "sgd"), values.get("families", list(FAMILIES))
+    faults = [f"no {key!r}: {guess(str(key), keys)}it takes {', '.join(keys)}" for key in values if key not in keys]
     if estimator not in ESTIMATORS:
         faults.append(f"estimator is one of {', '.join(ESTIMATORS)}, not {estimator!r}")
     if not isinstance(families, list | tuple) or not families or not set(map(str, families)) <= set(FAMILIES):
         faults.append(f"families is a list of {', '.join(FAMILIES)}, not {families!r}")
-    ranges = {key: given.get(key, RANGES[key]) for key in RANGES}
-    for key, pair in ranges.items():
-        try:
-            low, high = map(float, pair)
-        except (TypeError, ValueError):
-            low, high = math.nan, math.nan
+    ranges: dict[str, tuple[float, float]] = {}
+    for key, default in RANGES.items():
+        low = high = math.nan
+        with suppress(TypeError, ValueError):
+            low, high = map(float, values.get(key, default))
         if not LIMITS[key][0] <= low <= high <= LIMITS[key][1]:
-            faults.append(f"{key} is a pair (least, largest) within {LIMITS[key]}, not {pair!r}")
+            faults.append(f"{key} is a pair (least, largest) within {LIMITS[key]}, not {values[key]!r}")
         ranges[key] = (low, high)
     if faults:
         raise UsageError(f"{stated.file}:{line}: ASSUMES: {'; '.join(faults)}")
     takes = list(inspect.signature(stated.function).parameters)[1:]
     known = list(numbers_of(Setting("normal", 1, 1.0, 0.5, 1.0, 1)))
     if wrong := [name for name in takes if name not in known]:
-        hint = f"{guess(wrong[0], known)}it takes n and {', '.join(known)}"
-        where = f"{stated.file}:{stated.line}"
-        raise UsageError(f"{where}: {NAME} takes {wrong[0]!r}, which is no parameter of a run", hint)
+        message = f"{stated.file}:{stated.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
+        raise UsageError(message, f"{guess(wrong[0], known)}it takes n and {', '.join(known)}")
     return Rate(stated, tuple(takes), estimator, tuple(families), ranges)
 
 
@@ -182,9 +181,9 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
 
     deadline, done, vacuous = time.monotonic() + seconds, list[Comparison](), 0
     for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
-        compared = _compare(rate, _setting(rate, x))
-        done += [compared] if math.isfinite(compared.bound) and not math.isnan(compared.linearised) else []
-        vacuous += math.isinf(compared.bound)
+        at = _compare(rate, _setting(rate, x))
+        done += [at] if math.isfinite(at.bound) and not math.isnan(at.linearised) else []
+        vacuous += math.isinf(at.bound)
         if time.monotonic() > deadline:
             break
     ranked = sorted(done, key=lambda c: -c.ratio)
@@ -200,8 +199,8 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
 def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
     """One setting again, with its simulation; from the words of a verdict."""
     try:
-        given = json.loads(at)
-        s = Setting(**{**given, "n": int(given["n"]), "d": int(given["d"])})
+        values = json.loads(at)
+        s = Setting(**{**values, "n": int(values["n"]), "d": int(values["d"])})
         if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
             raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -213,16 +212,16 @@ def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
 def _setting(rate: Rate, x: np.ndarray) -> Setting:
     """(a): sizes are log-uniform."""
     values = {}
-    for (key, (low, high)), share in zip(rate.ranges.items(), x[1:], strict=True):
-        values[key] = low + share * (high - low) if key == "alpha" else low * (high / low) ** share
+    for (key, (low, high)), level in zip(rate.ranges.items(), x[1:], strict=True):
+        values[key] = low + level * (high - low) if key == "alpha" else low * (high / low) ** level
     family = rate.families[int(x[0] * len(rate.families))]
     eta, alpha, mu = (float(f"{values[k]:.4g}") for k in ("eta", "alpha", "mu"))
     return Setting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
 
 
 def _compare(rate: Rate, s: Setting) -> Comparison:
-    (found,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
-    return Comparison(s, rate.bound(s), float(getattr(found, rate.estimator)[0, 0]))
+    (errors,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
+    return Comparison(s, rate.bound(s), float(getattr(errors, rate.estimator)[0, 0]))
 
 
 def _closed(s: Setting, estimator: str) -> float | None:
@@ -233,9 +232,9 @@ def _closed(s: Setting, estimator: str) -> float | None:
     except UsageError:
         return None
     noise_sq = (problem.noise_sensitivity() / s.mu) ** 2
-    found = closure(means, problem.start(), problem.optimum(), noise_sq, (s.eta, s.alpha), np.array([s.n]))
-    value = float((found.iterate if estimator == "sgd" else found.average)[0])
-    return value if found.j_index <= MOST_INDEX and math.isfinite(value) else None
+    moments = closure(means, problem.start(), problem.optimum(), noise_sq, (s.eta, s.alpha), np.array([s.n]))
+    value = float((moments.iterate if estimator == "sgd" else moments.average)[0])
+    return value if moments.j_index <= MOST_INDEX and math.isfinite(value) else None
 
 
 def _simulated(s: Setting, estimator: str, seed: int) -> tuple[float, ...]:
@@ -258,24 +257,21 @@ def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: 
         "stopped_by_clock": stopped,
         "routes": ["closure of moments", "linearised recursion", f"simulation of {simulated} settings"],
         "assumes": {"estimator": rate.estimator, "families": rate.families, **rate.ranges},
-        "worst": None,
+        "worst": None if worst is None else _worst(rate, worst),
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
     }
-    if worst is not None:
-        parameters, d = worst.setting._asdict(), np.array(worst.distances)
-        document["worst"] = {
-            "parameters": parameters,
-            "bound": worst.bound,
-            "closure": worst.closed,
-            "linearised": worst.linearised,
-            "simulated": None,
-            "rerun": f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(json.dumps(parameters))}",
-        }
-        if len(d):
-            mean, error = float(d.mean()), float(d.std(ddof=1) / len(d) ** 0.5)
-            measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": worst.p_value}
-            document["worst"]["simulated"] = measured
     return Verdict(document, _text(rate, document))
+
+
+def _worst(rate: Rate, c: Comparison) -> dict[str, Any]:
+    parameters, d = c.setting._asdict(), np.array(c.distances)
+    rerun = f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(json.dumps(parameters))}"
+    measured = None
+    if len(d):
+        measured = {"mean": float(d.mean()), "std_error": float(d.std(ddof=1) / len(d) ** 0.5), "replicates": len(d),
+                    "p_value": c.p_value}  # fmt: skip
+    return {"parameters": parameters, "bound": c.bound, "closure": c.closed, "linearised": c.linearised,
+            "simulated": measured, "rerun": rerun}  # fmt: skip
 
 
 def _text(rate: Rate, document: Mapping[str, Any]) -> str:
@@ -283,16 +279,20 @@ def _text(rate: Rate, document: Mapping[str, Any]) -> str:
     verdict, worst, stated = document["verdict"], document["worst"], rate.stated
     if worst is None:
         return f"{NOTHING}: {document['reason']}"
-    tried = f"{document['comparisons']:,} settings"
+    count = f"{document['comparisons']:,} settings"
     first = {
         REFUTED: f"refuted: {stated.file}:{stated.line}: the mean squared distance is larger than {NAME} states.",
-        DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {tried}.",
-        NOT_REFUTED: f"not-refuted in {tried}.",
+        DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
+        NOT_REFUTED: f"not-refuted in {count}.",
     }
-    shown = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in worst["parameters"].items())
-    lines = [first[verdict], f"  setting: {shown}; {rate.estimator}", f"  bound: {worst['bound']:.6g}"]
+    words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in worst["parameters"].items())
     closed = "not known here" if worst["closure"] is None else f"{worst['closure']:.6g}"
-    lines.append(f"  closure of moments: {closed}; linearised recursion: {worst['linearised']:.6g}")
+    lines = [
+        first[verdict],
+        f"  setting: {words}; {rate.estimator}",
+        f"  bound: {worst['bound']:.6g}",
+        f"  closure of moments: {closed}; linearised recursion: {worst['linearised']:.6g}",
+    ]
     if m := worst["simulated"]:
         error = f"{m['mean']:.6g}, standard error {m['std_error']:.2g}, {m['replicates']} replicates"
         lines.append(f"  simulated: {error}; p-value of the bound: {m['p_value']:.2g}")

@@ -1,4 +1,4 @@
-"""Log-log slopes with honest errors and windows, and whether a slope is a rate or a transient."""
+"""Log-log slopes with errors from the replicates, and whether a slope is a rate or a transient."""
 
 from __future__ import annotations
 
@@ -9,6 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpexp.store.stats import CI_LEVEL, t_quantile
+
+RATE_TOLERANCE = 0.15
+"""by how much a slope may differ from an exponent, or between two decades, at most: less than half of 1/3, the distance
+between the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+AGREEMENT = 0.05
+"""by how much a slope may differ from that of a prediction which confirms it"""
+FALL = 10.0
+"""factor by which an error has fallen before its slope can be asymptotic: less, and it may not have left its start"""
 
 
 class SlopeError(ValueError):
@@ -29,43 +37,36 @@ class Slope:
 
 
 def loglog_slope(
-    steps: np.ndarray,
-    values: np.ndarray,
-    window: tuple[float, float],
-    method: str = "bootstrap",
-    draws: int = 1000,
-    seed: int = 0,
-) -> Slope:
+    steps: np.ndarray, values: np.ndarray, window: tuple[float, float], method: str = "bootstrap",
+    draws: int = 1000, seed: int = 0,
+) -> Slope:  # fmt: skip
     """Least-squares slope of log(mean over replicates) on log(step) for window[0] <= step <= window[1].
 
-    `values` [K, R] are positive; the logarithm is taken of the mean, not the mean of logarithms. Checkpoints of a path
-    are dependent, so the error comes from the replicates: "bootstrap" resamples them (percentile interval), "delta"
-    propagates their covariance (t interval). Raises SlopeError for a bad window, fewer than 3 points, fewer than 3
-    replicates or a mean that is not positive and finite.
+    `values` [K, R] are positive. Checkpoints of a path are dependent, so the error comes from the replicates:
+    "bootstrap" resamples them (percentile interval), "delta" propagates their covariance (t interval). Raises
+    SlopeError for a bad window, fewer than 3 points, fewer than 3 replicates or a mean that is not positive and finite.
     """
     low, high = window
     inside = (steps >= low) & (steps <= high)
     if not 0 < low < high or inside.sum() < 3:
         raise SlopeError(f"the window {low:g} to {high:g} holds {int(inside.sum())} checkpoints; at least 3 are needed")
-    kept = values[inside]
-    replicates = kept.shape[1]
+    values, replicates = values[inside], values.shape[1]
     if replicates < 3:
         raise SlopeError(f"{replicates} replicates; at least 3 are needed")
-    mean = kept.mean(axis=1)
+    mean = values.mean(axis=1)
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
     weights = slope_weights(np.log(steps[inside].astype(np.float64)))
     slope = float(weights @ np.log(mean))
     if method == "delta":
-        _, se = log_contrast(weights, kept)
+        _, se = log_contrast(weights, values)
         reach = t_quantile(replicates - 1) * se
         interval = slope - reach, slope + reach
     elif method == "bootstrap":
-        rng = np.random.default_rng(seed)
         # a replicate is drawn again as a whole, since the checkpoints of its path are dependent
-        counts = rng.multinomial(replicates, np.full(replicates, 1 / replicates), size=draws)
-        resampled = weights @ np.log(np.maximum(kept @ counts.T / replicates, np.finfo(float).tiny))
+        counts = np.random.default_rng(seed).multinomial(replicates, np.full(replicates, 1 / replicates), size=draws)
+        resampled = weights @ np.log(np.maximum(values @ counts.T / replicates, np.finfo(float).tiny))
         se = float(resampled.std(ddof=1))
         ends = np.quantile(resampled, [(1 - CI_LEVEL) / 2, (1 + CI_LEVEL) / 2])
         interval = float(ends[0]), float(ends[1])
@@ -74,9 +75,21 @@ def loglog_slope(
     return Slope(slope, se, *interval, (float(low), float(high)), int(inside.sum()), method)
 
 
-RATE_TOLERANCE = 0.15
-"""by how much a slope may differ from an exponent, or between two decades, at most: less than half of 1/3, the distance
-between the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
+def slope_weights(x: np.ndarray) -> np.ndarray:
+    """Weights [K] with which values at x [K] add up to their least-squares slope."""
+    centred = x - x.mean()
+    return centred / np.sum(centred**2)
+
+
+def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """Weighted sum of the log means of values [K, R] over replicates, and its standard error (delta method).
+
+    The rows are paired by replicate: their covariance is that of the replicates.
+    """
+    mean, count = values.mean(axis=1), values.shape[1]
+    # by the derivative of the logarithm, one over the mean
+    influence = (weights / mean) @ (values - mean[:, None])
+    return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
 
 
 def rate_tolerance(exponent: float) -> float:
@@ -93,7 +106,6 @@ class Rate:
     drift: float
     """last slope minus the one before"""
     drift_se: float
-
     asymptotic: bool = False
     """whether theory confirms that a tenfold longer run has the same slope: `is_asymptotic`"""
 
@@ -111,9 +123,9 @@ class Rate:
     def compared(self, exponent: float, tolerance: float | None = None) -> str:
         """How the rate compares with an exponent, within `rate_tolerance` unless another one is given.
 
-        "transient" where two decades disagree: then no slope is a rate. Else "reached" where the interval of the last
-        slope lies within the tolerance of the exponent, "faster" or "slower" where the interval is off it by more, and
-        "unresolved" where the interval is too wide to tell.
+        "transient" where two decades disagree. Else "reached" where the interval of the last slope lies within the
+        tolerance of the exponent, "faster" or "slower" where it is off it by more, and "unresolved" where it is too
+        wide.
         """
         tolerance = rate_tolerance(exponent) if tolerance is None else tolerance
         if not self.agrees_within(tolerance):
@@ -128,33 +140,6 @@ class Rate:
         return "unresolved"
 
 
-AGREEMENT = 0.05
-"""by how much a slope may differ from that of a prediction which confirms it"""
-FALL = 10.0
-"""factor by which an error has fallen before its slope can be asymptotic: less, and it may not have left its start"""
-
-
-def is_asymptotic(
-    found: Rate, steps: np.ndarray, mean: np.ndarray, predict: Callable[[np.ndarray], np.ndarray | None]
-) -> bool:
-    """Whether a measured slope is that of large n.
-
-    The mean [K] has fallen tenfold, and the slopes that theory predicts for the decade of the measurement and for the
-    next one both agree with it within 0.05, with a standard error of at most half of that. `predict` gives the
-    predicted mean at some steps, or None.
-    """
-    if not mean[-1] * FALL <= mean[0] or 2 * found.last.se > AGREEMENT:
-        return False
-    n = float(steps[-1])
-    places = np.unique(np.round(np.geomspace(n / 10, 10 * n, 21)).astype(np.int64))
-    values = predict(places)
-    if values is None or not np.all(np.isfinite(values) & (values > 0)):
-        return False
-    decades = [(places <= n), (places >= n)]
-    slopes = [float(slope_weights(np.log(places[d].astype(float))) @ np.log(values[d])) for d in decades]
-    return all(abs(slope - found.last.slope) <= AGREEMENT for slope in slopes)
-
-
 def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps.
 
@@ -164,33 +149,39 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     windows = [(n / 10, n), (n / 100, n / 10)]
     last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
     # the drift is one contrast of log means, so that its error counts what the two slopes share
-    weights = np.subtract(*(_window_weights(steps, window) for window in windows))
+    weights = np.zeros(len(steps))
+    for (low, high), sign in zip(windows, (1, -1), strict=True):
+        inside = (steps >= low) & (steps <= high)
+        weights[inside] += sign * slope_weights(np.log(steps[inside].astype(np.float64)))
     _, se = log_contrast(weights[weights != 0], values[weights != 0])
     return Rate(last, before, last.slope - before.slope, se)
 
 
+def is_asymptotic(
+    measured: Rate, steps: np.ndarray, mean: np.ndarray, predict: Callable[[np.ndarray], np.ndarray | None]
+) -> bool:
+    """Whether a measured slope is that of large n.
+
+    The mean [K] has fallen tenfold, and the slopes that theory predicts for the decade of the measurement and for the
+    next one both agree with it within 0.05, with a standard error of at most half of that. `predict` gives the
+    predicted mean at some steps, or None.
+    """
+    if not mean[-1] * FALL <= mean[0] or 2 * measured.last.se > AGREEMENT:
+        return False
+    n = float(steps[-1])
+    places = np.unique(np.round(np.geomspace(n / 10, 10 * n, 21)).astype(np.int64))
+    values = predict(places)
+    if values is None or not np.all(np.isfinite(values) & (values > 0)):
+        return False
+    parts = places <= n, places >= n
+    slopes = [float(slope_weights(np.log(places[p].astype(float))) @ np.log(values[p])) for p in parts]
+    return all(abs(slope - measured.last.slope) <= AGREEMENT for slope in slopes)
+
+
 def decades(slopes: Iterable[Rate | str]) -> str:
     """Over which steps slopes were measured, in words."""
-    windows = {found.last.window for found in slopes if isinstance(found, Rate)}
+    windows = {slope.last.window for slope in slopes if isinstance(slope, Rate)}
     return "steps {:,.0f} to {:,.0f}".format(*windows.pop()) if len(windows) == 1 else "the last decade"
-
-
-def slope_weights(x: np.ndarray) -> np.ndarray:
-    """Weights [K] with which values at x [K] add up to their least-squares slope."""
-    centred = x - x.mean()
-    return centred / np.sum(centred**2)
-
-
-def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """Weighted sum of the log means of values [K, R] over replicates, and its standard error (delta method).
-
-    The rows are paired by replicate: their covariance is that of the replicates.
-    """
-    mean = values.mean(axis=1)
-    # by the derivative of the logarithm, one over the mean
-    influence = (weights / mean) @ (values - mean[:, None])
-    count = values.shape[1]
-    return float(weights @ np.log(mean)), float(np.sqrt(np.sum(influence**2) / (count * (count - 1))))
 
 
 def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,20 +189,8 @@ def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
 
     Returns the geometric middles of the windows, the slopes and half their 95% intervals (delta method).
     """
-    last = float(steps[-1])
-    lows = [float(step) for step in steps if step * 10 <= last * (1 + 1e-9)]
-    fits = []
-    for low in lows:
-        window = (low, low * 10 * (1 + 1e-9))
-        if np.sum((steps >= window[0]) & (steps <= window[1])) >= 3:
-            fits.append((low * math.sqrt(10), loglog_slope(steps, values, window, method="delta")))
-    middles = np.array([middle for middle, _ in fits])
-    return middles, np.array([f.slope for _, f in fits]), np.array([f.ci_hi - f.slope for _, f in fits])
-
-
-def _window_weights(steps: np.ndarray, window: tuple[float, float]) -> np.ndarray:
-    """Slope weights of a window of steps, 0 outside, [K]."""
-    inside = (steps >= window[0]) & (steps <= window[1])
-    weights = np.zeros(len(steps))
-    weights[inside] = slope_weights(np.log(steps[inside].astype(np.float64)))
-    return weights
+    windows = [(float(low), float(low) * 10 * (1 + 1e-9)) for low in steps if low * 10 <= steps[-1] * (1 + 1e-9)]
+    windows = [(low, high) for low, high in windows if np.sum((steps >= low) & (steps <= high)) >= 3]
+    fits = [loglog_slope(steps, values, window, method="delta") for window in windows]
+    middles = np.array([low * math.sqrt(10) for low, _ in windows])
+    return middles, np.array([f.slope for f in fits]), np.array([f.ci_hi - f.slope for f in fits])
