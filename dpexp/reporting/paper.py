@@ -97,54 +97,49 @@ def declared_paper(
 ) -> dict[str, Any]:
     """What a YAML file says of a paper, for `Paper`: words, claims, differences and figures.
 
-    `checks` and `drawn` are what judges the claims and draws the figures, by the names in the file; a claim that says
-    `of` is judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is
-    drawn as `dpexp.reporting.results.declaration` describes, with `theory`. Raises ValueError for a claim without a
-    check or a check without a claim, and the same of figures.
+    `checks` and `drawn` judge the claims and draw the figures, by the names in the file; a claim that says `of` is
+    judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is drawn as
+    `dpexp.reporting.results.declaration` describes, with `theory`. Raises ValueError for a claim without a check or a
+    check without a claim, and the same of figures.
     """
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
-    found = data_of(file)
-    claims, figures = found.get("claims", {}), found.get("figures", {})
+    document = data_of(file)
+    claims, figures = document.get("claims", {}), document.get("figures", {})
     own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
     checks = {**own, **(checks or {})}
     claims = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
-    ours = {name: _drawn(words, theory) for name, words in figures.items() if "of" in words}
-    drawn = {**ours, **(drawn or {})}
-    for kind, said, made in (("claim", claims, checks), ("figure", figures, drawn)):
-        if alone := sorted(said.keys() ^ made.keys()):
+    drawn = {**{name: _drawn(words, theory) for name, words in figures.items() if "of" in words}, **(drawn or {})}
+    for kind, words, code in (("claim", claims, checks), ("figure", figures, drawn)):
+        if alone := sorted(words.keys() ^ code.keys()):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
+    # `theory: {...}` changes the declaration of a figure over which theory is laid
+    overlays = {
+        name: {**words, **words["theory"], "theory": True, "title": f"{words['title']}: measured and predicted"}
+        for name, words in figures.items()
+        if isinstance(words.get("theory"), dict)
+    }
     return {
-        "successor": found.get("successor", ""),
-        "headlines": found.get("headlines", {}),
-        "what_to_know": tuple(ToKnow(**entry) for entry in found.get("what_to_know", ())),
-        "not_claimed": tuple(NotClaimed(**entry) for entry in found.get("not_claimed", ())),
-        "differences": tuple(Difference(id=name, **entry) for name, entry in found.get("differences", {}).items()),
+        "successor": document.get("successor", ""),
+        "headlines": document.get("headlines", {}),
+        "what_to_know": tuple(ToKnow(**entry) for entry in document.get("what_to_know", ())),
+        "not_claimed": tuple(NotClaimed(**entry) for entry in document.get("not_claimed", ())),
+        "differences": tuple(Difference(id=name, **entry) for name, entry in document.get("differences", {}).items()),
         "claims": tuple(checks[name].claim(name, **words) for name, words in claims.items()),
         "figures": tuple(_figure(name, words, paper, drawn[name]) for name, words in figures.items()),
         "overlays": {
-            name: _figure(f"{name}_theory", words, paper, _drawn(words, theory))
-            for name, words in {name: _with_theory(words) for name, words in figures.items()}.items()
-            if words
+            name: _figure(f"{name}_theory", words, paper, _drawn(words, theory)) for name, words in overlays.items()
         },
     }
 
 
-def _with_theory(words: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration that `theory: {...}` changes; empty where there is none."""
-    if not isinstance(own := words.get("theory"), dict):
-        return {}
-    return {**words, **own, "theory": True, "title": f"{words['title']}: measured and predicted"}
-
-
 def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
-    """The figure of a declaration, over which `theory: {...}` declares another one."""
     from dpexp.reporting.results.declaration import declaration_of
     from dpexp.reporting.results.draw import declared
 
     needs = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
-    said = declaration_of({**words, "theory": words.get("theory") is True})
-    return partial(declared, needs, said, () if theory is None else (theory,)), needs
+    declaration = declaration_of({**words, "theory": words.get("theory") is True})
+    return partial(declared, needs, declaration, () if theory is None else (theory,)), needs
 
 
 def _figure(name: str, words: Mapping[str, Any], paper: str, drawn: Drawn) -> Figure:
@@ -154,7 +149,7 @@ def _figure(name: str, words: Mapping[str, Any], paper: str, drawn: Drawn) -> Fi
 
 @cache
 def data_of(path: Path) -> Any:
-    """What a YAML file of a paper says."""
+    """The document of a YAML file of a paper."""
     import yaml
 
     # the loader in Python takes ten times as long

@@ -19,26 +19,11 @@ if TYPE_CHECKING:
     from dpexp.reporting.results.choose import Factor
 
 RC: Any = {
-    "font.size": 8.5,
-    "axes.titlesize": 9.5,
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "legend.fontsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.4,
-    "figure.dpi": 200,
-    "savefig.dpi": 200,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "svg.hashsalt": "dpexp",
-    "axes.grid": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.6,
-}
-
+    "font.size": 8.5, "axes.titlesize": 9.5, "axes.labelsize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8,
+    "legend.fontsize": 8.5, "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False,
+    "lines.linewidth": 1.4, "figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42, "ps.fonttype": 42,
+    "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
+}  # fmt: skip
 BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
 """dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that grey print tells them apart, and so
 do readers with each colour-vision deficiency"""
@@ -60,11 +45,9 @@ CHARACTER, HANDLE = 0.064, 0.62
 
 def colour_of(label: str, labels: Sequence[str]) -> str:
     """Colour of a budget; a spare one for budgets that the palette does not name."""
-    if label in BUDGET_COLOURS:
-        return BUDGET_COLOURS[label]
     # by place among the budgets of this figure, so that no two share a colour
     others = [name for name in labels if name not in BUDGET_COLOURS]
-    return SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
+    return BUDGET_COLOURS.get(label) or SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
 
 
 def colours_of(factor: Factor | None) -> list[str]:
@@ -96,61 +79,46 @@ def wrapped(text: str, inches: float, points: float = 8.0) -> str:
 
 def legend(canvas: Figure, handles: list[Any], inches: float) -> None:
     """The legend under the panels of a figure that is so wide."""
-    labels = _labels(handles, inches)
-    for handle, label in zip(handles, labels, strict=True):
+    columns = _columns(handles, inches)
+    for handle, label in zip(handles, [label for column in columns for label in column], strict=True):
         handle.set_label(label)
-    canvas.legend(handles=handles, loc="outside lower center", ncols=len(_columns(labels, inches)), frameon=False,
-                  fontsize=8, columnspacing=1.2, handlelength=2.2)  # fmt: skip
+    canvas.legend(handles=handles, loc="outside lower center", ncols=len(columns), frameon=False, fontsize=8,
+                  columnspacing=1.2, handlelength=2.2)  # fmt: skip
 
 
 def legend_height(handles: list[Any], inches: float) -> float:
     """Inches that the legend takes, near enough to leave room for it."""
-    columns = _columns(_labels(handles, inches), inches)
-    return 0.1 + 0.17 * max(sum(label.count("\n") + 1 for label in column) for column in columns)
+    return 0.1 + 0.17 * max(sum(label.count("\n") + 1 for label in column) for column in _columns(handles, inches))
 
 
-def _labels(handles: list[Any], inches: float) -> list[str]:
-    return [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles]
-
-
-def _columns(labels: list[str], inches: float) -> list[list[str]]:
-    """As many columns as fit beside each other, filled as matplotlib does; a symbol of mathematics is a character."""
-    for count in range(min(len(labels), 6), 0, -1):
+def _columns(handles: list[Any], inches: float) -> list[list[str]]:
+    """The labels in as many columns as fit, filled as matplotlib does; a symbol of mathematics is a character."""
+    labels = [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles]
+    for count in range(min(len(labels), 6), 1, -1):
         columns = [list(map(str, column)) for column in np.array_split(labels, count)]
-        lengths = [
-            max(len(re.sub(r"\\[a-zA-Z]+", "x", line.replace("$", ""))) for line in "\n".join(column).split("\n"))
-            for column in columns
-        ]
-        if count == 1 or sum(CHARACTER * length + HANDLE for length in lengths) <= inches - 0.1:
+        lines = ["\n".join(column).replace("$", "").split("\n") for column in columns]
+        lengths = [max(len(re.sub(r"\\[a-zA-Z]+", "x", line)) for line in column) for column in lines]
+        if sum(CHARACTER * length + HANDLE for length in lengths) <= inches - 0.1:
             return columns
     return [labels]
 
 
-def logarithmic(axes: Axes, which: str, most: int = 12) -> None:
+def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
     """The axis x or y logarithmic, with at most so many decades named and quiet minor ticks."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_locator(LogLocator(numticks=most))
+    axis.set_major_locator(LogLocator(numticks=decades))
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=2, width=0.5)
 
 
-_SPECIAL = re.compile(r"([%&#_])")
-
-
 def for_tex(text: str) -> str:
-    """Text for LaTeX, in which everything outside of mathematics stands for itself."""
+    """Text for LaTeX, in which every character outside of mathematics stands for itself."""
     parts = text.split("$")
-    return "$".join(part if k % 2 else _SPECIAL.sub(r"\\\1", part) for k, part in enumerate(parts))
-
-
-def log_log(axes: Axes) -> None:
-    """Both axes logarithmic."""
-    for which in "xy":
-        logarithmic(axes, which)
+    return "$".join(part if k % 2 else re.sub(r"([%&#_])", r"\\\1", part) for k, part in enumerate(parts))
 
 
 def panels(
@@ -162,13 +130,13 @@ def panels(
     canvas = Canvas(figsize=(width, height), layout="constrained")
     axes: list[Axes] = list(canvas.subplots(1, columns, squeeze=False, sharex=sharex, sharey=sharey)[0])
     for panel in axes if log else ():
-        log_log(panel)
+        logarithmic(panel, "x")
+        logarithmic(panel, "y")
     return canvas, axes
 
 
 def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks: Any) -> None:
-    """One legend under all panels: what the first one has labels for, and further handles."""
-    # all panels have the same lines, so that the first one names them for all
+    """One legend under all panels: the labels of the first one, which has the same lines as all, and more handles."""
     handles, _ = canvas.axes[0].get_legend_handles_labels()
     canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
 

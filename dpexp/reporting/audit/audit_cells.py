@@ -98,10 +98,10 @@ def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[
     schedule = cell.schedule
     stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, cell.run.n)
     replaces = stated.neighboring_relation == "replace-one"
-    # full batches stay full, and a config whose groups are used whole keeps that
+    # full batches stay full, and groups that a config uses whole stay whole
     records = BATCH if algorithm.batch_size == problem.n else RECORDS
-    whole = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
-    groups = None if algorithm.groups is None else records // BATCH if whole else 2
+    uses_all = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n
+    groups = None if algorithm.groups is None else records // BATCH if uses_all else 2
     copy = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
     clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
     clipped, long = math.isfinite(clip), max(1.0, clip) ** 2
@@ -113,15 +113,13 @@ def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[
         slope_limit=long / (2 * SMALL_STEP) if clipped else problem.smoothness,
     )  # fmt: skip
     who = REPLACED if replaces else "a record that is added or removed"
-    size = f"a copy: {records} records, batches of {BATCH}, {{}}, eps = {TARGET:g}"
-    return [
-        TwoWorlds(
-            copy, pair, schedule, _target(cell), np.arange(1, steps + 1), who, _label(cell),
-            size.format(counted(steps, "step")) + (f", {together} replicates seen together" if together > 1 else ""),
-            together=together,
-        )
-        for steps, together in WAYS
-    ]  # fmt: skip
+    audits = []
+    for count, together in WAYS:
+        size = f"a copy: {records} records, batches of {BATCH}, {counted(count, 'step')}, eps = {TARGET:g}"
+        size += f", {together} replicates seen together" if together > 1 else ""
+        steps = np.arange(1, count + 1)
+        audits.append(TwoWorlds(copy, pair, schedule, _target(cell), steps, who, _label(cell), size, together=together))
+    return audits
 
 
 def of_sum(cell: Cell, algorithm: FiniteSumAlgorithm, problem: FiniteSum) -> list[TwoWorlds] | str:
@@ -153,7 +151,7 @@ class FitAudit:
         self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), n), mu
         x, y = problem.sample(np.random.default_rng(0), n)
         x[0, 1:] = np.eye(1, problem.d)
-        self.tables = [(x[:, 1:], np.concatenate([[one], y[1:]])) for one in furthest_responses(problem, np.asarray)]
+        self.tables = [(x[:, 1:], np.array([value, *y[1:]])) for value in furthest_responses(problem, np.asarray)]
         self.label, self.size = f"{algorithm.name} on {problem.name}, mu = {mu:g}", f"a copy: {n} records"
         self.claim = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()[0]
         self.released, self.protects, self.statistic = "estimate", REPLACED, "joint ratio"
@@ -163,9 +161,9 @@ class FitAudit:
 
         canary = coins(seed, replicates)
         draws = [generator(seed, r, "noise").standard_normal for r in replicates]
-        tables = [self.tables[int(one)] for one in canary]
-        found = [fit_central(self.planned, *t, self.mu, d).theta for t, d in zip(tables, draws, strict=True)]
-        return np.clip(np.nan_to_num(np.stack(found)), -1e6, 1e6), canary
+        tables = [self.tables[int(world)] for world in canary]
+        thetas = [fit_central(self.planned, *t, self.mu, d).theta for t, d in zip(tables, draws, strict=True)]
+        return np.clip(np.nan_to_num(np.stack(thetas)), -1e6, 1e6), canary
 
 
 def _target(cell: Cell) -> Target:
@@ -173,8 +171,8 @@ def _target(cell: Cell) -> Target:
 
 
 def _label(cell: Cell) -> str:
-    """The algorithm with what of it differs from its defaults and is kept in a copy."""
+    """The algorithm with the parameters that differ from its defaults and do not change in a copy."""
     changed = ("name", "epochs", "batch_size", "groups", "sampling_rate")
-    kept = cell.algorithm.model_dump(exclude_defaults=True)
-    rest = "".join(f", {key} = {value}" for key, value in kept.items() if key not in changed)
+    own = cell.algorithm.model_dump(exclude_defaults=True)
+    rest = "".join(f", {key} = {value}" for key, value in own.items() if key not in changed)
     return f"{cell.algorithm.name} on {cell.problem.name}{rest}"

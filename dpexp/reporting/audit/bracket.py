@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -14,29 +15,34 @@ from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.scores import Audit, audit_runs
+from dpexp.privacy.audit.tests_of_claims import Point
 from dpexp.reporting.audit.audit_cells import Worlds, audits_of
 
 PILOT, PASS = 1000, 1000
 """runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""
+MEANING = """\
+claimed and at least: in terms of Gaussian DP. mu is how many standard deviations apart the two worlds look: telling
+N(0, 1) from N(mu, 1) is as hard. Where a claim is no such mu, it is the mu that allows the same misses at the false
+alarms of the threshold that comes closest to the claim."""
 
 
 def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:
-    """What of an experiment is audited, and what is not and why. What audits cannot tell apart is audited once."""
+    """What of an experiment is audited, each mechanism once, and what is not and why."""
     audited: dict[tuple[str, str, str], Worlds] = {}
     skipped: dict[str, None] = {}
     for cell in experiment.cells:
-        found = audits_of(cell)
-        if isinstance(found, str):
-            skipped.setdefault(found)
+        audits = audits_of(cell)
+        if isinstance(audits, str):
+            skipped.setdefault(audits)
             continue
-        for one in found:
-            audited.setdefault((one.label, one.size, one.protects), one)
+        for worlds in audits:
+            audited.setdefault((worlds.label, worlds.size, worlds.protects), worlds)
     return list(audited.values()), list(skipped)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one audit found."""
+    """The result of one audit."""
 
     audited: Worlds
     claim: Analysis
@@ -45,37 +51,55 @@ class Row:
     """probability with which this audit, or any other of the command, contradicts a true claim"""
     deltas: tuple[float, ...]
     runs: int
-    lower_bound: float
-    """in terms of Gaussian DP: of mu"""
-    claimed: float
-    """in the same terms: mu, or the mu that allows the same misses at the reported threshold"""
-    alarm: bool
-    """whether the runs contradict the claim"""
+
+    @cached_property
+    def nearest(self) -> tuple[Point, float]:
+        """The threshold that is reported, and the mu that the claim allows there."""
+        return self.found.nearest
+
+    @property
+    def lower_bound(self) -> float:
+        """In terms of Gaussian DP: of mu."""
+        return self.nearest[0].separation
+
+    @property
+    def claimed(self) -> float:
+        """In the same terms: mu, or the mu that allows the same misses at the reported threshold."""
+        return self.nearest[1]
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the runs contradict the claim."""
+        return self.found.contradicts
 
     def document(self) -> dict[str, Any]:
         """One entry of `dpexp audit --json`."""
         audited, claim, process = self.audited, self.claim, self.found.process
         assert process is not None
         return {
-            "algorithm": audited.algorithm,
-            "mechanism": audited.label,
-            "claimed": self.claimed,
-            "lower_bound": self.lower_bound,
+            "algorithm": audited.algorithm, "mechanism": audited.label,
+            "claimed": self.claimed, "lower_bound": self.lower_bound,
             "unit": "mu at this false positive rate" if claim.mu is None else "mu",
-            "confidence": 1 - self.level,
-            "method": "trade-off test",
-            "releases": audited.released,
-            "protects": audited.protects,
-            "statistic": audited.statistic,
-            "analysis": claim.name,
-            "audited": audited.size,
-            "runs": self.runs,
-            "alarm": self.alarm,
-            "false_positive_rate": self.found.nearest[0].most_false_alarms,
+            "confidence": 1 - self.level, "method": "trade-off test",
+            "releases": audited.released, "protects": audited.protects, "statistic": audited.statistic,
+            "analysis": claim.name, "audited": audited.size, "runs": self.runs, "alarm": self.alarm,
+            "false_positive_rate": self.nearest[0].most_false_alarms,
             "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": self.found.eps(d)} for d in self.deltas],
             "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
             "thresholds": [vars(point) for point in self.found.points],
-        }
+        }  # fmt: skip
+
+    def cells(self) -> list[str]:
+        """A line of the table, with epsilon at the first delta."""
+        delta = self.deltas[0]
+        bounds = [
+            up(self.claimed, 4),
+            down(self.lower_bound, 4),
+            up(self.claim.eps(delta), 4),
+            down(self.found.eps(delta), 4),
+        ]
+        about = [self.audited.protects, self.audited.released, self.audited.statistic]
+        return [*about, *bounds, f"{self.runs:,}", "ALARM" if self.alarm else ""]
 
 
 def audit(
@@ -83,7 +107,7 @@ def audit(
 ) -> Row:
     """So many runs, and a pilot before them.
 
-    `level` is what is said of all audits of a command together, of which this one spends `share`.
+    `level` is that of all audits of a command together, of which this one spends `share`.
     """
     assert audited.claim is not None
     pilot = PILOT if pilot is None else pilot
@@ -94,16 +118,8 @@ def audit(
     releases, canary = (np.concatenate(column) for column in zip(*parts, strict=True))
     # thresholds and bets must not have seen the replicates of the tests
     own = round(pilot * len(canary) / total)
-    found = audit_runs(releases, canary, own, audited.claim, level * share)
-    point, claimed = found.nearest
-    shown = point.separation, claimed, found.contradicts
-    return Row(audited, audited.claim, found, level, tuple(deltas), len(canary) - own, *shown)
-
-
-MEANING = """\
-claimed and at least: in terms of Gaussian DP. mu is how many standard deviations apart the two worlds look: telling
-N(0, 1) from N(mu, 1) is as hard. Where a claim is no such mu, it is the mu that allows the same misses at the false
-alarms of the threshold that comes closest to the claim."""
+    result = audit_runs(releases, canary, own, audited.claim, level * share)
+    return Row(audited, audited.claim, result, level, tuple(deltas), len(canary) - own)
 
 
 @dataclass(frozen=True)
@@ -124,9 +140,14 @@ class Audited:
 
     def text(self) -> str:
         """A page to read."""
-        audits = groupby(self.rows, key=lambda row: (row.audited.label, row.audited.size))
-        blocks = [_block(label, size, list(own)) for (label, size), own in audits]
-        level = self.rows[0].level
+        blocks, level = [], self.rows[0].level
+        head = ["who", "released", "statistic", "claimed", "at least", f"eps at {self.rows[0].deltas[0]:g}", "at least",
+                "runs", ""]  # fmt: skip
+        for (label, size), rows in groupby(self.rows, key=lambda row: (row.audited.label, row.audited.size)):
+            own = list(rows)
+            claims = dict.fromkeys(f"  Claimed by   {row.claim.name} ({row.claim.source})" for row in own)
+            table = ("  " + line for line in columns([row.cells() for row in own], head).splitlines())
+            blocks.append("\n".join([label, f"  Audited      {size}", *claims, "", *table]))
         verdict = (
             f"No lower bound exceeds what is claimed. All of them hold together with {100 * (1 - level):g}% confidence."
         )
@@ -137,20 +158,3 @@ class Audited:
             )
         skipped = "\n".join(f"Not audited: {reason}." for reason in self.skipped)
         return "\n\n".join([*blocks, verdict, MEANING, *([skipped] if skipped else [])])
-
-
-def _block(label: str, size: str, rows: Sequence[Row]) -> str:
-    """One mechanism."""
-    delta = rows[0].deltas[0]
-    head = ["who", "released", "statistic", "claimed", "at least", f"eps at {delta:g}", "at least", "runs", ""]
-    table = [
-        [
-            row.audited.protects, row.audited.released, row.audited.statistic, up(row.claimed, 4),
-            down(row.lower_bound, 4), up(row.claim.eps(delta), 4), down(row.found.eps(delta), 4), f"{row.runs:,}",
-            "ALARM" if row.alarm else "",
-        ]
-        for row in rows
-    ]  # fmt: skip
-    claims = dict.fromkeys(f"  Claimed by   {row.claim.name} ({row.claim.source})" for row in rows)
-    shown = ("  " + line for line in columns(table, head).splitlines())
-    return "\n".join([label, f"  Audited      {size}", *claims, "", *shown])

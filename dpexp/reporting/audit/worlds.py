@@ -34,11 +34,9 @@ DELTA = 1e-5
 """at which the tightest analysis is chosen"""
 FAR_AWAY = 1e4
 """of the point from which distances are measured, in units of the noise"""
-Send = Callable[[np.ndarray], np.ndarray]
 COIN = 2**31
 """the part of a replicate's streams that decides its world, and nothing else"""
-
-
+Send = Callable[[np.ndarray], np.ndarray]
 Seen = tuple[np.ndarray, np.ndarray]
 """what some runs release, float64 [R] or [R, k] if k numbers are seen together, and their worlds, bool [R]"""
 
@@ -89,16 +87,16 @@ class TwoWorlds:
     def observe(self, seed: int, replicates: range) -> Seen:
         """Run these replicates, each of which depends on its number and the seed."""
         canary = coins(seed, replicates)
-        found = np.empty(0)
-        for there, problem in enumerate(self.problems):
-            own = np.flatnonzero(canary == there)
+        releases = np.empty(0)
+        for world, problem in enumerate(self.problems):
+            own = np.flatnonzero(canary == world)
             lanes = [self.together * replicates[int(k)] + j for k in own for j in range(self.together)]
             if lanes:
                 passed = self.setting.simulate(problem, [(self.schedule, self.budget)], self.steps, seed, lanes)
                 rows = _handed_out(problem, passed).reshape(len(own), -1)
-                found = found if found.size else np.empty((len(canary), rows.shape[1]))
-                found[own] = rows
-        return found, canary
+                releases = releases if releases.size else np.empty((len(canary), rows.shape[1]))
+                releases[own] = rows
+        return releases, canary
 
 
 def coins(seed: int, replicates: range) -> np.ndarray:
@@ -113,49 +111,45 @@ def _handed_out(problem: Any, passed: Any) -> np.ndarray:
         if "param_distance_sq" not in measured:
             raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
         # (b): after the first user
-        found = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
+        shown = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
     elif passed.parameters is not None:
-        found = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
+        shown = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
     elif isinstance(problem, LinearCanaries) and "objective" in measured:
         # (a)
-        found = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
+        shown = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
     else:
         raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
-    return found.reshape(len(found), -1)
+    return shown.reshape(len(shown), -1)
 
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:
     """(a): the last record of a finite sum."""
-    first = LinearCanaries(
-        records_count=records, width=width, slope=-1.0, canary=records - 1, stated_smoothness=smoothness
-    )
+    sizes: dict[str, Any] = {"records_count": records, "width": width, "canary": records - 1}
+    first = LinearCanaries(slope=-1.0, stated_smoothness=smoothness, **sizes)
     return first, first.model_copy(update={"slope": 1.0})
 
 
 def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]:
     """(a): the first record of a table, whose class is replaced, or which alone has features."""
-    # a record without features has no gradient: it stands for one that is not there
+    # a record without features has no gradient: it is as one that is absent
     absent = 0 if replaced else None
-    there = Canaries(canary=1, others=absent, **parameters)
-    return there.model_copy(update={"canary": absent}), there
+    present = Canaries(canary=1, others=absent, **parameters)
+    return present.model_copy(update={"canary": absent}), present
 
 
 def user_worlds(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, tuple[Any, Any]]:
     """(b): an algorithm on fresh users, and its problem in both worlds."""
     one_pass = isinstance(algorithm, OnePassAlgorithm)
     sent, own = (algorithm.rule().sent, algorithm.messages(problem)) if one_pass else (np.asarray, problem)
-    pair = furthest_responses(own, sent)
-    start, x = own.start(), _row(problem.d)[None]
-    zero, one = (sent(own.gradient(start[None], x, np.array([y])))[0] for y in pair)
+    low, high = furthest_responses(own, sent)
+    start, x = own.start()[None], _row(problem.d)[None]
+    zero, one = (sent(own.gradient(start, x, np.array([y])))[0] for y in (low, high))
     far = problem.start() + FAR_AWAY * problem.noise_sensitivity() * (one - zero) / np.linalg.norm(one - zero)
     if own is not problem:
         # the canary is the user of the problem whose gradients are sent
         watched = type("Watched", (type(algorithm),), {"messages": lambda self, world: world.sent})
         algorithm = watched(**algorithm.model_dump())
-    return algorithm, (
-        _first_user(problem, own, pair[0], pair[0], far),
-        _first_user(problem, own, pair[1], pair[0], far),
-    )
+    return algorithm, (_first_user(problem, own, low, low, far), _first_user(problem, own, high, low, far))
 
 
 def _row(d: int) -> np.ndarray:
@@ -164,7 +158,7 @@ def _row(d: int) -> np.ndarray:
 
 
 def canary_response(t: Value, e: Value, k: np.ndarray) -> Value:
-    """The response that stands at the end of the constants."""
+    """The response at the end of the constants."""
     return where(e > 0.0, k[-1], k[-1])
 
 
@@ -200,8 +194,7 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
             return far
 
         def look(self, theta: np.ndarray) -> Any:
-            squares = np.sum((theta - far[:, None]) ** 2, axis=1)
-            return squares, squares, squares
+            return (np.sum((theta - far[:, None]) ** 2, axis=1),) * 3
 
     return FirstUser(**problem.model_dump())
 
