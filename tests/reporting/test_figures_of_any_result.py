@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import re
 import shutil
 from itertools import combinations
@@ -16,7 +15,6 @@ import pytest
 from dpexp.commands import plot
 from dpexp.commands.plot import asked
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import theories
 from dpexp.reporting.results.choose import choose, needed
@@ -28,7 +26,7 @@ from dpexp.reporting.results.scene import Scene
 from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC, for_tex
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
-from tests.conftest import AT_LENGTH, COSTLY, ROOT, call, in_share
+from tests.conftest import COSTLY, ROOT, call, in_share
 from tests.referee import faults
 
 SHIPPED = sorted({path.stem for path in (ROOT / "configs").glob("*.yaml")} - COSTLY)
@@ -270,61 +268,6 @@ def test_every_shipped_config_draws(name, toys):
     assert set(drawing.data["mean"].dropna()) <= set(summary["mean"].dropna())
 
 
-def some(rng, values, most=3):
-    """One value, or a list of several."""
-    count = rng.choice([1, 1, rng.randint(2, most)])
-    chosen = rng.sample(values, min(count, len(values)))
-    return chosen[0] if count == 1 else chosen
-
-
-def random_config(seed):
-    """A config of toy size that is as odd as a user's may be."""
-    rng = random.Random(seed)
-    mus = [0.5, 1, 2, 3, 7.25, "inf", "{uniform: [1, 2]}", "{list: [1, 2, inf]}", "{list: [2, 1]}",
-           "{choice: {values: [0.5, 3], probabilities: [1/4, 3/4]}}"]  # fmt: skip
-
-    def flow(value):
-        return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
-
-    head = f"experiment: random{seed}\n"
-    tail = f"run: {{n: {rng.choice([60, 200])}, replicates: {rng.choice([1, 2, 5])}, seed: {flow(some(rng, [1, 2, 3], 2))}, "
-    tail += f"checkpoints: {rng.choice([1, 2, 5, 30])}}}\n"
-    if rng.random() < 0.7:
-        schedule = f"{{eta: {flow(some(rng, [0.05, 0.1, 0.2, 1.0, 1e25], 2))}, "
-        schedule += f"alpha: {flow(some(rng, ['1/3', 0.4, 0.5, '2/3', 0.8, 1], 6))}}}"
-        body = f"problem: {{name: {rng.choice(ONE_PASS)}, d: {flow(some(rng, [3, 5, 20], 3))}}}\n"
-        body += f"schedule: {schedule}\nprivacy: {{mu: {flow(some(rng, mus, 5))}}}\n"
-        if rng.random() < 0.4:
-            body += "cases:\n  - algorithm: {name: ldp-sgd}\n  - algorithm: {name: clipped-ldp-sgd, clip: 1.0}\n"
-        return head + body + tail
-    cases = [
-        "  - {algorithm: {name: batch-descent, epochs: [2, 3]}, schedule: {name: constant, eta: [0.1, 0.5]}}\n",
-        "  - {algorithm: {name: tree-momentum, epochs: [2, 3, 4]}, schedule: {name: path-length, length: [1, 2]}}\n",
-        "  - {algorithm: {name: tree-momentum, noise: false, epochs: 2}, schedule: {name: path-length, length: 2}}\n",
-        "  - {algorithm: {name: gradient-recursion, epochs: [2, 5]}, schedule: {name: path-length, length: 3}}\n",
-    ]
-    body = f"problem: {{name: rippled-mean, N: {flow(some(rng, [20, 40, 60], 3))}, d: {flow(some(rng, [2, 4], 2))}}}\n"
-    body += f"privacy: {{eps: {flow(some(rng, [0.5, 1, 4, 'inf'], 3))}, delta: 1e-5}}\n"
-    body += f"run: {{replicates: {rng.choice([1, 3])}, seed: 5, checkpoints: {rng.choice([1, 6])}}}\n"
-    return head + body + "cases:\n" + "".join(rng.sample(cases, rng.randint(1, 4)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 41 if AT_LENGTH else 2))
-def test_random_configs_draw(seed, tmp_path):
-    text = random_config(seed)
-    try:
-        source = stored(tmp_path, text)
-    except ConfigError as error:
-        raise AssertionError(f"{text}\n{error}") from None
-    drawing = drawn(source)
-    assert faults(drawing.canvas) == [], text
-    gathered = gather([source])
-    assert len(drawing.data) >= len(gathered.runs) * len(gathered.estimators)  # every cell is there
-    for other in gathered.metrics[:3]:
-        assert faults(drawn(source, metric=other).canvas) == [], (other, text)
-
-
 @pytest.mark.slow
 def test_the_referee_sees_what_is_wrong(toy):
     """Each fault that the tests above look for is found where it is made."""
@@ -402,12 +345,6 @@ def test_a_line_that_did_not_quite_diverge_leaves_the_others_their_axis(tmp_path
     assert high < 1e6
     assert scene.beyond()
     assert "eta=1000000" in draw(gathered).caption  # and a layout that collapses would warn
-
-
-def test_a_file_in_place_of_a_folder_is_an_error_of_usage(toy, tmp_path):
-    (tmp_path / "a.yaml").write_text("")
-    said = call("plot", "toy", "--results", toy.results, "--out", tmp_path / "a.yaml", code=2).stderr
-    assert "a.yaml" in said
 
 
 def test_other_options_make_other_files(toy, tmp_path):

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shutil
-import subprocess
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from threadpoolctl import threadpool_limits
 
-from dpexp.commands import claims as command
 from dpexp.commands.claims import chosen
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import portable
 from dpexp.reporting.evidence import Evidence, Undeclared
@@ -25,8 +20,7 @@ from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judging import judge
 from dpexp.reporting.ledger.pages import WRONG
 from dpexp.store.documents import read_document, read_table, write_document, write_table
-from tests.campaigns import faults
-from tests.conftest import COMMAND, ROOT, call
+from tests.conftest import ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}
 THEORY = ("noisy-sgd/theorem-1-3/stops", "ldp-sgd/proposition-2")
@@ -114,18 +108,6 @@ def test_judging_again_writes_nothing(results):
     assert path.stat().st_mtime_ns == before
 
 
-def test_many_claims_are_judged_in_several_processes_as_in_one(tmp_path, monkeypatch):
-    """Also where a task fails: the error is that of the claim, and no verdict is kept."""
-    monkeypatch.setattr(command, "WORTH_PROCESSES", 2)
-    some = ("noisy-sgd/theorem-3-1", "noisy-sgd/theorem-1-3", "dp-sgld/theorem-3-1")
-    quick = [claim for name, claim in BY_ID.items() if name.startswith(some)]
-    assert len(quick) > command.GROUP
-    with threadpool_limits(1):  # as the command has it, and every worker: last bits of linear algebra depend on it
-        assert judge(quick, tmp_path, partial(command._in_groups, jobs=2)) == judge(quick, tmp_path)
-    with pytest.raises(ResultsMissing):
-        judge([*quick, BY_ID[STORED[0]]], tmp_path, partial(command._in_groups, jobs=2))
-
-
 def test_nothing_is_judged_yet(few, tmp_path):
     told = call("claims", "--format", "table", "--results", tmp_path, code=3)
     assert "3 stale or missing" in told.stdout
@@ -205,40 +187,6 @@ def test_a_damaged_file_is_said_and_written_anew(few, tmp_path, spoil):
     assert "is written anew" in call("claims", THEORY[0], "--judge", "--results", tmp_path).stderr
     assert states(tmp_path)[THEORY[0]] == ("stored", "")
     assert states(tmp_path)[THEORY[1]] == ("missing", "not judged yet")
-
-
-@pytest.mark.slow
-def test_two_processes_at_once_lose_nothing(tmp_path):
-    """Each judges another claim and writes while the other one does; both verdicts are there in the end."""
-    command = [COMMAND, "claims", "--judge", "-q", "--results", str(tmp_path)]
-    running = [subprocess.Popen([*command, name], stdout=subprocess.DEVNULL) for name in THEORY]
-    assert [one.wait(300) for one in running] == [0, 0]
-    assert set(verdicts.read_ledger(tmp_path).rows) == set(THEORY)
-
-
-@pytest.mark.slow
-def test_a_process_that_dies_while_it_writes(few, tmp_path):
-    """What is there before or after is whole, wherever it ends; and the next writer is not kept waiting."""
-    words = ("--judge", "-q", "--results", tmp_path / "results")
-    path, seen = tmp_path / "results" / verdicts.FILE, []
-    call("claims", THEORY[0], *words)
-    before = path.read_bytes()
-    for k in itertools.count(1):
-        path.write_bytes(before)
-        if not faults.child(lambda at=k: (faults.instrument(at), call("claims", THEORY[1], *words))):
-            break
-        seen.append(path.read_bytes() == before)
-        assert not verdicts.read_ledger(path.parent).fault
-    assert seen == sorted(seen, reverse=True)
-    assert seen.count(True) > 2
-    call("claims", THEORY[0], *words)
-    assert states(path.parent)[THEORY[1]] == ("stored", "")
-
-
-def test_a_folder_that_cannot_be_written_is_said(few, tmp_path):
-    (tmp_path / "results").write_text("a file")
-    told = call("claims", THEORY[0], "--judge", "-q", "--results", tmp_path / "results", code=2)
-    assert "cannot be written" in told.stderr
 
 
 def test_rows_of_claims_that_are_gone_and_of_plug_ins_that_are_not_loaded(few, tmp_path):

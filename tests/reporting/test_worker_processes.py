@@ -41,18 +41,3 @@ def test_the_first_error_in_order_is_raised_after_all_are_done(count):
     numbers = [0, -1, *range(2, count - 1), -5]
     with pytest.raises(UsageError, match="-1 is negative"):
         in_processes(squared, [(k, 0) for k in numbers], "square", [str(k) for k in numbers])
-
-
-def here():
-    return os.getcwd()
-
-
-def test_work_is_done_in_the_folder_that_the_caller_is_in_now(tmp_path, monkeypatch):
-    """Processes are kept: relative names of a notebook that has changed its folder must not mean the old one's."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
-        assert (
-            in_processes(here, [()] * WORTH_PROCESSES, "piece", [str(k) for k in range(WORTH_PROCESSES)])
-            == [str(tmp_path / name)] * WORTH_PROCESSES
-        )
