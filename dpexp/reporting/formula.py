@@ -1,7 +1,8 @@
 """Formulas in a paper's YAML: Python's grammar, of which a few nodes are allowed, and nothing is evaluated by Python.
 
-Allowed are names, also with dots, numbers, texts, `and`, `or`, one comparison, + - * /, and calls of functions. Names are settings of a
-run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that `alpha == 1/3` holds.
+Allowed are names, also with dots, numbers, texts, `and`, `or`, one comparison, + - * /, and calls of functions. Names
+are settings of a run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that
+`alpha == 1/3` holds.
 """
 
 from __future__ import annotations

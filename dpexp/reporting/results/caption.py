@@ -17,7 +17,7 @@ MOST_NAMED = 8
 
 def caption_of(scene: Scene) -> str:
     """A paragraph of whole sentences."""
-    lines, declared, (low, high) = scene.lines, scene.declared, scene.limits
+    lines, declared = scene.lines, scene.declared
     metric, replicates = metric_of(scene.metric, declared.statistic), from_to(line.replicates for line in lines)
     words = metric.words + (f" [{metric.unit}]" if metric.unit and not metric.share else "")
     # a single estimator is named here alone
@@ -39,8 +39,7 @@ def caption_of(scene: Scene) -> str:
         sentences.append(f"Points are not joined, since {', '.join(changing)} changes with {scene.x}.")
     if wild := [f"{scene.name(line)} ({line.diverged} of {line.replicates})" for line in lines if line.diverged]:
         sentences.append(f"Replicates diverged, marked by crosses: {_listed(wild)}; no mean is taken over survivors.")
-    sound = [line for line in lines if not line.diverged]
-    if beyond := [f"{scene.name(x)} ({x.last[0]:.2g})" for x in sound if not low <= x.last[0] <= high]:
+    if beyond := [f"{scene.name(line)} ({line.last[0]:.2g})" for line in scene.beyond()]:
         sentences.append(f"Beyond the axis: {_listed(beyond)}.")
     return " ".join([*sentences, *(f"{remark}." for remark in scene.gathered.remarks)])
 

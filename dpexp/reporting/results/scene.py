@@ -167,6 +167,11 @@ class Scene:
         room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
         return low - room, high + room
 
+    def beyond(self) -> list[Line]:
+        """Lines without a diverged replicate whose last value is outside of the axis."""
+        low, high = self.limits
+        return [line for line in self.lines if not line.diverged and not low <= line.last[0] <= high]
+
     def exponent(self, lines: Sequence[Line]) -> float | None:
         """What theory gives the first estimator of a panel; None where it gives none, or several."""
         plain = self.x == STEP and self.x_log and self.y_log and not self.declared.theory
