@@ -91,10 +91,10 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     """
     # one pair that is wrong by chance would make the claim false, so that they share the level
     level = 1 - JOINT / len(pairs)
-    found = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
-    wrong = {label: f for label, f in found.items() if f.ratio_lo > 1}
-    open_ = {label: f for label, f in found.items() if f.ratio_lo <= 1 <= f.ratio_hi}
-    ratios = [f.ratio for f in found.values()]
+    differences = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
+    wrong = {label: f for label, f in differences.items() if f.ratio_lo > 1}
+    open_ = {label: f for label, f in differences.items() if f.ratio_lo <= 1 <= f.ratio_hi}
+    ratios = [f.ratio for f in differences.values()]
     measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {counted(len(pairs), 'comparison')}"
     if wrong:
         measured += f"; above 1 in {len(wrong)}: " + few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()], 4)
@@ -102,8 +102,8 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
         undecided = [f"{label} ({f.ratio:.3g})" for label, f in open_.items()]
         measured += f"; undecided in {len(open_)}: {few(undecided, 4)}"
     verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
-    reach = max(f.ratio_hi - f.ratio for f in found.values())
-    numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in found.items()}}
+    reach = max(f.ratio_hi - f.ratio for f in differences.values())
+    numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in differences.items()}}
     uncertainty = f"+- {reach:.2g} at most, joint 95% over {len(pairs)}, paired by replicate"
     return Outcome(verdict, predicted, measured, uncertainty, numbers)
 
@@ -184,8 +184,8 @@ def paired_over_decade(label: str, run: Run, other: Run, estimator: str, metric:
     # every step counts alike, though errors fall along the decade
     weights = 1 / other.values(estimator, metric)[late].mean(axis=1)
     mine, base = (weights @ r.values(estimator, metric)[late] for r in (run, other))
-    found = paired_difference(mine, base, 1 - JOINT / looks)
-    return Ratio(label, found.ratio, found.ratio_lo, found.ratio_hi)
+    ratio = paired_difference(mine, base, 1 - JOINT / looks)
+    return Ratio(label, ratio.ratio, ratio.ratio_lo, ratio.ratio_hi)
 
 
 def last_decade(run: Run) -> np.ndarray:

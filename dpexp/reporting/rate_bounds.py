@@ -108,7 +108,7 @@ def numbers_of(s: Setting) -> dict[str, float]:
 class Rate:
     """A stated rate."""
 
-    stated: Stated
+    statement: Stated
     takes: tuple[str, ...]
     estimator: str
     families: tuple[str, ...]
@@ -117,7 +117,7 @@ class Rate:
     def bound(self, s: Setting) -> float:
         """The stated value; inf says nothing."""
         numbers = numbers_of(s)
-        return self.stated.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
+        return self.statement.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Comparison:
         return min(1.0, math.exp(math.log(len(STAKES)) - float(np.logaddexp.reduce(wealth).max())))
 
 
-def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
+def rate_of(statement: Stated, assumes: Any, line: int) -> Rate:
     """A function with what it assumes, checked. Raises UsageError, with the line."""
     keys = ["estimator", "families", *RANGES]
     values = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
@@ -166,13 +166,13 @@ def rate_of(stated: Stated, assumes: Any, line: int) -> Rate:
             faults.append(f"{key} is a pair (least, largest) within {LIMITS[key]}, not {values[key]!r}")
         ranges[key] = (low, high)
     if faults:
-        raise UsageError(f"{stated.file}:{line}: ASSUMES: {'; '.join(faults)}")
-    takes = list(inspect.signature(stated.function).parameters)[1:]
+        raise UsageError(f"{statement.file}:{line}: ASSUMES: {'; '.join(faults)}")
+    takes = list(inspect.signature(statement.function).parameters)[1:]
     known = list(numbers_of(Setting("normal", 1, 1.0, 0.5, 1.0, 1)))
     if wrong := [name for name in takes if name not in known]:
-        message = f"{stated.file}:{stated.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
+        message = f"{statement.file}:{statement.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
         raise UsageError(message, f"{guess(wrong[0], known)}it takes n and {', '.join(known)}")
-    return Rate(stated, tuple(takes), estimator, tuple(families), ranges)
+    return Rate(statement, tuple(takes), estimator, tuple(families), ranges)
 
 
 def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdict:
@@ -265,7 +265,7 @@ def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: 
 
 def _worst(rate: Rate, c: Comparison) -> dict[str, Any]:
     parameters, d = c.setting._asdict(), np.array(c.distances)
-    rerun = f"dpexp judge {shlex.quote(rate.stated.file)} --at {shlex.quote(json.dumps(parameters))}"
+    rerun = f"dpexp judge {shlex.quote(rate.statement.file)} --at {shlex.quote(json.dumps(parameters))}"
     measured = None
     if len(d):
         measured = {"mean": float(d.mean()), "std_error": float(d.std(ddof=1) / len(d) ** 0.5), "replicates": len(d),
@@ -276,12 +276,12 @@ def _worst(rate: Rate, c: Comparison) -> dict[str, Any]:
 
 def _text(rate: Rate, document: Mapping[str, Any]) -> str:
     """A page to read."""
-    verdict, worst, stated = document["verdict"], document["worst"], rate.stated
+    verdict, worst, statement = document["verdict"], document["worst"], rate.statement
     if worst is None:
         return f"{NOTHING}: {document['reason']}"
     count = f"{document['comparisons']:,} settings"
     first = {
-        REFUTED: f"refuted: {stated.file}:{stated.line}: the mean squared distance is larger than {NAME} states.",
+        REFUTED: f"refuted: {statement.file}:{statement.line}: the mean squared distance is larger than {NAME} states.",
         DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
         NOT_REFUTED: f"not-refuted in {count}.",
     }

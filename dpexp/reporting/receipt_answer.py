@@ -42,7 +42,7 @@ class Receipt(Printed):
     @cached_property
     def verdicts(self) -> list[tuple[Stated, str, str, str]]:
         """(what is stated, verdict, the word for the reason, the reason)."""
-        return [(stated, *self._judged(stated)) for stated in self.card.stated]
+        return [(number, *self._judged(number)) for number in self.card.stated]
 
     @property
     def released(self) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ class Receipt(Printed):
         verdicts = {verdict for _, verdict, _, _ in self.verdicts}
         return next((EXITS[verdict] for verdict in (REFUTED, UNSUPPORTED) if verdict in verdicts), 0)
 
-    def _judged(self, stated: Stated) -> tuple[str, str, str]:
-        verdicts = [reading.verdict(stated, self.released) for reading in self.readings]
+    def _judged(self, number: Stated) -> tuple[str, str, str]:
+        verdicts = [reading.verdict(number, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in verdicts:
             reason = (
                 "the best iterate is chosen by a score whose privacy cost is not stated; a public score costs nothing"
@@ -70,9 +70,9 @@ class Receipt(Printed):
         # a program that nothing covers needs no search for what would make it hold
         if words := [(reading.word, reading.reason) for reading in self.readings if reading.word]:
             return (verdicts[0], *words[0])
-        return (verdicts[0], *self._why(stated, verdicts[0]))
+        return (verdicts[0], *self._why(number, verdicts[0]))
 
-    def _why(self, stated: Stated, verdict: str) -> tuple[str, str]:
+    def _why(self, number: Stated, verdict: str) -> tuple[str, str]:
         """The word and the sentence for a number that does not hold: which change of the card would make it hold."""
         card, changes = self.card, list[tuple[str, dict[str, Any], str]]()
         if card.accounted_as not in (None, "unknown", card.sampler):
@@ -87,30 +87,30 @@ class Receipt(Printed):
         if card.tuning_runs:
             reason = f"the stated number does not cover {counted(card.tuning_runs, 'tuning run')} on the private data"
             changes.append(("selection-not-charged", {"tuning_runs": 0}, reason))
-        attains = self._attains(stated) if verdict == REFUTED else ""
+        attains = self._attains(number) if verdict == REFUTED else ""
         # each change is tried with those before it: one alone may not be enough
         update, reasons = dict[str, Any](), list[str]()
         for word, change, reason in changes:
             update |= change
             reasons.append(reason)
-            if all(r.verdict(stated, self.released) == HOLDS for r in readings(card.model_copy(update=update))):
+            if all(r.verdict(number, self.released) == HOLDS for r in readings(card.model_copy(update=update))):
                 return (REFUTED if attains else word), "; ".join([*reasons, *([attains] if attains else [])])
-        return (REFUTED, attains) if attains else (UNSUPPORTED, self._known(stated))
+        return (REFUTED, attains) if attains else (UNSUPPORTED, self._known(number))
 
-    def _known(self, stated: Stated) -> str:
+    def _known(self, number: Stated) -> str:
         """Why a number is neither reached nor refuted: the bounds of the table, at its delta."""
-        if stated.mu is not None:
+        if number.mu is not None:
             return "no analysis here gives this mu, and no known pair of neighbours refutes it"
-        assert stated.delta is not None
-        upper = max(reading.best(stated.delta)[0] for reading in self.readings)
-        lower, every = (self._least_attained(stated.delta, of) for of in (self.released, (ALL, LAST)))
+        assert number.delta is not None
+        upper = max(reading.best(number.delta)[0] for reading in self.readings)
+        lower, every = (self._least_attained(number.delta, of) for of in (self.released, (ALL, LAST)))
         of_all = "" if self.card.releases == "all" else f" for what is released, and {down(every)} for all iterates"
         return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower)}{of_all}"
 
-    def _attains(self, stated: Stated) -> str:
-        allowed, delta = "", stated.delta
-        if stated.mu is not None:
-            mu = stated.mu
+    def _attains(self, number: Stated) -> str:
+        allowed, delta = "", number.delta
+        if number.mu is not None:
+            mu = number.mu
             delta = max(MU_LEVELS, key=lambda level: self._least_attained(level, self.released) - eps_of(mu, level))
             allowed = f", where mu allows {up(eps_of(mu, delta))}"
         assert delta is not None
@@ -130,8 +130,8 @@ class Receipt(Printed):
             "records_public": True if self.card.relation == "replace-one" else self.card.records_public,
             "readings": [self._reading(reading) | self._gaussian(reading) for reading in self.readings],
             "stated": [
-                {**stated.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
-                for stated, verdict, word, reason in self.verdicts
+                {**number.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
+                for number, verdict, word, reason in self.verdicts
             ],
             "assumed": self.card.assumed,
             "notes": list(self.notes),
@@ -181,10 +181,10 @@ class Receipt(Printed):
         public = {None: "public or private: not said", True: "public", False: "private"}[card.records_public]
         public = "public" if card.relation == "replace-one" else public
         yield f"Neighbours {card.relation}, {n} ({public}); {phase_steps(card):,} steps, batches {card.sampler}"
-        for stated, verdict, word, reason in self.verdicts:
-            number = f"mu = {stated.mu:g}" if stated.mu is not None else f"eps {stated.eps:g} at delta {stated.delta:g}"
+        for number, verdict, word, reason in self.verdicts:
+            words = f"mu = {number.mu:g}" if number.mu is not None else f"eps {number.eps:g} at delta {number.delta:g}"
             label = "holds if" if verdict == HOLDS and reason else verdict
-            yield " - ".join([f"Stated {number}: {label}", *(t for t in (word, reason) if t and t != verdict)])
+            yield " - ".join([f"Stated {words}: {label}", *(t for t in (word, reason) if t and t != verdict)])
         for reading in self.readings:
             yield ""
             yield from self._block(reading)

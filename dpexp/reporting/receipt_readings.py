@@ -65,20 +65,20 @@ class Reading:
         eps, k = max(pairs, default=(0.0, -1))
         return (eps, self.lower[k]) if eps > 0 else (0.0, None)
 
-    def verdict(self, stated: Stated, released: Sequence[str]) -> str:
+    def verdict(self, number: Stated, released: Sequence[str]) -> str:
         """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
-        if stated.mu is not None:
+        if number.mu is not None:
             # a stated mu promises a whole curve, so that any delta can refute it
-            if any(self.attained(d, released)[0] > eps_of(stated.mu, d) * ROUNDED for d in MU_LEVELS):
+            if any(self.attained(d, released)[0] > eps_of(number.mu, d) * ROUNDED for d in MU_LEVELS):
                 return REFUTED
             # an analysis without a mu says nothing of a whole curve
-            reached = any(a.mu is not None and self.group * a.mu <= stated.mu * ROUNDED for a in self.analyses)
+            reached = any(a.mu is not None and self.group * a.mu <= number.mu * ROUNDED for a in self.analyses)
             return HOLDS if reached else UNSUPPORTED
-        assert stated.eps is not None
-        assert stated.delta is not None
-        if self.attained(stated.delta, released)[0] > stated.eps * ROUNDED:
+        assert number.eps is not None
+        assert number.delta is not None
+        if self.attained(number.delta, released)[0] > number.eps * ROUNDED:
             return REFUTED
-        return HOLDS if self.best(stated.delta)[0] <= stated.eps * ROUNDED else UNSUPPORTED
+        return HOLDS if self.best(number.delta)[0] <= number.eps * ROUNDED else UNSUPPORTED
 
 
 def readings(card: Card) -> list[Reading]:

@@ -271,9 +271,9 @@ def _local_block(
         numbers = {"max mu": up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)")}
         head = {**words, **sensitivity, **numbers, "with exact sens.": up(m.exact_mu, 4)}
         rows.append({**head, **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas}})
-        for bound, seen, digits in zip([a for a in pair if a.valid], IN_RANDOM_ORDER, (up, down), strict=False):
+        for bound, sees, digits in zip([a for a in pair if a.valid], IN_RANDOM_ORDER, (up, down), strict=False):
             eps = {f"eps at {d:g}": digits(eps, 4) for d, eps in zip(deltas, bound.at(deltas), strict=True)}
-            rows.append({**dict.fromkeys(head, ""), "seen by the server": seen, **eps})
+            rows.append({**dict.fromkeys(head, ""), "seen by the server": sees, **eps})
     table = [list(rows[0]), *(list(row.values()) for row in rows)]
     widths, texts = [max(map(len, column)) for column in zip(*table, strict=True)], 1 + named + random
     cells = [[c.ljust(w) if k < texts else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]

@@ -96,8 +96,8 @@ def budgets_of(budget: Budget) -> list[float]:
 def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[TwoWorlds]:
     """A copy of DP-SGD or DP-SGLD for each of `WAYS`."""
     schedule = cell.schedule
-    stated = algorithm.mechanism(problem, schedule, cell.privacy.mu, cell.run.n)
-    replaces = stated.neighboring_relation == "replace-one"
+    mechanism = algorithm.mechanism(problem, schedule, cell.privacy.mu, cell.run.n)
+    replaces = mechanism.neighboring_relation == "replace-one"
     # full batches stay full, and groups that a config uses whole stay whole
     records = BATCH if algorithm.batch_size == problem.n else RECORDS
     uses_all = algorithm.groups is not None and algorithm.groups * algorithm.batch_size == problem.n

@@ -46,7 +46,7 @@ class Row:
 
     audited: Worlds
     claim: Analysis
-    found: Audit
+    result: Audit
     level: float
     """probability with which this audit, or any other of the command, contradicts a true claim"""
     deltas: tuple[float, ...]
@@ -55,7 +55,7 @@ class Row:
     @cached_property
     def nearest(self) -> tuple[Point, float]:
         """The threshold that is reported, and the mu that the claim allows there."""
-        return self.found.nearest
+        return self.result.nearest
 
     @property
     def lower_bound(self) -> float:
@@ -70,11 +70,11 @@ class Row:
     @property
     def alarm(self) -> bool:
         """Whether the runs contradict the claim."""
-        return self.found.contradicts
+        return self.result.contradicts
 
     def document(self) -> dict[str, Any]:
         """One entry of `dpexp audit --json`."""
-        audited, claim, process = self.audited, self.claim, self.found.process
+        audited, claim, process = self.audited, self.claim, self.result.process
         assert process is not None
         return {
             "algorithm": audited.algorithm, "mechanism": audited.label,
@@ -84,9 +84,9 @@ class Row:
             "releases": audited.released, "protects": audited.protects, "statistic": audited.statistic,
             "analysis": claim.name, "audited": audited.size, "runs": self.runs, "alarm": self.alarm,
             "false_positive_rate": self.nearest[0].most_false_alarms,
-            "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": self.found.eps(d)} for d in self.deltas],
+            "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": self.result.eps(d)} for d in self.deltas],
             "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
-            "thresholds": [vars(point) for point in self.found.points],
+            "thresholds": [vars(point) for point in self.result.points],
         }  # fmt: skip
 
     def cells(self) -> list[str]:
@@ -96,7 +96,7 @@ class Row:
             up(self.claimed, 4),
             down(self.lower_bound, 4),
             up(self.claim.eps(delta), 4),
-            down(self.found.eps(delta), 4),
+            down(self.result.eps(delta), 4),
         ]
         about = [self.audited.protects, self.audited.released, self.audited.statistic]
         return [*about, *bounds, f"{self.runs:,}", "ALARM" if self.alarm else ""]

@@ -111,15 +111,15 @@ def _handed_out(problem: Any, passed: Any) -> np.ndarray:
         if "param_distance_sq" not in measured:
             raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
         # (b): after the first user
-        shown = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
+        observed = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
     elif passed.parameters is not None:
-        shown = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
+        observed = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
     elif isinstance(problem, LinearCanaries) and "objective" in measured:
         # (a)
-        shown = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
+        observed = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
     else:
         raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
-    return shown.reshape(len(shown), -1)
+    return observed.reshape(len(observed), -1)
 
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:

@@ -145,8 +145,8 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
             return 3, -[*MOST_IMPORTANT, name].index(name)
         return 1 + (name in words), count[name]
 
-    def classes(chosen: Sequence[str]) -> int:
-        return len({_key(line, chosen) for line in lines})
+    def classes(subset: Sequence[str]) -> int:
+        return len({_key(line, subset) for line in lines})
 
     remaining = list(names)
     for name in sorted(names, key=importance):

@@ -59,25 +59,28 @@ def declared(
 
 
 def figure_of(
-    sources: Sequence[Source], asked: Declaration, theories: Callable[[], Sequence[Theory]], taken: Collection[str] = ()
+    sources: Sequence[Source],
+    figure: Declaration,
+    theories: Callable[[], Sequence[Theory]],
+    others: Collection[str] = (),
 ) -> Figure:
-    """The figure of some results, under a name that is not `taken`.
+    """The figure of some results, under a name that is none of `others`.
 
     `theories` is called in the process that draws: what plug-ins hold cannot always be sent there.
     """
-    marks = [f"by_{asked.x}" if asked.x else "", "theory" if asked.theory else "", mark("hue", asked.colour),
-             mark("facet", *asked.panel), mark("log", asked.log), mark("estimator", *asked.estimators),
-             mark("only", asked.where), mark("style", asked.style),
-             asked.statistic.replace("mean", ""), asked.kind.replace("line", "")]  # fmt: skip
+    marks = [f"by_{figure.x}" if figure.x else "", "theory" if figure.theory else "", mark("hue", figure.colour),
+             mark("facet", *figure.panel), mark("log", figure.log), mark("estimator", *figure.estimators),
+             mark("only", figure.where), mark("style", figure.style),
+             figure.statistic.replace("mean", ""), figure.kind.replace("line", "")]  # fmt: skip
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    function = partial(_draw_sources, tuple(sources), asked, theories)
-    return Figure(name_of(sources, taken, asked.y, *marks), "any result", "", "", needs, function, tuple(sources))
+    function = partial(_draw_sources, tuple(sources), figure, theories)
+    return Figure(name_of(sources, others, figure.y, *marks), "any result", "", "", needs, function, tuple(sources))
 
 
 def _draw_sources(
-    sources: tuple[Source, ...], asked: Declaration, theories: Callable[[], Sequence[Theory]], results: Path
+    sources: tuple[Source, ...], declaration: Declaration, theories: Callable[[], Sequence[Theory]], results: Path
 ) -> Drawing:
-    return draw(gather(sources, asked.where or None), asked, tuple(theories()))
+    return draw(gather(sources, declaration.where or None), declaration, tuple(theories()))
 
 
 def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:
@@ -392,7 +395,7 @@ def _entries(scene: Scene) -> list[Any]:
         for k, words in enumerate(scene.labels(styled))
     ]
     statistic = {"median": "median and 95% CI", "quantiles": "median, 5% to 95%"}.get(scene.declared.statistic)
-    replicates = from_to(one.replicates for one in scene.lines)
+    replicates = from_to(line.replicates for line in scene.lines)
     words = f"{statistic or 'mean and 95% CI'}, {replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
     if replicates == "1":

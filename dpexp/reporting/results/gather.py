@@ -221,13 +221,13 @@ def gather(
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), section_of, tuple(remarks))
 
 
-def name_of(sources: Sequence[Source], taken: Collection[str], *marks: str) -> str:
+def name_of(sources: Sequence[Source], shipped: Collection[str], *marks: str) -> str:
     """The name of the files of results, with the options in it; never that of a shipped figure or table, or of another
     result in the same folder."""
     names = list(dict.fromkeys(source.name for source in sources))
     name = "_".join([_short("_and_".join(names), 80), *filter(None, marks)])
-    others = {*taken, *(other for source in sources for other in experiments_in(source.results))} - {*names}
-    return f"{name}_result" if name in others or name in taken else name
+    others = {*shipped, *(other for source in sources for other in experiments_in(source.results))} - {*names}
+    return f"{name}_result" if name in others or name in shipped else name
 
 
 def mark(option: str, *values: str) -> str:

@@ -83,8 +83,8 @@ def content_of(
     settings = [line.settings for line in lines[main]]
     names = needed(settings, [name for name in varying(settings) if name not in gathered.derived])
     names.sort(key=lambda name: name == ESTIMATOR)
-    taken = {*OTHERS, *map(column_of, names)}
-    heads = {name: f"metric.{name}" if name in taken else name for name in columns}
+    reserved = {*OTHERS, *map(column_of, names)}
+    heads = {name: f"metric.{name}" if name in reserved else name for name in columns}
     keys = dict.fromkeys(key for run in gathered.runs for key in run.row if key.startswith("eps_"))
     deltas = [key.removeprefix("eps_") for key in keys]
     # slopes are those of means; that of the control variate is the same rate from fewer replicates
@@ -110,19 +110,19 @@ def content_of(
     def number_of(name: str) -> Column:
         return lambda r: "-" if r[name] is None else f"{r[name]:.3g}"
 
-    shown: dict[str, Column] = {name: value_of(name) for name in names}
-    shown |= {head: _interval(head) for head in heads.values()}
+    texts: dict[str, Column] = {name: value_of(name) for name in names}
+    texts |= {head: _interval(head) for head in heads.values()}
     if theory:
-        shown |= {"prediction": number_of("prediction"), "deviation": deviation}
-        shown |= {"replicates for 3 %": lambda r: str(r["replicates_for_3_percent"] or "-")}
-    shown |= {name: number_of(name) for name in ("bias", "sd", "covered") if name in records[0]}
+        texts |= {"prediction": number_of("prediction"), "deviation": deviation}
+        texts |= {"replicates for 3 %": lambda r: str(r["replicates_for_3_percent"] or "-")}
+    texts |= {name: number_of(name) for name in ("bias", "sd", "covered") if name in records[0]}
     if "replicates_saved" in records[0]:
-        shown["saved"] = _saved
+        texts["saved"] = _saved
     for name, rates in slopes.items():
         if any(isinstance(rate, Rate) for rate in rates):
-            shown |= {name: _interval(name), name.replace("slope", "state"): _state(name)}
-    shown |= {f"eps at {delta}": _epsilon(delta) for delta in deltas}
-    head, rows, *_ = by_column({**shown, "diverged": "{n_diverged} of {n}"}, records, "")
+            texts |= {name: _interval(name), name.replace("slope", "state"): _state(name)}
+    texts |= {f"eps at {delta}": _epsilon(delta) for delta in deltas}
+    head, rows, *_ = by_column({**texts, "diverged": "{n_diverged} of {n}"}, records, "")
     head, rows, same = without_constants(head, rows, but=list(heads.values()))
     note = _note(gathered, columns, same, slopes["slope"], rows, lines[main])
     if theory:
