@@ -39,8 +39,9 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
         # JSON writes 2.0 as 2, and both are one budget.
         renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
     # a population that leaves out a key has its default
-    defaults = IMPLIED.keys() & {name for own in renamed for name in own}
-    return [{**{name: IMPLIED[name] for name in defaults}, **own} for own in renamed]
+    names = {name for own in renamed for name in own}
+    defaults = {name: value for name, value in IMPLIED.items() if name in names}
+    return [{**defaults, **own} for own in renamed]
 
 
 def _is_law(cell: Settings) -> bool:
