@@ -24,16 +24,11 @@ from dpexp.core.errors import UsageError
 from dpexp.core.places import paths_from
 from dpexp.core.scalars import yaml_in_line
 
-PROFILES = ("smoke", "paper")
-
 
 def load_experiment(
-    path: Path | str,
-    overrides: Iterable[str] = (),
-    replicates: int | None = None,
-    profile: str = "paper",
+    path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper",
     trusted: bool = True,
-) -> Experiment:
+) -> Experiment:  # fmt: skip
     """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
@@ -43,16 +38,30 @@ def load_experiment(
     # Before the file is opened: what changes while it is read has changed since.
     read_at, path = time.time_ns(), located(path)
     data = read_bytes(path, missing_hint(path))
-    experiment = _resolve(parse(data, str(path)), path, overrides, replicates, profile, trusted)
+    experiment = read_experiment(data, str(path), overrides, replicates, profile, trusted)
     return replace(experiment, text=data.decode("utf-8-sig", "replace"), read_at=read_at)
 
 
 def read_experiment(
-    text: str, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
-) -> Experiment:
-    """An experiment from YAML text instead of a file; `source` names it in errors. Raises ConfigError."""
-    read_at = time.time_ns()
-    return replace(_resolve(parse(text, source), Path(source), overrides, replicates, profile), read_at=read_at)
+    text: str | bytes, source: str, overrides: Iterable[str] = (), replicates: int | None = None,
+    profile: str = "paper", trusted: bool = True,
+) -> Experiment:  # fmt: skip
+    """An experiment from YAML text instead of a file; `source` names it in errors. Raises as `load_experiment`."""
+    if profile not in ("smoke", "paper"):
+        raise UsageError(f"--profile is smoke or paper, not {profile!r}")
+    read_at, root, path, issues = time.time_ns(), parse(text, source), Path(source), list[Issue]()
+    changes = {text: f"--set {text}" for text in overrides}
+    if replicates is not None:
+        # An option of its own is a change like any other, which messages call by its own name.
+        changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
+    for change, option in changes.items():
+        try:
+            root = _changed(root, change, Position(option))
+        except ConfigError as error:
+            issues += error.issues
+    with paths_from(path.parent if trusted else None):
+        experiment = Reader(root, path, profile, issues, trusted).experiment()
+    return replace(experiment, overrides=tuple(changes), read_at=read_at)
 
 
 def located(path: Path | str) -> Path:
@@ -68,25 +77,6 @@ def located(path: Path | str) -> Path:
     if name not in shipped():
         raise config_error(Position(written), f"no shipped config is called '{name}'", suggest(name, shipped()))
     return shipped()[name]
-
-
-def _resolve(
-    root: Located, path: Path, overrides: Iterable[str], replicates: int | None, profile: str, trusted: bool = True
-) -> Experiment:
-    if profile not in PROFILES:
-        raise UsageError(f"--profile is smoke or paper, not {profile!r}")
-    issues: list[Issue] = []
-    changes = {text: f"--set {text}" for text in overrides}
-    if replicates is not None:
-        # An option of its own is a change like any other, which messages call by its own name.
-        changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
-    for text, source in changes.items():
-        try:
-            root = _changed(root, text, Position(source))
-        except ConfigError as error:
-            issues += error.issues
-    with paths_from(path.parent if trusted else None):
-        return replace(Reader(root, path, profile, issues, trusted).experiment(), overrides=tuple(changes))
 
 
 def _changed(root: Located, text: str, where: Position) -> Located:

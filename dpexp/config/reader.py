@@ -13,7 +13,8 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ from dpexp.config.cell_settings import differences
 from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Experiment, Parameter, RunSettings, shared_names
 from dpexp.config.error_messages import explain, field, in_words, kind, listed, show, suggest, takes_a_list
 from dpexp.config.populations import POPULATION, with_populations
-from dpexp.config.sections import Part, Section, by_name, cell_of, completed, from_its_folder, privacy_of
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, NotChecked
+from dpexp.config.sections import Part, by_name, cell_of, from_its_folder, laid_over, privacy_of
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, Mark, NotChecked
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Named, Parameters
 from dpexp.plugins.loaded import LOADED, is_research
@@ -53,9 +54,9 @@ class Reader:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
         self.sweeps: dict[Parameter, tuple[Any, ...]] = {}  # in the order of the sections
 
-    def complain(self, keys: Keys, message: str, hint: str = "") -> None:
-        """Report what is wrong with the value at a path of the file."""
-        self.issues.append(Issue(self.root.at(*keys), message, hint))
+    def complain(self, keys: Keys, message: str, hint: str = "", config: Located | None = None) -> None:
+        """Report what is wrong with the value at a path of the file, or of a case of it."""
+        self.issues.append(Issue((config or self.root).at(*keys), message, hint))
 
     def stop_if_wrong(self) -> None:
         """Raise ConfigError where there was a complaint."""
@@ -68,14 +69,14 @@ class Reader:
         if not isinstance(value, dict):
             self.complain((), f"a config is a mapping, not {kind(value)}", f"sections: {', '.join(SECTIONS)}")
             self.stop_if_wrong()
-        self.unknown((), value, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
+        self.unknown(self.root, (), value, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
         # (a)
         name, plugins = self.name(), self.plugins()
         from_its_folder(self.root, self.path.parent, self.trusted)
         # (b)
-        base, cased = self.sections(()), "cases" in value
-        choices = [choice for case in (self.cases(base) if cased else [base]) for choice in self.named(case)]
-        variants = [self.variant(choice) for choice in choices]
+        cased = "cases" in value
+        configs = [config for case in (self.cases() if cased else [self.root]) for config in named(case)]
+        variants = [self.variant(config) for config in configs]
         self.stop_if_wrong()
         # (c)
         count = sum(math.prod(map(len, parts.values())) for parts in variants)
@@ -94,7 +95,7 @@ class Reader:
         if cased and len({cell.run.replicates for cell in cells}) > 1:
             self.complain(("cases",), "'run.replicates' is one number for all cases", "give it in run:")
         # With cases or several names, or of populations, the cells are no product of lists, and are compared.
-        product = len(choices) == 1 and not cased and ("problem", POPULATION) not in self.sweeps
+        product = len(configs) == 1 and not cased and ("problem", POPULATION) not in self.sweeps
         shared = shared_names(parameter for cell in cells for parameter in cell.own_parameters)
         cells = [replace(cell, shared=shared) for cell in cells]
         swept = tuple(self.sweeps) if product else differences(cells)
@@ -111,11 +112,10 @@ class Reader:
             self.sweeps if product and len(different) == len(cells) else {}, where=self.root.at("run"), plugins=plugins,
         )  # fmt: skip
 
-    def unknown(self, path: Keys, keys: Iterable[str], known: Iterable[str], noun: str) -> None:
+    def unknown(self, config: Located, path: Keys, keys: Iterable[str], known: Sequence[str], noun: str) -> None:
         """Complain of keys that are not known."""
-        names = list(known)
-        wrong = [key for key in keys if key not in names]
-        self.issues += [Issue(self.root.key(*path, k), f"unknown {noun} '{k}'", suggest(k, names)) for k in wrong]
+        wrong = [key for key in keys if key not in known]
+        self.issues += [Issue(config.key(*path, k), f"unknown {noun} '{k}'", suggest(k, known)) for k in wrong]
 
     def name(self) -> str:
         """The experiment's name, which is also its folder's."""
@@ -135,12 +135,9 @@ class Reader:
         """
         use_installed()
         before, files = len(self.issues), self.root.value.get("plugins", ())
-        several = (
-            {("plugins", k): file for k, file in enumerate(files)}
-            if isinstance(files, tuple)
-            else {("plugins",): files}
-        )
-        for keys, file in several.items():
+        files = files if isinstance(files, tuple) else (files,)
+        for k, file in enumerate(files):
+            keys = ("plugins", k)
             if not isinstance(file, str):
                 hint = "for instance plugins: [my_algorithm.py], by the path from this file"
                 self.complain(keys, f"a plug-in is the path of a Python file, not {kind(file)}", hint)
@@ -155,69 +152,49 @@ class Reader:
                 self.complain(keys, str(error), getattr(error, "hint", ""))
         if len(self.issues) > before:
             self.stop_if_wrong()
-        return tuple(several.values())
+        return files
 
-    def sections(self, path: Keys) -> dict[str, Section]:
-        """The sections of the config or of a case, in one order for all files."""
-        written, sections = self.root.there(path), dict[str, Section]()
-        for section in (*SECTIONS, POPULATION):
-            if section in written:
-                keys = written[section] if isinstance(written[section], dict) else ()
-                sections[section] = {(): (*path, section), **{(key,): (*path, section, key) for key in keys}}
-        return sections
-
-    def cases(self, base: dict[str, Section]) -> list[dict[str, Section]]:
-        """The base merged with each case."""
-        cases = self.root.value["cases"]
+    def cases(self) -> list[Located]:
+        """The config with each case laid over it."""
+        cases, merged = self.root.value["cases"], list[Located]()
         if not isinstance(cases, tuple) or not cases:
             self.complain(("cases",), f"cases must be a list of mappings, not {kind(cases)}", CASES_EXAMPLE)
             return []
         if len(cases) > MAX_CELLS:
             self.complain(("cases",), f"{len(cases):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
             return []
-        merged = []
+        marks: list[dict[Keys, Mark]] = [{} for _ in cases]
+        for path, mark in self.root.marks.items():
+            if path[:1] == ("cases",) and len(path) > 2:
+                marks[int(path[1])][path[2:]] = mark
         for k, case in enumerate(cases):
-            if isinstance(case, dict):
-                self.unknown(("cases", k), case, (*SECTIONS, POPULATION), "section")
-                # Sections that a case does not have are those outside.
-                own = self.sections(("cases", k)).items()
-                merged.append(base | {s: completed(self.root, base.get(s), section) for s, section in own})
-            else:
+            if not isinstance(case, dict):
                 message = f"a case must be a mapping of sections, not {kind(case)}"
                 self.complain(("cases", k), message, CASES_EXAMPLE)
+                continue
+            self.unknown(self.root, ("cases", k), case, (*SECTIONS, POPULATION), "section")
+            over = {section: laid_over(self.root.value.get(section), value) for section, value in case.items()}
+            merged.append(Located(self.root.value | over, ChainMap(marks[k], self.root.marks)))
         return merged
 
-    def named(self, sections: dict[str, Section]) -> list[dict[str, Section]]:
-        """The sections once for each of the names that one of them lists."""
-        several = [sections]
-        for section, registry in REGISTRIES.items():
-            fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
-            own = by_name(self.root, sections[section], fields) if section in sections else []
-            several = [{**choice, section: paths} for choice in several for paths in own] or several
-        return several
-
-    def variant(self, written: Mapping[str, Section]) -> dict[str, list[Part]]:
+    def variant(self, config: Located) -> dict[str, list[Part]]:
         """The sections that are given and those that are left out, all built at every point of their lists."""
         parts: dict[str, list[Part]] = {}
-        # What is said of an algorithm that nobody named belongs to the problem.
-        absent: dict[str, Section] = {"algorithm": {(): written["problem"][()]}} if "problem" in written else {}
-        algorithm: Any = self.kind("algorithm", written.get("algorithm", {(): ()}), None)
+        algorithm: Any = self.kind("algorithm", config, None)
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
-        for section in dict.fromkeys([*written, *SECTIONS]):
-            paths = written.get(section) or absent.get(section) or {(): ()}
-            value = self.root.there(paths[()])
-            if section == POPULATION:
-                continue
-            if section in written and not isinstance(value, dict):
+        # In one order for all files, those that only a case has last.
+        for section in sorted(SECTIONS, key=lambda section: section not in self.root.value):
+            value = config.value.get(section, {})
+            if not isinstance(value, dict):
                 hint = f"for instance {section}: {{key: value}}"
                 hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(value, tuple) else ""
-                self.complain(paths[()], f"'{section}' must be a mapping, not {kind(value)}", hint)
-            elif model := self.kind(section, paths, algorithm):
-                points = self.points(section, paths, model)
-                if section == "problem" and POPULATION in written:
-                    population = self.located(written[POPULATION])
-                    options = with_populations(model, points, self.located(paths), population, self.issues)
+                self.complain((section,), f"'{section}' must be a mapping, not {kind(value)}", hint, config)
+            elif model := self.kind(section, config, algorithm):
+                points = self.points(section, config, value, model)
+                if section == "problem" and POPULATION in config.value:
+                    problem, population = config.part("problem"), config.part(POPULATION)
+                    options = with_populations(model, points, problem, population, self.issues)
                     if len(options) > 1:
                         self.sweeps["problem", POPULATION] = tuple(options)
                     points = [point for several in zip(*options, strict=True) for point in several]
@@ -226,53 +203,52 @@ class Reader:
                 parts[section] = [Part(point, self.built(section, model, point, more)) for point in points]
         return parts
 
-    def located(self, paths: Section) -> Located:
-        """A section, or one point of its lists, as a plain value with its places."""
-        value = self.root.there(paths[()])
-        if isinstance(value, dict):
-            value = {str(keys[0]): self.root.there(path) for keys, path in paths.items() if keys}
-        return Located(value, self.root.marks, paths)
-
-    def kind(self, section: str, paths: Section, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
+    def kind(self, section: str, config: Located, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name where it has one."""
         if section not in REGISTRIES:
             return PrivacySettings if section == "privacy" else RunSettings
-        registry, name = REGISTRIES[section], DEFAULT_NAMES.get(section)
+        registry, name, value = REGISTRIES[section], DEFAULT_NAMES.get(section), config.value.get(section, {})
         # The schedule that is meant where none is named is the first that the algorithm takes.
         if section == "schedule" and algorithm and algorithm.schedules and name not in algorithm.schedules:
             name = algorithm.schedules[0]
-        if ("name",) in paths:
-            name = self.root.there(paths["name",])
-        elif name is None:
-            self.complain(paths[()], f"'{section}.name' is missing", f"names: {listed(registry)}")
-            return None
+        if isinstance(value, dict):
+            name = value.get("name", name)
         if isinstance(name, str) and name in registry:
             return parameters_of(registry[name])
-        self.complain(paths["name",], f"unknown {section} {show(name)}", suggest(str(name), registry))
+        message, hint = f"unknown {section} {show(name)}", suggest(str(name), registry)
+        if name is None and "name" not in value:
+            message, hint = f"'{section}.name' is missing", f"names: {listed(registry)}"
+        self.complain((section, "name"), message, hint, config)
         return None
 
-    def points(self, section: str, paths: Section, model: type[Parameters]) -> list[Located]:
+    def points(self, section: str, config: Located, value: dict[str, Any], model: type[Parameters]) -> list[Located]:
         """The section at every point of its lists, which are added to the sweeps; keys that are wrong are left out."""
         known = [key for key in model.model_fields if key != POPULATION]
-        options: dict[Keys, list[Keys]] = {(): [paths[()]]}
-        for (key,), path in ((keys, path) for keys, path in paths.items() if keys):
-            self.unknown(path[:-1], [str(key)], known, f"key in {section}:")
+        options: dict[str, list[tuple[Keys, Any]]] = {}
+        self.unknown(config, (section,), value, known, f"key in {section}:")
+        for key, item in value.items():
             if key not in known:
                 continue
-            value = self.root.there(path)
-            swept = isinstance(value, tuple) and value and not takes_a_list(model, str(key))
-            options[key,] = [(*path, k) for k in range(len(value))] if swept else [path]
+            swept = isinstance(item, tuple) and item and not takes_a_list(model, key)
+            options[key] = [((section, key, k), v) for k, v in enumerate(item)] if swept else [((section, key), item)]
             if swept and section == "run" and key in OF_THE_EXPERIMENT:
                 hint = "give one number" if key == "replicates" else f"give one: {in_words(field(model, key))}"
-                self.complain(path, f"'run.{key}' cannot be swept", hint)
+                self.complain((section, key), f"'run.{key}' cannot be swept", hint, config)
             # (c): refused before each of them is looked at
             elif math.prod(map(len, options.values())) > MAX_CELLS:
-                values = f"'{section}.{key}' sweeps {len(value):,} values"
-                self.complain(path, f"{values}; at most {MAX_CELLS:,} cells are allowed", FEWER)
-                del options[key,][1:]
+                message = f"'{section}.{key}' sweeps {len(item):,} values; at most {MAX_CELLS:,} cells are allowed"
+                self.complain((section, key), message, FEWER, config)
+                del options[key][1:]
             elif swept:
-                self.sweeps[section, str(key)] = value
-        return [self.located(dict(zip(options, point, strict=True))) for point in itertools.product(*options.values())]
+                self.sweeps[section, key] = item
+        # What is said of an algorithm that nobody named belongs to the problem.
+        place = "problem" if section == "algorithm" and section not in config.value else section
+        points = []
+        for choice in itertools.product(*options.values()):
+            point = dict(zip(options, choice, strict=True))
+            paths: dict[Keys, Keys] = {(): (place,)} | {(key,): path for key, (path, _) in point.items()}
+            points.append(Located({key: item for key, (_, item) in point.items()}, config.marks, paths))
+        return points
 
     def built(self, section: str, model: type[Parameters], point: Located, more: dict[str, int]) -> Any:
         """A section at one point as a value; None where it is wrong, of which there is a complaint."""
@@ -283,6 +259,15 @@ class Reader:
         except ConfigError as error:
             self.issues += error.issues
         return None
+
+
+def named(config: Located) -> list[Located]:
+    """The config once for each of the names that one of its sections lists."""
+    several = [config]
+    for section, registry in REGISTRIES.items():
+        fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
+        several = [one for choice in several for one in by_name(choice, section, fields)]
+    return several
 
 
 def parameters_of(kind: type[object]) -> type[Parameters]:

@@ -23,10 +23,9 @@ CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
 FEW_WORKERS, WORTH_PROCESSES_S = 2, 10.0
 """threads that seldom wait for each other; seconds of work for which processes, which take two to load, are begun"""
-KEPT_PROBLEMS = 8
-"""whose data are kept, as `dpexp.problems.finite_sum` does"""
-LIBRARIES = 200 * 2**20
-"""bytes of a process that computes, before it holds a number: 190 to 280 MiB were measured"""
+KEPT_PROBLEMS, LIBRARIES = 8, 200 * 2**20
+"""whose data are kept, as by `dpexp.problems.finite_sum`; bytes of a process before it holds a number: 190 to 280 MiB
+were measured"""
 
 
 def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> dict[str, int]:
@@ -34,7 +33,7 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
     On a `cluster` the work is done elsewhere.
     """
-    replicates, cells = experiment.replicates, experiment.cells
+    cells, replicates = experiment.cells, experiment.replicates
     passes = Counter(cell.pass_key for cell in cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
@@ -61,12 +60,11 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads, which wait for the lock of Python where it steps."""
-    cells = experiment.cells
+    cells, most = experiment.cells, memory_of_machine() or MOST_BYTES
     # a daemon of multiprocessing may start no processes
     if workers <= FEW_WORKERS or current_process().daemon or not any(cell.algorithm.in_python for cell in cells):
         return False
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in cells) * experiment.replicates
-    most = memory_of_machine() or MOST_BYTES
     return seconds > WORTH_PROCESSES_S and sum(needs(experiment, workers, processes=True).values()) <= most
 
 
@@ -80,12 +78,12 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
             fashion.file()
         except DataError as error:
             raise config_error(where, error.message, error.hint) from None
-    parts, most = needs(experiment, workers, cluster, processes), memory_of_machine() or MOST_BYTES
-    total, bound = sum(parts.values()), min(MOST_BYTES, most)
+    parts, memory = needs(experiment, workers, cluster, processes), memory_of_machine() or MOST_BYTES
+    total, bound = sum(parts.values()), min(MOST_BYTES, memory)
     if total > bound:
         # What takes most is what has to become smaller.
         largest = sorted(parts.items(), key=lambda part: -part[1])
         uses = ", ".join(f"{in_bytes(size)} for {use}" for use, size in largest if size)
-        limit = f"{in_bytes(bound)} are {'there' if bound == most else 'the most that is run'}"
-        message = f"needs about {in_bytes(total)} of memory ({uses}); {limit}"
-        raise config_error(where, message, "fewer cells, replicates, checkpoints or steps, or smaller problems")
+        limit = f"{in_bytes(bound)} are {'there' if bound == memory else 'the most that is run'}"
+        hint = "fewer cells, replicates, checkpoints or steps, or smaller problems"
+        raise config_error(where, f"needs about {in_bytes(total)} of memory ({uses}); {limit}", hint)

@@ -22,43 +22,36 @@ _LARGEST = 1.7976931348623157e308
 _NUMBER = r"^[+-]?(\.?[iI][nN][fF](inity)?|\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)$"
 """a number as dpexp reads it from text: only dpexp takes 1/3 for one, and 1e-5, which PyYAML alone reads as text"""
 _SECTIONS = {
-    "experiment": "names the folder of the results",
-    "plugins": "Python files that add names, by their paths from the config",
     "problem": "what is learned, and from which data",
-    "population": "how users are drawn",
     "algorithm": "the update rule",
     "schedule": "the step sizes",
-    "privacy": "the budget of every user, or the target of the whole run",
-    "run": "how much is simulated",
-    "cases": "partial configs, each laid over the rest of the file",
 }
 
 
 def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
-    # A list sweeps at any depth of a population, so that no key has one type.
-    keys = schema_of(Population)["properties"].items()
-    population = _object({key: {"description": value["description"]} for key, value in keys})
-    privacy = _keys(PrivacySettings)
+    text, privacy = {"type": "string"}, _keys(PrivacySettings)
     laws = [_written(schema_of(kind)) for law, kind in BUDGETS.items() if law != "constant"]
     number = _written(schema_of(BUDGETS["constant"])["properties"]["mu"])
     privacy["properties"]["mu"] |= _or_list({"anyOf": [number, *laws]})
-    sections: Schema = {
-        **{section: _section(section) for section in REGISTRIES},
-        POPULATION: {"anyOf": [population, {"type": "array"}]},
-        "privacy": privacy,
-        "run": _keys(RunSettings),
+    # A list sweeps at any depth of a population, so that no key has one type.
+    keys = {key: {"description": v["description"]} for key, v in schema_of(Population)["properties"].items()}
+    sections = {section: _section(section, about) for section, about in _SECTIONS.items()} | {
+        POPULATION: {"description": "how users are drawn", "anyOf": [_object(keys), {"type": "array"}]},
+        "privacy": privacy | {"description": "the budget of every user, or the target of the whole run"},
+        "run": _keys(RunSettings) | {"description": "how much is simulated"},
     }
     top: Schema = {
-        "experiment": {"type": "string", "pattern": f"^{NAME}$"},
-        "plugins": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-        "cases": {"type": "array", "items": _object(_described(sections)), "minItems": 1},
-    }
+        "experiment": {**text, "pattern": f"^{NAME}$", "description": "names the folder of the results"},
+        "plugins": _or_list(text) | {"description": "Python files that add names, by their paths from the config"},
+        "cases": {"type": "array", "items": _object(sections), "minItems": 1,
+                  "description": "partial configs, each laid over the rest of the file"},
+    }  # fmt: skip
     heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "dpexp config"}
-    return {**heading, **_object(_described(top | sections)), "required": ["experiment"]}
+    return {**heading, **_object(top | sections), "required": ["experiment"]}
 
 
-def _section(section: str) -> Schema:
+def _section(section: str, about: str) -> Schema:
     """A section that names an entry of a registry: the keys are those of the entry, without a name those of any."""
     kinds = {name: _keys(parameters_of(kind)) for name, kind in REGISTRIES[section].items()}
     named = [
@@ -67,7 +60,7 @@ def _section(section: str) -> Schema:
     ]
     unnamed = {"if": {"not": {"required": ["name"]}}, "then": {"anyOf": list(kinds.values())}}
     name = _or_list({"enum": list(kinds)}) | {"description": "which of the names that `dpexp list` shows"}
-    return {"type": "object", "properties": {"name": name}, "allOf": [*named, unnamed]}
+    return {"description": about, "type": "object", "properties": {"name": name}, "allOf": [*named, unnamed]}
 
 
 def _keys(kind: type[Parameters]) -> Schema:
@@ -82,10 +75,6 @@ def _keys(kind: type[Parameters]) -> Schema:
 
 def _object(properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "additionalProperties": False}
-
-
-def _described(sections: Schema) -> Schema:
-    return {name: {"description": _SECTIONS[name], **schema} for name, schema in sections.items()}
 
 
 def _or_list(value: Schema) -> Schema:

@@ -1,11 +1,9 @@
-"""The sections of a config: cases, several names, data paths, budgets, and whether all of them go together.
-
-A section is a map from its keys to the paths in the file where their values are, so that cases and names copy nothing.
-"""
+"""The sections of a config: cases, several names, data paths, budgets, and whether all of them go together."""
 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,15 +16,13 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import SECTIONS, Cell, RunSettings
 from dpexp.config.error_messages import explain, field, in_words, suggest
 from dpexp.config.populations import POPULATION
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, NotChecked, config_error
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, Mark, NotChecked, config_error
 from dpexp.core.errors import UsageError
 from dpexp.core.places import as_named
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-Section = dict[Keys, Keys]
-"""paths in the file: of the section itself at (), and of its keys"""
 REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
 """keys of privacy that one of these replaces"""
 DATA = {("problem", "data", "path"), ("population", "design", "rows")}
@@ -37,31 +33,32 @@ MOST_STEPS = 10**12
 """as `run.n` may be"""
 
 
-def completed(root: Located, base: Section | None, over: Section) -> Section:
+def laid_over(base: Any, over: Any) -> Any:
     """The section `base` with the keys of `over`; a new name starts afresh, and so does a new kind of budget."""
-    if base is None or not all(isinstance(root.there(section[()]), dict) for section in (base, over)):
+    if not (isinstance(base, dict) and isinstance(over, dict)):
         return over
     # Parameters of one algorithm mean nothing to another.
-    names = [root.there(section["name",]) for section in (base, over) if ("name",) in section]
-    if len(names) == 2 and names[0] != names[1]:
+    if {"name"} <= base.keys() & over.keys() and base["name"] != over["name"]:
         return over
-    replaced = {(key,) for named, keys in REPLACED.items() if (named,) in over for key in keys}
-    return {**{keys: path for keys, path in base.items() if keys not in replaced}, **over}
+    replaced = {key for named, keys in REPLACED.items() if named in over for key in keys}
+    return {key: value for key, value in base.items() if key not in replaced} | over
 
 
-def by_name(root: Located, section: Section, fields: Mapping[str, Collection[str]]) -> list[Section]:
-    """The section once for each of the names that it lists, with the keys that this name has."""
-    names = root.there(section["name",]) if ("name",) in section else ()
+def by_name(config: Located, section: str, fields: Mapping[str, Collection[str]]) -> list[Located]:
+    """The config once for each of the names that a section lists, with the keys that this name has."""
+    value = config.value.get(section)
+    names = value.get("name") if isinstance(value, dict) else None
     if not isinstance(names, tuple) or not names:
-        return [section]
+        return [config]
     known = {name: fields[name] for name in names if isinstance(name, str) and name in fields}
-    several: list[Section] = []
+    several = []
     for k, name in enumerate(names):
         # A key of another name is that one's; one that no name has is a mistake.
         own = known.get(name) if isinstance(name, str) else None
-        others = {(key,) for keys in known.values() for key in keys if own and key not in own}
-        paths = {keys: path for keys, path in section.items() if keys not in others}
-        several.append(paths | {("name",): (*section["name",], k)})
+        others = {key for keys in known.values() for key in keys if own and key not in own}
+        one = {key: inner for key, inner in value.items() if key not in others} | {"name": name}
+        place: dict[Keys, Mark] = {(section, "name"): config.marks[section, "name", k]}
+        several.append(Located(config.value | {section: one}, ChainMap(place, config.marks)))
     return several
 
 

@@ -8,7 +8,7 @@ errors. What a user's records spell (categories, names of columns) is the text t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -23,10 +23,8 @@ from dpexp.core.scalars import scalar
 
 _MAX_BYTES, _MAX_DEPTH, _MAX_VALUES = 1_000_000, 20, 100_000
 """of a file; more keys and values take seconds to read, and no sweep or list of budgets needs them"""
-_TAGS = {
-    f"tag:yaml.org,2002:{name}"
-    for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
-}
+_KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
+_TAGS = {f"tag:yaml.org,2002:{name}" for name in _KINDS}
 _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -96,7 +94,7 @@ class Located:
     """
 
     value: Any
-    marks: Mapping[Keys, Mark]
+    marks: MutableMapping[Keys, Mark]
     paths: Mapping[Keys, Keys] = field(default_factory=lambda: {(): ()})
 
     def path(self, keys: Keys) -> Keys:
@@ -113,6 +111,10 @@ class Located:
         """Where the last of these keys is, or what is around it where it is not written."""
         mark = self.marks.get(self.path(keys))
         return self.at(*keys) if mark is None else mark.key
+
+    def part(self, key: str) -> Located:
+        """What is at a key of a config."""
+        return Located(self.value[key], self.marks, {(): (key,)})
 
     def there(self, keys: Keys) -> Any:
         """The value at these keys."""
@@ -171,7 +173,7 @@ def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
 
 def parse(content: str | bytes, source: str) -> Located:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    here = Position(source)
+    where = Position(source)
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         _require_small(text, source)
@@ -179,18 +181,17 @@ def parse(content: str | bytes, source: str) -> Located:
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
-        here = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
-        raise config_error(here, "is not UTF-8 text", "a config is a text file") from None
+        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
+        raise config_error(where, "is not UTF-8 text", "a config is a text file") from None
     except yaml.MarkedYAMLError as error:
         # Some errors know only where what they are in began.
-        mark = error.problem_mark or error.context_mark
-        where = _at(mark, source) if mark else here
+        where = _at(mark, source) if (mark := error.problem_mark or error.context_mark) else where
         raise config_error(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
     except yaml.reader.ReaderError as error:
-        here = Position(source, text[: error.position].count("\n") + 1, 1)
-        raise config_error(here, "not valid YAML: holds a control character", "a config is a text file") from None
+        where = Position(source, text[: error.position].count("\n") + 1, 1)
+        raise config_error(where, "not valid YAML: holds a control character", "a config is a text file") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise config_error(here, f"not valid YAML: {error}") from None
+        raise config_error(where, f"not valid YAML: {error}") from None
     if not documents or documents[0] is None:
         raise config_error(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
     if len(documents) > 1:
@@ -207,18 +208,17 @@ def _require_small(text: str, source: str) -> None:
     """Refuse what is nested too deeply, or holds too much, by its events, before it is built."""
     depth = values = 0
     for event in yaml.parse(text, Loader=_LOADER):
+        where = _at(event.start_mark, source)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         values += isinstance(event, yaml.ScalarEvent)
         if depth > _MAX_DEPTH:
-            wrong = (f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
-        elif values > _MAX_VALUES:
-            wrong = (f"holds more than {_MAX_VALUES:,} keys and values", "write shorter lists")
+            raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
+        if values > _MAX_VALUES:
+            raise config_error(where, f"holds more than {_MAX_VALUES:,} keys and values", "write shorter lists")
         # A few lines of aliases can stand for billions of values.
-        elif isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            wrong = ("anchors and aliases are not supported", "write the value out, or use `cases:`")
-        else:
-            continue
-        raise config_error(_at(event.start_mark, source), *wrong)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            hint = "write the value out, or use `cases:`"
+            raise config_error(where, "anchors and aliases are not supported", hint)
 
 
 def _at(mark: Any, source: str) -> Position:
