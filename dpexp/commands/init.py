@@ -38,14 +38,14 @@ def init(
     name = "my_experiment" if out is None else out.stem
     if of is not None:
         text = _copy(of)
-    elif data is not None:
-        text = starter(problem or "softmax", algorithm or "dp-sgd", draft(data, target), name)
+    else:
+        names = (problem or "softmax", algorithm or "dp-sgd") if data else (problem, algorithm)
+        values = starter(*names, draft(data, target) if data else None)
+        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **values)
         # A path in a config starts at its folder, one on the command line where that is run.
-        if out is not None and not data.is_absolute():
+        if data and out is not None and not data.is_absolute():
             here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
             text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
-    else:
-        text = starter(problem, algorithm, experiment=name)
     then = "" if data is None else f"fill in its blanks, then dpexp run {out}"
     return text if out is None else _write(out, text, then)
 

@@ -1,10 +1,9 @@
-"""A first config to edit: every key of a problem and an algorithm with its default, what it means and what it takes."""
+"""What a first config shows: every key of a problem and an algorithm with its default, meaning and range."""
 
 from __future__ import annotations
 
 import inspect
 import math
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
@@ -27,24 +26,17 @@ from dpexp.privacy.budgets import ConstantBudget, PrivacySettings
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-COLUMN, WIDTH = 34, 118
-"""where comments begin, and where they end"""
 BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})
 STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
 BATCHES = (250, 16, 1)
 """what is tried in turn: some algorithms know their number of steps, and no batch is larger than the data"""
-HEAD = """\
-# {algorithm} on {problem}, drafted by `dpexp init`.
-
-# `dpexp validate FILE` checks this, `dpexp run FILE` computes it, and `dpexp plot NAME` draws the results.
-# A list in place of a value runs each of them: alpha: [1/3, 1/2, 1]. A key that is left out has this value.
-"""
 IF_ADDED = (
     "# Or state about how many there are, a public number that is not counted here. Then sampling: poisson, for",
     "# records that are added or removed, is private too, with less noise:",
     "# records: NUMBER",
 )
-Sections = dict[str, dict[str, Any]]
+Rows = Iterator[tuple[str, str]]
+"""lines of YAML, each with its comment"""
 
 
 class Draft(NamedTuple):
@@ -54,10 +46,8 @@ class Draft(NamedTuple):
     template: tuple[str, ...]
 
 
-def starter(
-    problem: str | None, algorithm: str | None, data: Draft | None = None, experiment: str = "my_experiment"
-) -> str:
-    """A config that validates, with comments.
+def starter(problem: str | None, algorithm: str | None, data: Draft | None = None) -> dict[str, Any]:
+    """What the draft of a config is filled in with: the names, and the sections with their rows; it validates.
 
     Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on.
     Raises UsageError for names that are not there or do not go together.
@@ -70,18 +60,20 @@ def starter(
         message = f"algorithm '{algorithm}' does not run on problem '{problem}'"
         hint = f"it runs on: {', '.join(problems_of(ALGORITHMS[algorithm]))}"
     for sections in _candidates(problem, algorithm, data.source if data else None):
-        text = _written(experiment, sections, (*data.template, *IF_ADDED) if data else ())
+        text = "\n".join(["experiment: starter", *(f"{key}: {yaml_in_line(value)}" for key, value in sections.items())])
         try:
             # blanks of a table are the user's to fill
             read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")
         except ConfigError as error:
             message, hint = (error.issues[0].message, error.issues[0].hint) if data else (message, hint)
         else:
-            return text
+            return _described(sections, (*data.template, *IF_ADDED) if data else ())
     raise UsageError(message, hint)
 
 
-def _candidates(problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None) -> Iterator[Sections]:
+def _candidates(
+    problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None
+) -> Iterator[dict[str, dict[str, Any]]]:
     """Configs that may be valid, the most usual first: registries are in the order in which a newcomer meets them."""
     for a in [algorithm] if algorithm else ALGORITHMS:
         keys, batches = parameters_of(ALGORITHMS[a]).model_fields, list[dict[str, Any]]([{}])
@@ -102,23 +94,24 @@ def _candidates(problem: str | None, algorithm: str | None, data: Mapping[str, A
             }
 
 
-def _written(experiment: str, sections: Sections, template: Sequence[str]) -> str:
-    """The sections with all their keys, one line each; below the data, what the user should add there."""
+def _described(sections: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> dict[str, Any]:
+    """The sections with all their keys; below the data, what the user should add there."""
     # Keys, defaults and meanings come from the classes: a draft cannot fall behind them.
+    described = []
+    for section, values in sections.items():
+        rows: Rows = ((f"{key}: {yaml_in_line(v)}", meanings(PrivacySettings)[key]) for key, v in values.items())
+        about = ""
+        if section in REGISTRIES:
+            kind = parameters_of(REGISTRIES[section][values["name"]])
+            about = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+            rows = _rows(kind, values, template)
+        elif section == "run":
+            rows = _rows(RunSettings, values)
+        described.append((section, about, list(rows)))
     problem, algorithm, schedule = (sections[section]["name"] for section in REGISTRIES)
-    lines = HEAD.format(problem=problem, algorithm=algorithm).splitlines()
-    lines += _line(f"experiment: {experiment}", "names the folder of the results")
-    for section, registry in REGISTRIES.items():
-        own = parameters_of(registry[sections[section]["name"]])
-        about = " ".join((inspect.getdoc(own) or "").partition("\n\n")[0].split())
-        lines += ["", *_line(f"{section}:", about.partition(". ")[0].rstrip("."))]
-        lines += _keys(own, sections[section], template)
     if algorithm == "ldp-sgd" and schedule == "power":
-        lines += [f"  # {line}" for line in _step_sizes(problem, sections["privacy"]["mu"])]
-    lines += ["", "privacy:"]
-    for key, value in sections["privacy"].items():
-        lines += _line(f"  {key}: {yaml_in_line(value)}", meanings(PrivacySettings)[key])
-    return "\n".join([*lines, "", "run:", *_keys(RunSettings, sections["run"])]) + "\n"
+        described[2][2].extend((f"# {line}", "") for line in _step_sizes(problem, sections["privacy"]["mu"]))
+    return {"problem": problem, "algorithm": algorithm, "sections": described}
 
 
 def _step_sizes(problem: str, mu: float) -> Iterator[str]:
@@ -141,24 +134,18 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
         yield f"  n = {n}: eta: {eta:.2g}, alpha: {fraction(alpha)} and the {estimator}: {math.sqrt(square):.2g}"
 
 
-def _keys(kind: type[Parameters], values: Mapping[str, Any], template: Sequence[str] = ()) -> Iterator[str]:
+def _rows(kind: type[Parameters], values: Mapping[str, Any], template: Sequence[str] = ()) -> Rows:
     """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
     for key, info in kind.model_fields.items():
         value = values.get(key, None if info.is_required() else info.get_default(call_default_factory=True))
         takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
         comment = "; ".join(filter(None, (meanings(kind).get(key), "" if key == "name" else takes)))
         if isinstance(value, Mapping) and value:
-            yield from _line(f"  {key}:", comment)
-            yield from (f"    {line}" for line in (*(f"{k}: {yaml_in_line(v)}" for k, v in value.items()), *template))
+            yield f"{key}:", comment
+            yield from (
+                (f"  {line}", "") for line in (*(f"{k}: {yaml_in_line(v)}" for k, v in value.items()), *template)
+            )
         elif value is not None or not info.is_required():
             # Of a part with keys of its own only what is not the default.
             own = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
-            yield from _line(f"  # {key}: " if value is None else f"  {key}: {yaml_in_line(own)}", comment)
-
-
-def _line(text: str, comment: str) -> list[str]:
-    """A line of YAML with its comment, which continues below where it is long."""
-    # At least forty letters, however long the value is.
-    first, *rest = textwrap.wrap(comment, max(40, WIDTH - max(COLUMN, len(text) + 2) - 2)) or [""]
-    beside = f"{text:<{COLUMN}}" if len(text) < COLUMN else f"{text}  "
-    return [f"{beside}# {first}" if first else text, *(" " * COLUMN + f"# {more}" for more in rest)]
+            yield f"# {key}:" if value is None else f"{key}: {yaml_in_line(own)}", comment
