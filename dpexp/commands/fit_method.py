@@ -59,7 +59,7 @@ def method_of(request: Request) -> Method:
 
 def _local_plan(request: Request) -> Callable[[Model, np.ndarray, int], tuple[Planned, np.ndarray]]:
     """With --eps messages are eps-differentially private: without --delta always, and with it where they are less noisy
-    than Gaussian ones, which is public. A very large epsilon, which protects nobody, is Gaussian."""
+    than Gaussian ones, which is public. A very large epsilon is no protection, and Gaussian."""
     eps = math.inf if request.eps is None else number("--eps", request.eps, 0, math.inf)
 
     def plan(model: Model, mu: np.ndarray, n: int) -> tuple[Planned, np.ndarray]:
@@ -110,7 +110,11 @@ class PluginMethod:
         released = self.algorithm.mechanism(problem, schedule, budget, MANY if complaints else n)
         if released.neighboring_relation != "replace-one":
             raise self.fault(f"states privacy for {released.neighboring_relation}; n of a fit is public: replace-one")
-        bounds = {one.mu: one.name for one in released.upper_bounds() if one.valid and one.released == ALL and one.mu}
+        bounds = {
+            bound.mu: bound.name
+            for bound in released.upper_bounds()
+            if bound.valid and bound.released == ALL and bound.mu
+        }
         analysis = "no privacy"
         if math.isfinite(budget.mu):
             if not bounds or (isinstance(released, Stated) and not released.valid):
@@ -144,6 +148,6 @@ class PluginMethod:
         release = Release(theta, np.zeros(p), covariance, np.eye(p), 0.0, np.ones(p))
         return Fitted(theta, Checked({}, reasons), release)
 
-    def fault(self, what: str, hint: str = "docs page extending, section 'A method of a fit'") -> UsageError:
+    def fault(self, fault: str, hint: str = "docs page extending, section 'A method of a fit'") -> UsageError:
         """An error at the plug-in's line."""
-        return UsageError(f"{self.source}: {self.algorithm.name} {what}", hint)
+        return UsageError(f"{self.source}: {self.algorithm.name} {fault}", hint)

@@ -1,4 +1,4 @@
-"""What the command line of `dpexp fit` says, and everything that can be wrong with its words alone."""
+"""The arguments of `dpexp fit`, and everything that can be wrong with them alone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ METHODS = ("staged-newton", "central-newton")
 """of dpexp; those of plug-ins are in `fit_method`"""
 SEED = 1
 MU = (1e-6, 1e6)
-"""a budget that is not inf lies between these"""
+"""ends of a budget that is not inf"""
 WEIGHTS = ("budget", "equal")
-"""of a message: what its budget makes it worth, or the same for all: right where budgets depend on the data"""
+"""of a message: by its budget, or the same for all: right where budgets depend on the data"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line says."""
+    """The options of the command line, by their names; numbers as texts, so that all digits are kept."""
 
     data: object
     target: str
@@ -62,7 +62,18 @@ class Request:
         return SEED if self.seed is None else self.seed
 
     @property
+    def file(self) -> str:
+        """The name of the data."""
+        return str(self.data) if isinstance(self.data, Path) else "a frame"
+
+    @property
+    def unit(self) -> str:
+        """What a budget protects: a record, or a person by the column of ids."""
+        return self.person or "record"
+
+    @property
     def method_name(self) -> str:
+        """By `method` or `central`."""
         return self.method or METHODS[self.central]
 
     @property
@@ -77,49 +88,58 @@ class Request:
         return replace(self.public, error_scale_is_known=known)
 
     @property
-    def file(self) -> str:
-        """What the data are called."""
-        return str(self.data) if isinstance(self.data, Path) else "a frame"
-
-    @property
     def roles(self) -> Roles:
         """Which column is what. Raises UsageError for what is no formula."""
         formula = None if self.formula is None else read_formula(self.formula)
         return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
 
+    @property
+    def half_lengths(self) -> dict[str, float]:
+        """Those of `widths`. Raises UsageError."""
+        lengths = {}
+        for text in self.widths:
+            name, _, width = text.rpartition("=")
+            if not name:
+                raise UsageError(f"--width is NAME=W, not {text!r}", "for instance --width age=0.1")
+            lengths[name.strip()] = number("--width", width, 0, math.inf)
+        return lengths
+
+    def budget(self) -> float:
+        """mu of every record, from --mu or from --eps and --delta. Raises UsageError."""
+        if self.eps is not None:
+            return mu_within(number("--eps", self.eps, 0, math.inf), number("--delta", self.delta or "1e-5", 0, 1))
+        mu = number("--mu", str(self.mu), 0, math.inf)
+        if not math.isinf(mu) and not MU[0] <= mu <= MU[1]:
+            raise UsageError(f"--mu is a number from {MU[0]:g} to {MU[1]:g}, or inf, not {mu:g}")
+        return mu
+
     def check(self) -> None:
-        """Everything that can be wrong with the words of the command line alone."""
+        """Raises UsageError for the first rule that these options break."""
         budgets = {"--mu": self.mu, "--mu-column": self.mu_column, "--eps": self.eps}
-        given = [name for name, value in budgets.items() if value is not None]
-        self._refuse([
+        named = " and ".join(name for name, value in budgets.items() if value is not None)
+        method = self.method_name
+        rules = [
             (bool(self.target) == bool(self.formula), "what is explained? give --target, or --formula",
              "--target COLUMN or --formula 'y ~ x + C(g)'"),
-            (len(given) != 1, f"{' and '.join(given) or 'no budget'}: a budget is one of --mu, --mu-column, --eps with "
-             "--delta", "for instance --mu 1"),
+            (named not in budgets, f"{named or 'no budget'}: a budget is one of --mu, --mu-column, --eps with --delta",
+             "for instance --mu 1"),
             (self.delta is not None and self.eps is None, "--delta belongs to --eps",
              "for instance --eps 1 --delta 1e-5"),
-        ])  # fmt: skip
-        _ = self.binary  # a model that is not there
-        if self.mu_column is None:
-            self.budget()
-        plugin = self.method_name not in METHODS
-        self._refuse([
-            # A central fit adds one noise, which protects all records alike.
-            (self.method_name != "staged-newton" and self.mu_column is not None,
-             f"{self.method_name} spends one budget on every record", "give --mu, or leave out --mu-column"),
-            (self.central and self.method_name != "central-newton", f"--central is another method than {self.method}",
-             "leave it out"),
-            (plugin and (self.person is not None or self.untested),
-             f"{self.method_name} takes neither --person nor --untested", "they are for the methods of dpexp"),
+            # an owner adds one noise, which protects all records alike
+            (method != "staged-newton" and self.mu_column is not None, f"{method} spends one budget on every record",
+             "give --mu, or leave out --mu-column"),
+            (self.central and method != "central-newton", f"--central is another method than {method}", "leave it out"),
+            (method not in METHODS and (self.person is not None or self.untested),
+             f"{method} takes neither --person nor --untested", "they are for the methods of dpexp"),
             (self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None),
-             "--weights is budget or equal, and says what messages of --mu-column count", "leave it out"),
+             "--weights is budget or equal: how messages of --mu-column count", "leave it out"),
             (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",
              "for instance --level 0.95"),
-            (self.deployment and self.out is None, "--deployment keeps its result, and a receipt of what it spent",
+            (self.deployment and self.out is None, "--deployment keeps its result, and a receipt of its budget",
              "name a file: --out fit.json"),
             ((self.plan and self.out is not None) or (self.again and not self.deployment),
              "--out keeps a fit, and --again a deployment's", "leave them out"),
-            # A seed that somebody typed is known to somebody.
+            # a seed that somebody typed is known to somebody
             (self.deployment and self.seed is not None, "--deployment takes its noise from the operating system",
              "leave out --seed"),
             ((self.seed or 0) < 0, f"--seed is a whole number from 0, not {self.seed}", ""),
@@ -128,39 +148,17 @@ class Request:
              "for instance --plan --n 10000 --width age=0.1"),
             (self.data is None and not self.plan, "which file holds the records?",
              "dpexp fit DATA --target COLUMN --mu 1"),
-        ])  # fmt: skip
-
-    @staticmethod
-    def _refuse(rules: list[tuple[bool, str, str]]) -> None:
+        ]  # fmt: skip
         for broken, message, hint in rules:
             if broken:
                 raise UsageError(message, hint)
-
-    @property
-    def half_lengths(self) -> dict[str, float]:
-        """Those of `widths`. Raises UsageError."""
-        found = {}
-        for text in self.widths:
-            name, _, width = text.rpartition("=")
-            if not name:
-                raise UsageError(f"--width is NAME=W, not {text!r}", "for instance --width age=0.1")
-            found[name.strip()] = number("--width", width, 0, math.inf)
-        return found
-
-    def budget(self) -> float:
-        """mu of every record, from --mu or from --eps and --delta."""
-        if self.eps is not None:
-            return mu_within(number("--eps", self.eps, 0, math.inf), number("--delta", self.delta or "1e-5", 0, 1))
-        mu = number("--mu", str(self.mu), 0, math.inf)
-        if not math.isinf(mu) and not MU[0] <= mu <= MU[1]:
-            raise UsageError(f"--mu is a number from {MU[0]:g} to {MU[1]:g}, or inf, not {mu:g}")
-        return mu
+        _ = self.binary, self.mu_column or self.budget()
 
 
 def number(name: str, text: str, low: float, high: float) -> float:
     """The number that an option says, between two ends that it does not reach, but for inf. Raises UsageError."""
     value = scalar(text)
-    # Not isinstance: True is an int.
+    # not isinstance: True is an int
     if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
         raise UsageError(f"{name} is a number {ends}, not {text}")

@@ -1,20 +1,26 @@
-"""The result of a fit, just made or read from its file, in the names of statsmodels and broom."""
+"""The result of a fit, just made or read from its file, in the names of statsmodels and broom.
+
+Everything follows from the JSON document, which holds the released numbers.
+"""
 
 from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from dpexp.commands.fit_text import Fit
+from dpexp.commands import fit_text
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.files import atomically, read_ordinary
-from dpexp.core.text import csv_cell
+from dpexp.core.standard_json import standard_json
+from dpexp.core.text import Printed, csv_cell
 from dpexp.data.encode import unread
 from dpexp.data.records import read_table
 from dpexp.data.regression import Units, covariates
@@ -25,24 +31,60 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-MOST_OF_FIT = 50_000_000
-"""bytes of a file that can be a fit"""
+MOST_BYTES = 50_000_000
+"""of a file that can be a fit"""
 
 
-class FitResult(Fit):
-    """A fit in the names of statsmodels and broom."""
+@dataclass(frozen=True)
+class FitResult(Printed):
+    """A fit, a plan, or a refusal."""
 
-    @property
+    stored: Mapping[str, Any]
+    """the JSON document"""
+    source: str
+    """the data, or the file of the document"""
+    remarks: Sequence[str] = ()
+    """of a rehearsal, read off the records: for their owner on stderr, and no part of text or document"""
+    spent: str = ""
+    """by all deployments of this name"""
+
+    @cached_property
+    def units(self) -> Units:
+        """Covariates and the response as the computation sees them."""
+        return TypeAdapter(Units).validate_python(self.stored["public"]["units"])
+
+    @cached_property
     def inference(self) -> Inference:
         """What follows from the release. Raises UsageError where there is none."""
-        if self.release is None:
+        if "release" not in self.stored:
             raise UsageError(f"{self.source}: no coefficient was estimated, so nothing follows", "see the refusal")
-        return self.release
+        return read_inference(self.stored["release"], self.units, float(self.stored["level"]))
 
-    def __str__(self) -> str:
-        return self.text()
+    @property
+    def exit_code(self) -> int:
+        """3 where no coefficient has a finite interval, or a fit would be refused."""
+        coefficients = self.estimates()[: -1 if self.units.has_scale else None]
+        unbounded = fit_text.is_fitted(self.stored) and not any(row["bounded"] for row in coefficients)
+        return 3 if unbounded or (self.stored["refused"] and "release" not in self.stored) else 0
 
-    summary = Fit.text
+    def document(self) -> dict[str, Any]:
+        """The JSON document of `dpexp fit --json`."""
+        return dict(self.stored)
+
+    def text(self) -> str:
+        """The page that `dpexp fit` prints."""
+        return fit_text.page(self.stored, self.units, self.source, self.spent)
+
+    __str__ = summary = text
+
+    def estimates(self) -> list[dict[str, Any]]:
+        """A row for every parameter; null where there is nothing."""
+        return list(self.stored["estimates"])
+
+    @property
+    def contrasts(self) -> dict[str, Any] | None:
+        """Rows of the contrasts, and the test that all of them are 0."""
+        return self.stored.get("contrasts")
 
     def frame(self) -> pd.DataFrame:
         """The estimates as a table, a row each; NaN where there is nothing."""
@@ -74,8 +116,8 @@ class FitResult(Fit):
         if alpha is not None:
             if not 0 < alpha <= 0.5:
                 raise UsageError(f"alpha is a number above 0, at most 0.5, not {alpha:g}", "0.05 for 95% intervals")
-            found, _ = replace(self.inference, level=1 - alpha).parameters
-            rows = [{"term": self.units.names[j], **found[j]} for j in self.units.shown]
+            parameters, _ = replace(self.inference, level=1 - alpha).parameters
+            rows = [{"term": self.units.names[j], **parameters[j]} for j in self.units.shown]
         return pd.DataFrame(rows).set_index("term")[["conf_low", "conf_high"]].astype(float)
 
     @property
@@ -83,8 +125,8 @@ class FitResult(Fit):
         """Of all parameters on the user's scale. Raises UsageError where nothing was released."""
         import pandas as pd
 
-        names, shown = [self.units.names[j] for j in self.units.shown], self.units.shown
-        return pd.DataFrame(self.inference.parameters[1][np.ix_(shown, shown)], names, names)
+        names, places = [self.units.names[j] for j in self.units.shown], self.units.shown
+        return pd.DataFrame(self.inference.parameters[1][np.ix_(places, places)], names, names)
 
     def glance(self) -> pd.DataFrame:
         """The fit as a whole, in one row."""
@@ -99,38 +141,35 @@ class FitResult(Fit):
         spread of single targets about the mean. A record with a value that cannot be read has no prediction, and a
         warning counts them. A prediction costs no privacy of the records of the fit; the table is its owner's affair.
         """
-        frame, lost = self.predicted(table)
-        for sentence in lost:
+        frame, sentences = self._predicted(table)
+        for sentence in sentences:
             warnings.warn(sentence, PrivateWarning, stacklevel=2)
         return frame
 
-    def predicted(self, table: object) -> tuple[pd.DataFrame, list[str]]:
-        """The frame of `predict`, and what the owner of the table should know."""
+    def predictions(self, table: object, raw: bool = False) -> tuple[dict[str, Any], str, list[str]]:
+        """The frame of `predict` as JSON document and as CSV; and the warnings."""
+        frame, sentences = self._predicted(table)
+        document = {"target": self.units.modelled, "predictions": frame.to_dict("records")}
+        return document, frame.to_csv(index=False).rstrip("\n"), sentences
+
+    def _predicted(self, table: object) -> tuple[pd.DataFrame, list[str]]:
         import pandas as pd
 
-        used = [column.name for column in self.units.columns]
+        names = [column.name for column in self.units.columns]
         if isinstance(table, np.ndarray) and table.dtype.names is None:
-            if table.ndim != 2 or table.shape[1] != len(used):
+            if table.ndim != 2 or table.shape[1] != len(names):
                 shape = list(table.shape)
-                raise UsageError(f"an array [n, {len(used)}] has the columns {', '.join(used)}, not one of {shape}")
-            table = {name: table[:, k] for k, name in enumerate(used)}
+                raise UsageError(f"an array [n, {len(names)}] has the columns {', '.join(names)}, not one of {shape}")
+            table = {name: table[:, k] for k, name in enumerate(names)}
         records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
-        records.header.require(used, records.where)
-        x, read = covariates(records, self.units)
-        frame = pd.DataFrame(np.nan, range(len(read)), ["mean", "std_error", "conf_low", "conf_high"])
-        frame.loc[read] = self.inference.means(x[read])
+        records.header.require(names, records.where)
+        x, readable = covariates(records, self.units)
+        frame = pd.DataFrame(np.nan, range(len(readable)), ["mean", "std_error", "conf_low", "conf_high"])
+        frame.loc[readable] = self.inference.means(x[readable])
         return frame, losses(records, unread(records, self.units.columns), "have no prediction")
-
-    def predictions(self, table: object, raw: bool = False) -> tuple[dict[str, Any], str, list[str]]:
-        """The frame of `predict` as JSON document and as CSV; and what the owner of the table should know."""
-        frame, lost = self.predicted(table)
-        document = {"target": self.units.modelled, "predictions": frame.to_dict("records")}
-        return document, frame.to_csv(index=False).rstrip("\n"), lost
 
     def save(self, path: Path) -> None:
         """Write the document. Raises UsageError for another ending than .json."""
-        from dpexp.core.standard_json import standard_json
-
         if path.suffix != ".json":
             raise UsageError(f"{path}: a fit is written as .json")
         content = standard_json(self.stored) + "\n"
@@ -169,22 +208,19 @@ class FitResult(Fit):
                     axes.text(0, k, "  unbounded", va="center", color="#7a4fa3")
             axes.set_yticks(range(len(units.entries)), [in_line(entry.name) for entry in units.entries])
             axes.set_ylim(len(units.entries) - 0.5, -0.5)
-            what = f"log odds of {units.target}, with" if units.binary else f"{units.target}, with"
-            axes.set_xlabel(f"{what} {100 * level:g}% intervals,\nfor a level, or a quarter of a column's range")
+            label = f"log odds of {units.target}, with" if units.binary else f"{units.target}, with"
+            axes.set_xlabel(f"{label} {100 * level:g}% intervals,\nfor a level, or a quarter of a column's range")
         return canvas
 
 
 def read_fit(path: Path) -> FitResult:
     """The fit of a file. Raises UsageError for a file that is none."""
-    from pydantic import TypeAdapter
-
     try:
-        stored = json.loads(read_ordinary(path, MOST_OF_FIT))
-        _ = stored["estimates"][0], stored["glance"], stored["refused"]
-        units = TypeAdapter(Units).validate_python(stored["public"]["units"])
-        release = stored.get("release")
-        inference = release and read_inference(release, units, float(stored["level"]))
-        return FitResult(stored, units, inference, str(path))
+        fit = FitResult(json.loads(read_ordinary(path, MOST_BYTES)), str(path))
+        _ = fit.estimates()[0], fit.stored["glance"], fit.stored["refused"], fit.units
+        if fit.stored.get("release"):
+            _ = fit.inference
+        return fit
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", "what dpexp fit --out FILE.json wrote") from None
     except (OSError, ValueError, KeyError, TypeError, IndexError):

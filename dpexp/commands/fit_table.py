@@ -29,7 +29,7 @@ def fit_table(paths: Sequence[Path]) -> Content:
     terms = dict.fromkeys(term for own in by_term.values() for term in own if term != "(scale)")
     rows = [[in_line(term), *(_cell(own.get(term)) for own in by_term.values())] for term in terms]
     glances = [fit.stored["glance"] for fit in fits.values()]
-    rows += [[shown, *(_number(row[key]) for row in glances)] for key, shown in GLANCE.items()]
+    rows += [[label, *(_number(row[key]) for row in glances)] for key, label in GLANCE.items()]
     records = [{"fit": name, "target": fit.stored["glance"]["target"], **row}
                for name, fit in fits.items() for row in fit.estimates()]  # fmt: skip
     return Content(["", *fits], rows, NOTE, records)

@@ -37,13 +37,13 @@ def predict(
         raise UsageError(f"{out} is a folder, not a file to write")
     if table is not None and out is not None and out.suffix.lower() not in FORMATS:
         raise UsageError(f"{out}: predictions are written as {' or '.join(FORMATS)}")
-    found = read_release(result, results, cell, estimator, replicate)
+    release = read_release(result, results, cell, estimator, replicate)
     if table is None:
         if out is not None:
-            found.save(out)
-        return found.document(), found.text() if out is None else str(out)
-    document, text, lost = found.predictions(table, raw)
-    for sentence in lost:
+            release.save(out)
+        return release.document(), release.text() if out is None else str(out)
+    document, text, losses = release.predictions(table, raw)
+    for sentence in losses:
         warn(sentence)
     if out is not None:
         content = standard_json(document) if out.suffix.lower() == ".json" else text

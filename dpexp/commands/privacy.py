@@ -68,7 +68,7 @@ class StatementOfConfig(ConfigStatement):
             require_private_records(experiment)
         self.path, self.deployment, self.name = experiment.path, deployment, experiment.name
         self.settings, self.figures = len(experiment.cells), figures
-        said, together = cautions(experiment, deployed=deployment), joint(experiment)
+        said, together = cautions(experiment, deployment), joint(experiment)
         if together:
             said.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
         super().__init__(_released(experiment), experiment.deltas, experiment.notices(), said)

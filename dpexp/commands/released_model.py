@@ -1,7 +1,7 @@
 """The parameters that a cell of a run on own records has released, on the user's own scale, and what they predict.
 
 Only what the privacy statement counts is stored (`dpexp.store.cell_files`). It is read as every stored result is:
-whole, of the run that the summary comes from, and of today's code, or refused. What a deployment has released stays
+undamaged, of the run that the summary comes from, and of today's code, or refused. What a deployment has released stays
 valid whatever changes, and its statement names the changes.
 """
 
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
     from dpexp.store.generation import Generation
 
-DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are kept nowhere."
+DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are not stored."
 FORMATS = (".npz", ".json")
+STATED = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class ReleasedModel:
     deployment: str
     """when a deployment released it; empty for a reproducible run"""
     changed: tuple[str, ...] = ()
-    """what has changed since a deployment released it"""
+    """code that changed since a deployment released it"""
     earlier: tuple[str, ...] = ()
     """when deployments released these records into the same results, where that was more than once"""
     together: str = ""
-    """what all of them spend"""
+    """the budget of all of them"""
 
     @cached_property
     def softmax(self) -> SoftmaxModel | None:
@@ -69,7 +70,7 @@ class ReleasedModel:
 
     @property
     def names(self) -> list[str]:
-        """What the values of a class are called."""
+        """Names of the values of a class."""
         return self.softmax.names if self.softmax else [f"parameter {k}" for k in range(self.parameters.size)]
 
     @property
@@ -87,34 +88,38 @@ class ReleasedModel:
         """Whether it is private outside of experiments."""
         if not self.deployment:
             return NOT_PRIVATE
-        said = f"{DEPLOYED} Released on {self.deployment}."
-        said += f" Changed since then: {few(list(self.changed))}." if self.changed else ""
+        words = [f"{DEPLOYED} Released on {self.deployment}."]
+        if self.changed:
+            words.append(f"Changed since then: {few(list(self.changed))}.")
         if self.earlier:
-            said += f" In these results these records were released on {few(list(self.earlier))}: "
-            said += f"{self.together} together."
-        return said
+            times = few(list(self.earlier))
+            words.append(f"In these results these records were released on {times}: {self.together} together.")
+        return " ".join(words)
 
     @property
     def eps(self) -> list[tuple[float, float]]:
         """(delta, epsilon) pairs of this one release."""
-        found = [(name.removeprefix("eps_"), value) for name, value in self.row.items() if name.startswith("eps_")]
-        return [(float(delta), float(value)) for delta, value in found if value is not None]
+        columns_ = {key.removeprefix("eps_"): value for key, value in self.row.items() if key.startswith("eps_")}
+        return [(float(delta), float(value)) for delta, value in columns_.items() if value is not None]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp predict --json`."""
-        stated = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
-        release = {
-            "estimator": self.estimator, "replicate": self.replicate, "released": self.row["released"],
-            "deployment": self.deployment or None, "changed_since": list(self.changed), "earlier": list(self.earlier),
-            "statement": self.statement,
-        }  # fmt: skip
         privacy = {"eps": [list(pair) for pair in self.eps], "accountant": stated_by(self.row)}
         return {
-            "experiment": self.experiment, "cell_id": self.cell_id, "release": release, "names": self.names,
-            "classes": self.classes, "values": self.values.tolist(),
-            "formula": self.softmax.formula if self.softmax else None, "target": self.legend.get("target"),
+            "experiment": self.experiment,
+            "cell_id": self.cell_id,
+            "release": {
+                "estimator": self.estimator, "replicate": self.replicate, "released": self.row["released"],
+                "deployment": self.deployment or None, "changed_since": list(self.changed),
+                "earlier": list(self.earlier), "statement": self.statement,
+            },
+            "names": self.names,
+            "classes": self.classes,
+            "values": self.values.tolist(),
+            "formula": self.softmax.formula if self.softmax else None,
+            "target": self.legend.get("target"),
             "encoding": self.legend.get("encoding"),
-            "privacy": privacy | {name: self.row[name] for name in stated if name in self.row},
+            "privacy": privacy | {name: self.row[name] for name in STATED if name in self.row},
         }  # fmt: skip
 
     def text(self) -> str:
@@ -139,8 +144,8 @@ class ReleasedModel:
         """
         import pandas as pd
 
-        classes, shares, _, lost = self._predicted(table)
-        for sentence in lost:
+        classes, shares, _, losses = self._predicted(table)
+        for sentence in losses:
             warnings.warn(sentence, PrivateWarning, stacklevel=2)
         frame = pd.DataFrame(shares, columns=self.classes)
         # a class may have any name, this one too
@@ -149,32 +154,31 @@ class ReleasedModel:
 
     def predictions(self, table: object, raw: bool = False) -> tuple[dict[str, Any], str, list[str]]:
         """The same as JSON document, with the reason where there is no prediction, and as CSV; and the warnings."""
-        classes, shares, reasons, lost = self._predicted(table)
-        buffer = io.StringIO()
+        classes, shares, reasons, losses = self._predicted(table)
+        buffer, rows = io.StringIO(), list[dict[str, Any]]()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(["record", "prediction", *(f"probability of {name}" for name in self.classes)])
-        rows: list[dict[str, Any]] = []
-        for number, (name, own) in enumerate(zip(classes, shares.tolist(), strict=True), 1):
-            known = name is not None
-            writer.writerow([number, csv_cell(name, raw), *(f"{share:.6g}" if known else "" for share in own)])
-            rows.append({"record": number, "prediction": name, "probabilities": own if known else None})
-            rows[-1] |= {} if known else {"why": reasons[number - 1]}
+        for k, (name, own) in enumerate(zip(classes, shares.tolist(), strict=True)):
+            row = {"record": k + 1, "prediction": name}
+            readable = k not in reasons
+            rows.append(row | ({"probabilities": own} if readable else {"probabilities": None, "why": reasons[k]}))
+            writer.writerow([k + 1, csv_cell(name, raw), *(f"{share:.6g}" if readable else "" for share in own)])
         head = {"experiment": self.experiment, "cell_id": self.cell_id, "classes": self.classes}
-        return head | {"predictions": rows}, buffer.getvalue().rstrip("\n"), lost
+        return head | {"predictions": rows}, buffer.getvalue().rstrip("\n"), losses
 
     def _predicted(self, table: object) -> tuple[np.ndarray, np.ndarray, dict[int, str], list[str]]:
-        """Of every record the class [n] and the probabilities [n, classes]; why some have none, and how many."""
+        """The class of every record [n], its probabilities [n, classes], by record why it has none, and their count."""
         if self.softmax is None:
-            raise UsageError(f"{self.experiment}: what these parameters predict is not known")
+            raise UsageError(f"{self.experiment}: no prediction is known for the parameters of this problem")
         source = Path(table).expanduser() if isinstance(table, str | Path) else table
-        shares, reasons, lost = self.softmax.probabilities(source)
+        shares, reasons, losses = self.softmax.probabilities(source)
         classes = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
-        # The largest of undefined probabilities would be the first class.
+        # the largest of undefined probabilities would be the first class
         classes[list(reasons)] = None
-        return classes, shares, reasons, lost
+        return classes, shares, reasons, losses
 
     def save(self, path: str | Path) -> None:
-        """Write a file whole: .json is the document, .npz its arrays and the document as text."""
+        """Write a file: .json is the document, .npz its arrays and the document as text."""
         path = Path(path).expanduser()
         if path.suffix not in FORMATS:
             raise UsageError(f"{path}: a model is written as {' or '.join(FORMATS)}")
@@ -197,15 +201,13 @@ def released_model(
     stale or damaged, with the command that helps.
     """
     generation = _generation(str(result), results)
-    # The folder may be a copy under another name.
+    # the folder may be a copy under another name
     experiment = str(generation.manifest["experiment"])
     cell_id = _cell(generation, experiment, cell)
-    # What was released is written in the manifest, and not read off which files are there.
+    # the manifest says what was released, and not which files are there
     released = generation.manifest["computed_from"][cell_id].get("released")
-    row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
-    # No guarantee, or no private records: in the second case there was nothing to protect.
     if not released or not released["estimators"]:
-        why = "they are kept for runs on your own records: data: {path: ...}"
+        why = "they are stored for runs on your own records: data: {path: ...}"
         why = "no guarantee covers them" if released else why
         raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", why)
     try:
@@ -214,27 +216,25 @@ def released_model(
         raise missing(generation.folder, f"the parameters of cell {cell_id} are not there") from None
     except Damaged as error:
         raise missing(generation.folder, str(error)) from None
-    chosen = estimator or model.estimators[0]
-    if chosen not in model.estimators:
-        raise UsageError(f"{experiment}: '{chosen}' is not released", f"released: {', '.join(model.estimators)}")
-    count = model.values.shape[1]
+    name, count = estimator or model.estimators[0], model.values.shape[1]
+    if name not in model.estimators:
+        raise UsageError(f"{experiment}: '{name}' is not released", f"released: {', '.join(model.estimators)}")
     if not 0 <= replicate < count:
         hint = f"released: {f'0 to {count - 1}' if count > 1 else 'replicate 0'} (run.release)"
         raise UsageError(f"{experiment}: replicate {replicate} is not released", hint)
-    code = dict(model.metadata["code"])
+    row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
+    code, records = dict(model.metadata["code"]), model.metadata["records"]
     since = tuple(changed(code, today(code))) if model.deployment else ()
-    records = model.metadata["records"]
     own = receipts.of_records(receipts.receipts(generation.folder.root.parent), records) if records else []
-    earlier = (tuple(str(one["at"]) for one in own), receipts.together(own)) if len(own) > 1 else ((), "")
-    parameters = model.values[model.estimators.index(chosen), replicate]
-    return ReleasedModel(experiment, cell_id, chosen, replicate, parameters, model.metadata["legend"], row,
+    earlier = (tuple(str(receipt["at"]) for receipt in own), receipts.together(own)) if len(own) > 1 else ((), "")
+    parameters = model.values[model.estimators.index(name), replicate]
+    return ReleasedModel(experiment, cell_id, name, replicate, parameters, model.metadata["legend"], row,
                          model.deployment, since, *earlier)  # fmt: skip
 
 
 def _generation(result: str, results: Path) -> Generation:
     """The stored results of an experiment, by its name or its folder."""
-    home = Path(result).expanduser()
-    folder = results / result
+    home, folder = Path(result).expanduser(), results / result
     if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
         folder = home if home.name not in ("", "..") else home.resolve()
     if not folder.is_dir() and results.is_dir() and (near := guess(result, experiments_in(results))):
@@ -242,22 +242,23 @@ def _generation(result: str, results: Path) -> Generation:
     return load_generation(folder.parent, folder.name)
 
 
-def _cell(generation: Generation, experiment: str, wanted: str | None) -> str:
-    """The id of the cell that is meant: by its first digits, or the only one that has released anything."""
+def _cell(generation: Generation, experiment: str, digits: str | None) -> str:
+    """The id of the cell with these first digits, or of the only one that has released anything."""
     origins = generation.manifest["computed_from"]
-    released = [i for i, origin in origins.items() if (origin.get("released") or {}).get("estimators")]
-    if wanted is not None:
-        found = [cell_id for cell_id in origins if cell_id.startswith(wanted)]
-        if len(found) == 1:
-            return str(found[0])
-        what = f"{len(found)} cells begin with" if found else "no cell is called"
-        raise UsageError(f"{experiment}: {what} '{wanted}'", f"{guess(wanted, origins)}cells: {few(list(origins), 10)}")
-    # Where only one can be meant, it need not be named.
+    released = [key for key, origin in origins.items() if (origin.get("released") or {}).get("estimators")]
+    if digits is not None:
+        fitting = [key for key in origins if key.startswith(digits)]
+        if len(fitting) == 1:
+            return str(fitting[0])
+        count = f"{len(fitting)} cells begin with" if fitting else "no cell is called"
+        raise UsageError(
+            f"{experiment}: {count} '{digits}'", f"{guess(digits, origins)}cells: {few(list(origins), 10)}"
+        )
     if len(released) <= 1:
         return str((released or list(origins))[0])
     budgets = {row["cell_id"]: row["budget"] for row in generation.cells.table(["cell_id", "budget"]).to_pylist()}
-    cells = [flat(generation.manifest["cells"][cell_id]) for cell_id in released]
-    settings = named(cells, [str(budgets[cell_id]) for cell_id in released])
+    cells = [flat(generation.manifest["cells"][key]) for key in released]
+    settings = named(cells, [str(budgets[key]) for key in released])
     names, words = varying(settings), Words(settings)
-    listed = [f"{i} ({words.setting(names, own)})" for i, own in zip(released, settings, strict=True)]
+    listed = [f"{key} ({words.setting(names, own)})" for key, own in zip(released, settings, strict=True)]
     raise UsageError(f"{experiment}: {len(released)} cells have released parameters", f"--cell ID: {few(listed, 12)}")

@@ -194,7 +194,7 @@ def _fit_files(results: Path) -> list[Path]:
 def _fit(path: Path, results: Path) -> Fit:
     """A fit with its guarantee, its table and its forest plot."""
     from dpexp.commands.fit_result import read_fit
-    from dpexp.commands.fit_text import guarantee
+    from dpexp.commands.fit_text import guarantee, is_deployed
     from dpexp.reporting.digits import estimate_row
     from dpexp.reporting.page import Fit, Numbers, image
 
@@ -204,12 +204,12 @@ def _fit(path: Path, results: Path) -> Fit:
         rows = [[row["term"], *estimate_row(row, row.get("std_error") or math.nan)] for row in fit.estimates()]
         glance = fit.stored["glance"]
         words = [f"{glance['model']} of {fit.units.target}, n = {glance['nobs']:,}; {glance['method']}, "
-                 f"{100 * glance['level']:.4g}% intervals.", guarantee(fit),
+                 f"{100 * glance['level']:.4g}% intervals.", guarantee(fit.stored),
                  *(f"{row['rule']}: {row['reason']}" for row in fit.stored["refused"])]  # fmt: skip
         source = ""
         if plot.exists() and not plot.is_symlink():
             source = image("png", read_ordinary(plot, MOST_BYTES))
         table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
-        return Fit(name, words, table, source, not fit.deployed)
+        return Fit(name, words, table, source, not is_deployed(fit.stored))
     except Exception as error:  # one file that is no fit is a line of the page
         return Fit(name, [f"{path} cannot be read as a fit: {said(error)[0]}"])

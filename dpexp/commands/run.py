@@ -281,7 +281,7 @@ def _options(experiments: list[Experiment], request: Request) -> Iterator[tuple[
     for experiment in experiments:
         experiment.require_records()
         odd = [] if request.quiet else experiment.remarks()  # they read the table once more
-        for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, True, request.deployment)):
+        for notice in (*experiment.notices(own=True), *odd, *cautions(experiment, request.deployment)):
             note(f"{experiment.name}: {notice}", request.quiet)
         yield experiment, Options(
             request.results, request.jobs, backend_of(experiment, request), request.force, request.quiet,

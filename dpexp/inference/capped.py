@@ -1,6 +1,6 @@
 """One message by cap sampling, in the compiled loop of `messages`: what is sent instead of a gradient or a Hessian.
 
-`pure_messages` says what a message is. All eight replicates are the one that is computed, so the first stands for all.
+`pure_messages` defines a message. All eight replicates are the same, so only the first is read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Sphere(NamedTuple):
     inside: float
     m: float
     pool: np.ndarray
-    """directions that nobody has seen [POOL, dimension]; those before the first entry of `used` are gone"""
+    """unused directions [POOL, dimension]; those before the first entry of `used` are gone"""
     used: np.ndarray
     """[1]"""
     vector: np.ndarray

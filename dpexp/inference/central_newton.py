@@ -1,7 +1,7 @@
 """`central-newton`: one owner holds all records and publishes one fit, mu-GDP in total (fit2, section 5).
 
 Neighbours differ in one record (replace-one), n is public. All releases share mu: by composition of Gaussian mechanisms
-the squares of their parameters add up, and `Allocation` says which share of mu^2 each has.
+the squares of their parameters add up, and `Allocation` holds the share of mu^2 of each.
 
     (a) A = mean(w x x') + noise                          sensitivity 2 sqrt 2 / n in the Frobenius norm
     (b) quasi-Newton steps with noisy mean D_a g          sensitivity Delta / n each; preconditioned by A
@@ -60,7 +60,7 @@ quasi-Newton steps cover .94 to .97"""
 PRECISE = 2e4
 """n mu from which a Hessian costs so little that it is measured before every step that is not used"""
 NEWTON_STEPS, EXACT_STEPS = 11, 25
-"""these steps, and where nothing is noisy: from 100 scales away, or to one class in 1,000, eight to ten are needed"""
+"""these steps, and without noise: from 100 scales away, or to one class in 1,000, eight to ten are needed"""
 SATURATED, GROWTH = 0.9, 4.0
 """share of the largest mean of psi^2 from which residuals are taken to be clipped, and what the scale is then times"""
 SHRINKAGE = 10.0
@@ -102,8 +102,8 @@ class Allocation:
     @property
     def releases(self) -> tuple[float, ...]:
         """Of everything that is released."""
-        found = (self.moments, *self.steps, *self.hessians, self.last_hessian, self.scores)
-        return tuple(share for share in found if share)
+        shares = (self.moments, *self.steps, *self.hessians, self.last_hessian, self.scores)
+        return tuple(share for share in shares if share)
 
 
 def allocation(model: Model, n: int, mu: float) -> Allocation:
@@ -148,11 +148,11 @@ class _Owner:
         owners = np.arange(len(y)) if owners is None else owners
         # the rows of a person stand together, so that a part of the table can hold whole persons
         self.begins = np.flatnonzero(np.diff(owners, prepend=-1))
-        """where the rows of each person begin who has any"""
+        """the first row of each person with rows"""
         self.share = 1 / np.bincount(owners)[owners]
         """what a row counts in its person's mean"""
-        whole = np.unique(np.append(np.searchsorted(self.begins, np.arange(0, len(y), CHUNK)), len(self.begins)))
-        self.cuts = np.append(self.begins, len(y))[whole]
+        bounds = np.unique(np.append(np.searchsorted(self.begins, np.arange(0, len(y), CHUNK)), len(self.begins)))
+        self.cuts = np.append(self.begins, len(y))[bounds]
         """where each part begins, and the last one ends; a part holds whole persons"""
 
     def sent(self, mean: np.ndarray, deviation: float) -> np.ndarray:
@@ -201,8 +201,8 @@ def central_newton(
 ) -> Central:  # fmt: skip
     """The fit of rows x [m, d], y [m] from theta_0 = `start` [p], which is public.
 
-    All means are over the public `n` persons, m where it is left out. `owners` [m], in rising order, says which of
-    0 .. n - 1 holds each row; who is not among them adds 0. Where it is left out everybody holds one.
+    All means are over the public `n` persons, m where it is left out. `owners` [m], in rising order, is the holder
+    of each row, of 0 .. n - 1; who is not among them adds 0. Where it is left out everybody holds one.
     """
     n = len(y) if n is None else n
     owner, shares = _Owner(model, x, y, n, normals, owners), allocation(model, n, mu)
@@ -224,14 +224,14 @@ def central_newton(
 
     # (b), (c), (d)
     theta, points, gradients = np.array(start, dtype=np.float64), list[np.ndarray](), list[np.ndarray]()
-    first, steering, most = np.zeros_like(both), model.steering(moments), FARTHEST_STEP
+    first, steering, limit = np.zeros_like(both), model.steering(moments), FARTHEST_STEP
     quasi = len(shares.quasi_newton)
     for number, share in enumerate(shares.steps):
         # (c) is made once, where the steps of (b) have arrived, and steers those of (d)
         if number >= quasi and (own := shares.hessians[number - quasi]):
             first = noisy_hessian(theta, own)
             error = _deviation(float(model.hessian_sensitivity(1.0)), n, mu, own)
-            steering, most = regularise(first, np.array(error)) / both, FARTHEST_NEWTON_STEP
+            steering, limit = regularise(first, np.array(error)) / both, FARTHEST_NEWTON_STEP
         noise = _deviation(model.gradient_sensitivity, n, mu, share)
         points.append(theta)
         gradients.append(owner.sent(owner.gradient(theta) * stretch, noise) / stretch)
@@ -247,7 +247,7 @@ def central_newton(
             came, goes = (points[-1] - points[-2])[: model.d + 1], -change[: model.d + 1]
             if came @ moments @ goes < -0.5 * (came @ moments @ came):
                 change = change / 2
-        theta = _stepped(model, theta, change, gradients[-1], moments, most)
+        theta = _stepped(model, theta, change, gradients[-1], moments, limit)
 
     # (e): at one scale the two have errors whose squares are inverse to their shares
     point, gradient = (np.mean(part[-shares.used :], axis=0) for part in (points, gradients))
@@ -282,13 +282,13 @@ def central_newton(
 
 
 def _stepped(
-    model: Model, theta: np.ndarray, change: np.ndarray, gradient: np.ndarray, moments: np.ndarray, most: float
+    model: Model, theta: np.ndarray, change: np.ndarray, gradient: np.ndarray, moments: np.ndarray, limit: float
 ) -> np.ndarray:
     """theta - change [p], shortened to `most` scales in predictions; the scale as far as `gradient` [p] says."""
     q, scale = model.d + 1, float(model.scale_of(theta))
     # sqrt(step' A step): the Euclidean length of the coefficients grows like sqrt d for the same change of predictions
     length = math.sqrt(change[:q] @ moments @ change[:q])
-    beta = theta[:q] - change[:q] * min(1.0, most * scale / max(length, 1e-300))
+    beta = theta[:q] - change[:q] * min(1.0, limit * scale / max(length, 1e-300))
     if not isinstance(model.problem, HuberLinear) or not model.has_scale:
         return beta
     # the scale's entry is (kappa - psi^2) / 2, so that the mean of psi^2 over kappa is known

@@ -1,7 +1,7 @@
 """One fit of a user's own records, in the local or in the central model: public numbers first, then the data.
 
-What some columns do not tell is said of each coefficient by `intervals`. A fit is refused where so few records were
-never tried. Where it did not arrive no coefficient is told.
+Columns that cannot be separated have unbounded intervals (`intervals`). A fit is refused where so few records were
+never tried, and a fit that did not converge has no intervals.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Fitted:
 
 
 def plan_local(model: Model, mu: np.ndarray, n: int, equal: bool = False) -> Planned:
-    """The design for budgets mu [users], of which there may be fewer than n if all are alike."""
+    """The design for budgets mu [users], fewer than n if all are alike."""
     model = careful(model)
     # with equal weights E[m | past] = grad F for messages whose budgets are any function of the data: given mu_i the
     # noise has the mean 0, and the gradient is unbiased. Weighted by v(mu_i) the target would be that of a tilted law
@@ -90,7 +90,7 @@ def fit_local(
 ) -> Fitted:
     """The users of budgets mu [n] send their messages in this order; `staged_newton` makes the estimate.
 
-    `owners` [rows], in rising order, says which of them holds each row x [rows, d], y [rows]; who holds none sends
+    `owners` [rows], in rising order, are the holders of each row x [rows, d], y [rows]; who holds none sends
     noise alone. Where it is left out everybody holds one.
     """
     model = plan.model
@@ -122,7 +122,7 @@ def released(model: Model, outcome: StagedFit, lane: int = 0) -> Release:
 
 
 def plan_central(model: Model, n: int) -> Planned:
-    """So few records were never tried: the fit is refused before the data are used, which costs nobody anything."""
+    """So few records were never tried: the fit is refused before the data are used, at no cost of privacy."""
     return Planned(model, n, Checked({}, too_few(model, n, FEWEST_CENTRAL)), central=True)
 
 
@@ -132,15 +132,17 @@ def fit_central(
 ) -> Fitted:  # fmt: skip
     """One release by the owner of all rows, mu-GDP in total, all of `mu` alike; who holds no row adds 0."""
     model = plan.model
-    found = central_newton(model, model.problem.start(), x, y, float(np.max(mu)), normals, plan.n, owners)
-    if not np.isfinite(found.theta).all():
-        return Fitted(found.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), found.release)
-    scale = float(model.scale_of(found.theta))
-    reasons = of_arrival(model, found.moved, found.thrown, scale)
-    if not reasons and not found.thrown <= MOST_THROWN:
-        why = f"noise changes predictions by {found.thrown:.2g} scales, more than {MOST_THROWN:g}"
-        n = two_digits(plan.n * found.thrown / MOST_THROWN)
+    outcome = central_newton(model, model.problem.start(), x, y, float(np.max(mu)), normals, plan.n, owners)
+    if not np.isfinite(outcome.theta).all():
+        return Fitted(
+            outcome.theta, Checked({}, (Reason("diverged", "the estimates are not finite"),)), outcome.release
+        )
+    scale = float(model.scale_of(outcome.theta))
+    reasons = of_arrival(model, outcome.moved, outcome.thrown, scale)
+    if not reasons and not outcome.thrown <= MOST_THROWN:
+        why = f"noise changes predictions by {outcome.thrown:.2g} scales, more than {MOST_THROWN:g}"
+        n = two_digits(plan.n * outcome.thrown / MOST_THROWN)
         reasons = (Reason("too-noisy", f"{why}: the risk is not quadratic so far about the target", n),)
-    warnings = () if reasons else (*of_guess(model, scale), *of_skewness(model, found.release, scale))
-    values = {"hessian_ratio": found.release.hessian_ratio, "moved": found.moved}
-    return Fitted(found.theta, Checked(values, reasons, warnings), found.release)
+    warnings = () if reasons else (*of_guess(model, scale), *of_skewness(model, outcome.release, scale))
+    values = {"hessian_ratio": outcome.release.hessian_ratio, "moved": outcome.moved}
+    return Fitted(outcome.theta, Checked(values, reasons, warnings), outcome.release)

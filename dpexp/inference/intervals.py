@@ -13,11 +13,11 @@ parameters. Its level is measured, not proved, unless se_H = 0, where it is Wald
 e's parts along the eigenvectors of Hhat, so its least value is at one of them, min lambda_i^2 / 2. So the set is
 bounded if and only if |lambda_i| > z se_H for every eigenvalue.
 (b) The test is inverted where both e_j > .2 (`relative_errors`, the variation of Wald's length) and more than .3 of the
-variance lies along directions with |lambda| < 4 se_H.
+variance is along directions with |lambda| < 4 se_H.
 (c) Q = 0 at t_1 = -Hhat^-1 D g, which is inside. From it each side is walked until the least Q at this value of a't is
 above the quantile, and a root is the end.
-(d) An end is where grad Q = lambda a and Q is the quantile. Solved from the ellipsoid that Q would have if Omega stood
-still, this is seven times faster than (c). It counts if the least Q just beyond it is above the quantile; else (c).
+(d) An end is where grad Q = lambda a and Q is the quantile. Solved from the ellipsoid that Q would have if Omega were
+fixed, this is seven times faster than (c). It counts if the least Q just beyond it is above the quantile; else (c).
 (e) Sigma of the central model is known with noise of its own. The mean of the inverse of a noisy matrix is too large,
 and Sigma in Omega is regularised by that noise as Hhat is in Wald's interval.
 """
@@ -37,7 +37,7 @@ from dpexp.inference.public_numbers import normal
 UNEVEN, ALONG_FLAT, FLAT = 0.2, 0.3, 4.0
 """e_j, share of the variance, and standard errors of an eigenvalue, of (b)"""
 SINGULAR = 1e-6
-"""of the largest eigenvalue, below which columns cannot be told apart even without noise"""
+"""of the largest eigenvalue, below which columns cannot be separated even without noise"""
 GROWTH, STEPS_OUT = 1.8, 80
 """of the walk of (c), which begins with one standard error: what has no end within 1e20 of them has none"""
 
@@ -112,15 +112,15 @@ def intervals(
     # Wald's intervals are about theta, and the others about the point, less the bias
     z, (_, _, covariance) = normal(level), release.sandwich()
     errors, kinds = judged(release, combinations, level)
-    found, through = [], combinations @ covariance
+    result, through = [], combinations @ covariance
     for k, a in enumerate(combinations):
         error, value = float(errors[k]), float(a @ theta)
         low, high = {"wald": (value - z * error, value + z * error)}.get(kinds[k], (-math.inf, math.inf))
         if kinds[k] == "anderson-rubin":
             low, high = inverted(release, theta, a, level)
-        found.append(Interval(kinds[k], value, error, low, high))
+        result.append(Interval(kinds[k], value, error, low, high))
     factors = errors / np.sqrt(np.maximum(np.sum(through * combinations, axis=1), 1e-300))
-    return found, through @ combinations.T * np.outer(factors, factors)
+    return result, through @ combinations.T * np.outer(factors, factors)
 
 
 def inverted(release: Release, theta: np.ndarray, a: np.ndarray, level: float) -> tuple[float, float]:
@@ -141,7 +141,7 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     """Standard errors [k] of Wald's intervals of combinations [k, p], and which interval is right, by (b) and (a)."""
     z, se, scaling = normal(level), release.hessian_error, release.scaling
     values, vectors = np.linalg.eigh(release.hessian)
-    # directions in which columns cannot be told apart, those of (b), and those of (a)
+    # directions in which columns cannot be separated, those of (b), and those of (a)
     singular = vectors[:, np.abs(values) <= SINGULAR * np.abs(values).max()]
     flat, lost = vectors[:, np.abs(values) < FLAT * se], vectors[:, np.abs(values) <= z * se]
     inverse, _, covariance = release.sandwich()
@@ -159,8 +159,8 @@ def judged(release: Release, combinations: np.ndarray, level: float) -> tuple[np
     # either alone loses coordinates that are known
     wald = ~parallel & ((along <= ALONG_FLAT) | (uneven <= UNEVEN))
     kinds: list[IntervalKind] = [
-        "wald" if held else "unbounded" if away else "anderson-rubin"
-        for held, away in zip(wald.tolist(), unbounded.tolist(), strict=True)
+        "wald" if is_wald else "unbounded" if away else "anderson-rubin"
+        for is_wald, away in zip(wald.tolist(), unbounded.tolist(), strict=True)
     ]
     if release.debiased:
         plain = inverse @ release.gradient_covariance @ inverse
@@ -204,8 +204,8 @@ def joint_level(
     k = len(combinations)
     if k == 1:
         return float(levels[0])
-    found, covariance = intervals(release, theta, combinations, level)
-    if all(one.kind == "wald" for one in found):
+    each, covariance = intervals(release, theta, combinations, level)
+    if all(interval.kind == "wald" for interval in each):
         away = combinations @ theta - values
         together = float(chdtrc(np.linalg.matrix_rank(combinations), away @ np.linalg.pinv(covariance, 1e-9) @ away))
     else:
@@ -233,11 +233,13 @@ def _least(
 
     if not others.shape[1]:
         return float(np.sum(residual(np.empty(0)) ** 2)), base
-    best = min((least_squares(residual, others.T @ t, method="lm") for t in starts), key=lambda one: float(one.cost))
+    best = min(
+        (least_squares(residual, others.T @ t, method="lm") for t in starts), key=lambda search: float(search.cost)
+    )
     return 2 * float(best.cost), base + others @ best.x
 
 
-def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: np.ndarray) -> tuple[float, float]:
+def _inverted(release: Release, a: np.ndarray, quantile: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}, by (c)."""
     from scipy.optimize import brentq
 
@@ -248,16 +250,16 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
         return _least(release, a[None], np.array([v]), starts)
 
     def above(v: float, starts: list[np.ndarray]) -> float:
-        return least(v, starts)[0] - most
+        return least(v, starts)[0] - quantile
 
     ends = list[float]()
     for side in (-1, 1):
-        end = _tangent(release, side * a, most, zero)
+        end = _tangent(release, side * a, quantile, zero)
         if end is not None:
             beyond = float(a @ end) + side * 1e-3 * step
             q, last = least(beyond, [wald, zero, end])
             # a search can end too high, and a second one from there lower
-            if q > most and above(beyond, [last + side * step * a, last - side * step * a]) > 0:
+            if q > quantile and above(beyond, [last + side * step * a, last - side * step * a]) > 0:
                 ends.append(float(a @ end))
                 continue
         inside, last, away = float(a @ zero), zero, step
@@ -266,7 +268,7 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
             outside = inside + side * away
             q, last_out = least(outside, [wald, zero, last])
             # a second search can end lower, and the root has to find the sign that it sees
-            if q > most * (1 + 1e-9) and above(outside, [last, last_out]) > 0:
+            if q > quantile * (1 + 1e-9) and above(outside, [last, last_out]) > 0:
                 break
             inside, last, away = outside, last_out, away * GROWTH
         else:
@@ -276,7 +278,7 @@ def _inverted(release: Release, a: np.ndarray, most: float, step: float, wald: n
     return ends[0], ends[1]
 
 
-def _tangent(release: Release, a: np.ndarray, most: float, zero: np.ndarray) -> np.ndarray | None:
+def _tangent(release: Release, a: np.ndarray, quantile: float, zero: np.ndarray) -> np.ndarray | None:
     """Where a't is largest in {Q <= most}, by (d); None where no such point is found."""
     from scipy.optimize import root as solution
 
@@ -295,8 +297,8 @@ def _tangent(release: Release, a: np.ndarray, most: float, zero: np.ndarray) -> 
         q = gradient + hessian @ t
         w = np.linalg.solve(omega(t), q)
         # over its own size at the start
-        change = hessian @ w - half * (w @ w * t + (w @ t) * w) - slope * math.sqrt(most) / width * a
-        return np.append(change, (q @ w - most) / most)
+        change = hessian @ w - half * (w @ w * t + (w @ t) * w) - slope * math.sqrt(quantile) / width * a
+        return np.append(change, (q @ w - quantile) / quantile)
 
-    found = solution(residual, np.append(math.sqrt(most) * along / width, 1.0))
-    return zero + found.x[:-1] if found.success and found.x[-1] > 0 else None
+    solved = solution(residual, np.append(math.sqrt(quantile) * along / width, 1.0))
+    return zero + solved.x[:-1] if solved.success and solved.x[-1] > 0 else None

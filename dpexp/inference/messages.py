@@ -57,7 +57,7 @@ class Sums(NamedTuple):
 
 
 def no_sums(p: int) -> Sums:
-    """Sums over nobody."""
+    """Sums over no users."""
     triangle = p * (p + 1) // 2
     return Sums(*(lanes_zeros(rows) for rows in (3, p, p, triangle, 3, triangle)))
 
@@ -241,8 +241,8 @@ def compiled_messages(
             # noise was added with the first row, and is added once
             noise, off = noise * 0.0, off * 0.0
         if caps is not None:
-            one = theta[p - 1, 0] if has_scale else constants.fixed_scale
-            if not capped_hessian(b, p, one, sums.hessians, caps):
+            current = theta[p - 1, 0] if has_scale else constants.fixed_scale
+            if not capped_hessian(b, p, current, sums.hessians, caps):
                 return False
         store(sums.u, (0,), load(sums.u, (0,)) + u)
         store(sums.u, (1,), load(sums.u, (1,)) + variance)

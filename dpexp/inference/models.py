@@ -32,7 +32,7 @@ from dpexp.problems.row_rules import rows_along
 MODELS: dict[str, type[LinearPredictorProblem]] = {"huber-linear": HuberLinear, "mallows-logistic": MallowsLogistic}
 """the losses of dpexp's own; `loss_of` knows those of plug-ins too"""
 GUESSED_VARIANCE = 0.15
-"""mean of p (1 - p) that is guessed of a logistic model: .25 if nothing is known of y, .1 if x tells much"""
+"""mean of p (1 - p) that is guessed of a logistic model: .25 if y is balanced, .1 if x explains much of it"""
 CAREFUL_VARIANCE = 0.085
 """the same for plans of the local model, which must not promise too much"""
 VARIANCE_OF_STEPS = 0.07
@@ -74,9 +74,9 @@ class Model:
     @property
     def curvature(self) -> Callable[..., Any]:
         """curvature(t, y, scale, k) -> second derivatives of rho, written for numbers and for lanes."""
-        found = type(self.problem).second_derivatives
-        assert found is not None  # `model_of` refuses such losses
-        return found
+        function = type(self.problem).second_derivatives
+        assert function is not None  # `model_of` refuses such losses
+        return function
 
     @property
     def hessian_scaling(self) -> np.ndarray:
@@ -131,8 +131,8 @@ class Model:
     def bounds(self) -> dict[str, dict[str, float]]:
         """The public constants of messages by kind, as a fit states them; `scale_stretch` is `stretch`."""
         of_hessian = float(self.hessian_sensitivity(1.0))
-        found = {"gradient": self.gradient_sensitivity, "hessian_times_scale": of_hessian}
-        return {"sensitivity": found | {"scale_stretch": self.stretch}}
+        bounds = {"gradient": self.gradient_sensitivity, "hessian_times_scale": of_hessian}
+        return {"sensitivity": bounds | {"scale_stretch": self.stretch}}
 
     def effective(self, mu: np.ndarray) -> np.ndarray:
         """The budgets for which the noise of messages is that of `gradient_noise` over mu."""
@@ -164,10 +164,10 @@ class Model:
             return self.guessed_hessian[0, 0] / rounded(rows_along(law.law).moments(1))[0, 0] * moments
         # .82 and .387 for c = 1.345: P(|e| <= c) E w x x' in the coefficients, E e^2 1{|e| <= c} E w in the scale
         normal = normal_moments(law.c)
-        found = np.pad(normal.inside * moments, (0, int(self.has_scale)))
+        hessian = np.pad(normal.inside * moments, (0, int(self.has_scale)))
         if self.has_scale:
-            found[-1, -1] = normal.square_inside * moments[0, 0]
-        return found
+            hessian[-1, -1] = normal.square_inside * moments[0, 0]
+        return hessian
 
     @property
     def guessed_message(self) -> np.ndarray:
@@ -188,13 +188,13 @@ class Model:
 
     def hessian_sum(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Sum of the second derivatives [p, p] of the losses of records x [n, d + 1], y [n], weighted by share."""
-        q, found, w = self.d + 1, np.zeros((self.p, self.p)), share * self.problem.weight(x)
+        q, total, w = self.d + 1, np.zeros((self.p, self.p)), share * self.problem.weight(x)
         tt, ts, ss = self.curvature(x @ theta[:q], y, self.scale_of(theta), self.constants)
-        found[:q, :q] = (x * (w * tt)[:, None]).T @ x
+        total[:q, :q] = (x * (w * tt)[:, None]).T @ x
         if self.has_scale:
-            found[:q, q] = found[q, :q] = x.T @ (w * ts)
-            found[q, q] = w @ ss
-        return found
+            total[:q, q] = total[q, :q] = x.T @ (w * ts)
+            total[q, q] = w @ ss
+        return total
 
 
 def model_of(problem: LinearPredictorProblem) -> Model:
@@ -217,12 +217,12 @@ def model_of(problem: LinearPredictorProblem) -> Model:
 
 def loss_of(name: str) -> type[LinearPredictorProblem]:
     """The class of a model of `dpexp fit`, by its name. Raises UsageError for one that is not there."""
-    found = MODELS.get(name) or PROBLEMS.get(name)
-    if found is None or not issubclass(found, LinearPredictorProblem):
+    loss = MODELS.get(name) or PROBLEMS.get(name)
+    if loss is None or not issubclass(loss, LinearPredictorProblem):
         plugins = [key for key in PROBLEMS.sources if issubclass(PROBLEMS[key], LinearPredictorProblem)]
         known = [*MODELS, *plugins]
         raise UsageError(f"no model {name!r}", f"{guess(name, known)}models: {', '.join(known)}")
-    return found
+    return loss
 
 
 def unit_model(name: str, d: int, scale_is_known: bool = False, c: float = 1.345) -> Model:

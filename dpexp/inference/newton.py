@@ -63,7 +63,7 @@ def fixed_points(values: np.ndarray, half: np.ndarray) -> np.ndarray:
 
 
 NEGLIGIBLE = 1e-8
-"""share of the largest eigenvalue; `intervals` finds it not told long before"""
+"""share of the largest eigenvalue; `intervals` calls it singular long before"""
 
 
 class Corrected(NamedTuple):
@@ -85,7 +85,7 @@ def standard_errors(covariance: np.ndarray) -> np.ndarray:
 
 
 def mean_hessian(sums: Sums, p: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hhat [8, p, p] and se_H [8]; NaN where nobody sent a Hessian."""
+    """Hhat [8, p, p] and se_H [8]; NaN where no user sent a Hessian."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return symmetric(sums.hessians / sums.u[0], p), np.sqrt(sums.u[1]) / sums.u[0]
 
@@ -122,12 +122,12 @@ def newton_corrected(sums: Sums, model: Model) -> Corrected:
     mean, error = mean_hessian(sums, model.p)
     scaling = model.hessian_scaling
     # the messages hold D H D, whose noise is that of `regularise`
-    found = corrected(sums, regularise(mean, error) / np.outer(scaling, scaling), error)
+    estimate = corrected(sums, regularise(mean, error) / np.outer(scaling, scaling), error)
     # what the noise of the Hessian does to theta~ is of second order, but it is known, and it is counted too
-    return found._replace(covariance=found.covariance + of_hessian_noise(sums, found, scaling))
+    return estimate._replace(covariance=estimate.covariance + of_hessian_noise(sums, estimate, scaling))
 
 
-def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.ndarray:
+def of_hessian_noise(sums: Sums, estimate: Corrected, scaling: np.ndarray) -> np.ndarray:
     """The part of the covariance of theta~ [8, p, p] that the noise W of the Hessian adds.
 
     To first order in W, (H + W)^-1 g = H^-1 g - H^-1 W d with d = H^-1 g, the length of the correction; and
@@ -135,12 +135,12 @@ def of_hessian_noise(sums: Sums, found: Corrected, scaling: np.ndarray) -> np.nd
     inference, section 3.3, leaves this out, and its intervals cover up to four points too little where se_H is near
     half of the smallest eigenvalue of H.
     """
-    correction = ((sums.points / sums.v[0]).T - found.theta) / scaling
+    correction = ((sums.points / sums.v[0]).T - estimate.theta) / scaling
     outer = correction[:, :, None] * correction[:, None, :]
     square = np.sum(correction**2, axis=1)[:, None, None] * np.eye(correction.shape[1])
     # with messages D H D the noise of H is D^-1 W D^-1
-    inverse = inverses(found.hessian) / scaling
-    middle = (found.hessian_error**2 / 2)[:, None, None] * (outer + square)
+    inverse = inverses(estimate.hessian) / scaling
+    middle = (estimate.hessian_error**2 / 2)[:, None, None] * (outer + square)
     return inverse @ middle @ inverse.transpose(0, 2, 1)
 
 

@@ -2,7 +2,7 @@
 
 Exponentials of numpy and of the C library, and products by BLAS, differ in their last digits from one machine to the
 next. What is public and enters every run (guesses of H and S, true targets, critical values) comes from them, with
-errors of 1e-14. Rounded to 32 binary digits they are the same numbers, unless one lies within 1e-14 of where the
+errors of 1e-14. Rounded to 32 binary digits they are the same numbers, unless one is within 1e-14 of where the
 rounding turns: 1 in 10,000 for each number.
 """
 

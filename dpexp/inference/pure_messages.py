@@ -5,7 +5,7 @@ A user sends one vector by cap sampling (`privacy.cap`), which needs a bound R o
 (a) Gradient of the joint Huber loss, whose last entry is w (kappa - psi^2) / 2. Sent are D g + (0, .., 0, a h) with D
     = diag(1, .., 1, a) and h = (c^2 - kappa) / 2. The server takes the shift off and divides the last entry by a: an
     unbiased gradient, whose noise in the scale is a times less. With a known scale there is no such entry, and for a
-    logistic loss |y - p| <= 1 stands for c.
+    logistic loss |y - p| <= 1 replaces c.
 (b) Hessian. Its upper triangle with entries off the diagonal times sqrt(2), in R^t with t = p (p + 1) / 2, has the norm
     |D hess f D|_F <= B / s (`models.curvature_bound`), which is the radius at the current scale.
 (c) Directions are normals over their length, in floating point. A message is one of them, times a constant.
@@ -74,8 +74,8 @@ class PureModel(Model):
     @property
     def bounds(self) -> dict[str, dict[str, float]]:
         """The radii of (a) and (b), and a and h of (a)."""
-        found = {"gradient": self.radius, "hessian_times_scale": self.curvature_bound}
-        return {"radius": found | {"scale_stretch": self.stretch, "scale_shift": self.shift}}
+        radii = {"gradient": self.radius, "hessian_times_scale": self.curvature_bound}
+        return {"radius": radii | {"scale_stretch": self.stretch, "scale_shift": self.shift}}
 
     def effective(self, mu: np.ndarray) -> np.ndarray:
         return np.ones(1)
@@ -94,9 +94,9 @@ class PureServer(Server):
         self.normals = normals
         self.constants = self.constants._replace(delta_hessian=model.hessian_noise(1.0))
         gradient, hessian = (
-            Sphere(found.gamma, found.inside, found.m, np.empty((POOL, size)), np.array([POOL]), np.empty(size))
+            Sphere(law.gamma, law.inside, law.m, np.empty((POOL, size)), np.array([POOL]), np.empty(size))
             for size in (model.p, model.entries)
-            for found in (cap(model.eps, size),)
+            for law in (cap(model.eps, size),)
         )
         self._caps = Caps(
             gradient, hessian, model.radius, model.stretch, model.shift, model.curvature_bound, np.empty((0, 2)),

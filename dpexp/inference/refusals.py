@@ -1,20 +1,20 @@
-"""What is said of a fit beside its intervals: where nothing is told of some parameters, or of all.
+"""Rules by which a fit, or one of its parameters, has no interval, and its warnings.
 
-What columns do not tell is left to `intervals`, which says it of each parameter. Rules here look at public or released
-numbers alone, so they cost no privacy.
+Columns that cannot be separated are the matter of `intervals`. Rules here read public or released numbers alone, so
+they cost no privacy.
 
     too-few       public: n is below 200 users a parameter, with any budget; nothing was ever tried there
     diverged      an estimate is not finite
     not-linear    the estimates of the last two stages differ by more than noise, at level 1e-3
     not-arrived   the steps end farther from the estimate than noise explains, so they did not converge;
                   local: or the server's last jump was longer than is allowed, or errors are 16 times as large or small
-                  as was guessed, or the target lies 10 guessed scales from its stated centre
+                  as was guessed, or the target is 10 guessed scales from its stated centre
     too-noisy     central: the noise of one step alone changes predictions by half a scale
     no-scale      the scale is 0 or less
     too-steep     local, logistic: the columns move log-odds by more than 2.6 in the root mean square
-    projected     the scale was projected at more than 1e-4 n steps: of the scale alone nothing is told
+    projected     the scale was projected at more than 1e-4 n steps: the scale alone has no interval
 
-A rule that cuts where lengths come out long would spoil what it lets through: a run in which H happens to come out
+A rule that refuses long intervals would spoil what it lets through: a run in which H happens to come out
 large has a small standard error and passes, and its interval is too short.
 """
 
@@ -63,7 +63,7 @@ class Reason:
     n_needed: int | None = None
     """users with whom it would be met, under the same budgets; None where more users are not the cure"""
     parameters: tuple[int, ...] = ()
-    """those of which it speaks, by their places; none: all of them"""
+    """their places; none: all of them"""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Checked:
     warnings: tuple[str, ...] = ()
 
     def lost(self, p: int) -> set[int]:
-        """Which of p parameters are not told."""
-        whole = any(not reason.parameters for reason in self.reasons)
-        return set(range(p)) if whole else {place for reason in self.reasons for place in reason.parameters}
+        """Places of the parameters, of p, that have no interval."""
+        everything = any(not reason.parameters for reason in self.reasons)
+        return set(range(p)) if everything else {place for reason in self.reasons for place in reason.parameters}
 
     def after_plan(self, planned: Checked) -> Checked:
         """A fit that was made against a refusal stays refused; what a plan only warned of, the fit has found out."""
@@ -106,14 +106,14 @@ def too_few(model: Model, n: int, each: int) -> tuple[Reason, ...]:
 def of_arrival(model: Model, moved: float, noise: float, scale: float) -> tuple[Reason, ...]:
     """Whether the steps converged: how far they end from the estimate and what noise explains of it, in scales."""
     causes = (
-        "ranges or error_scale are far off, errors are nearly 0 beside the stated scale, or most targets have one value"
+        "ranges or error_scale are far off, errors are nearly 0, or most targets have one value"
         if model.has_scale
         else "the target is far from its stated centre"
         if not model.bends
         else "one class is too rare at this budget, or the columns separate the classes (separation)"
     )
     if model.has_scale and not scale > 0:
-        why = "the estimated scale of the errors is not above 0: errors are nearly 0 beside the stated scale"
+        why = "the estimated scale of the errors is not above 0: errors are nearly 0 against the stated scale"
         return (Reason("no-scale", f"{why}, or most targets have one value"),)
     if not moved <= min(FARTHEST_MOVED, max(MOST_MOVED, BEYOND_NOISE * noise)):
         why = (
@@ -143,8 +143,8 @@ def of_skewness(model: Model, release: Release, scale: float) -> tuple[str, ...]
     if not abs(more) > max(MOST_SKEWED, 2 * noise):
         return ()
     sides = ("above", "below") if more > 0 else ("below", "above")
-    said = f"the share of residuals clipped {sides[0]} the fit is {abs(more):.2f} larger than {sides[1]} it"
-    return (f"{said}: errors are skewed, as those of counts and spending are, and the target is not the mean",)
+    text = f"the share of residuals clipped {sides[0]} the fit is {abs(more):.2f} larger than {sides[1]} it"
+    return (f"{text}: errors are skewed, as those of counts and spending are, and the target is not the mean",)
 
 
 def of_steepness(model: Model, theta: np.ndarray, covariance: np.ndarray) -> tuple[Reason, ...]:
@@ -173,8 +173,8 @@ def after(model: Model, design: Design, outcome: StagedFit, lane: int = 0) -> Ch
     level = float(chdtrc(model.p, np.sum(difference * times(pseudo_inverses(spread), difference))))
     values = {"linearity": level, "projections": float(outcome.projections[lane])}
     if not level >= LEVEL_OF_LINEARITY:
-        why = f"two parts of the users disagree (p = {level:.1g}): the start was too far, or n is too small"
-        reasons.append(Reason("not-linear", why))
+        why = f"the fit did not converge: two parts of the data give different estimates (p = {level:.1g})"
+        reasons.append(Reason("not-linear", f"{why}. Narrow the ranges, or use more records"))
     if outcome.shortened[lane]:
         why = "the estimates were still moving far when the last stage began: the public guesses are far off"
         reasons.append(Reason("not-arrived", why))
@@ -191,7 +191,7 @@ def after(model: Model, design: Design, outcome: StagedFit, lane: int = 0) -> Ch
         warnings = of_guess(model, scale) if scale > 0 else ()
         errors, away = scale / model.problem.fixed_scale, abs(float(theta[0])) / model.problem.fixed_scale
         if not (1 / FARTHEST_SCALE <= errors <= FARTHEST_SCALE and away <= FARTHEST_CENTRE):
-            why = f"errors are {errors:.2g} times as large as was guessed, and the target lies {away:.2g} such guesses"
+            why = f"errors are {errors:.2g} times as large as was guessed, and the target is {away:.2g} such guesses"
             reasons.append(Reason("not-arrived", f"{why} from its stated centre: state its range, or error_scale"))
         if model.has_scale and outcome.projections[lane] > MOST_PROJECTED * design.n + 1:
             why = f"the scale ran into its lower bound {outcome.projections[lane]:.0f} times: its guess is too large"

@@ -1,6 +1,6 @@
 """`dpexp fit --plan`: what a fit would give, from fits of simulated tables of the shape that public inputs state.
 
-Nothing is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
+No record is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
 Categories have the stated shares. Errors are normal with the stated scale; no column explains anything of a number, and
 all alike move the log odds of a category by the stated spread. What is not stated is `assumed`, and said. How many
 records are needed is found by rehearsing other numbers of them.
@@ -57,19 +57,19 @@ class Rehearsed:
 
 @dataclass(frozen=True)
 class Outlook:
-    """A rehearsal of the number of records that was asked for, and the numbers that were searched."""
+    """A rehearsal of a number of records, and how many records other lengths need."""
 
-    asked: Rehearsed
+    rehearsed: Rehearsed
     finite_from: int | None
     """records from which every interval is finite in 9 of 10 fits; None: more than can be rehearsed"""
-    wanted: Mapping[str, tuple[float, int | None]]
+    needs: Mapping[str, tuple[float, int | None]]
     """of a parameter half a length, and how many records it takes"""
 
 
 def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Covariates [n, d] and responses [n] in the units of the computation."""
     normals = rng.standard_normal((n, len(units.columns))) @ _root(units.columns, public).T
-    values = {one.name: _values(one, public, g, rng) for one, g in zip(units.columns, normals.T, strict=True)}
+    values = {column.name: _values(column, public, g, rng) for column, g in zip(units.columns, normals.T, strict=True)}
     x, _ = covariates_of(values, units, n)
     if not units.binary or units.response is None:
         return x, rng.standard_normal(n)
@@ -86,9 +86,9 @@ def _root(columns: Sequence[Column], public: PublicInputs) -> np.ndarray:
     numbers = np.array([column.levels is None for column in columns])
     matrix = np.where(np.outer(numbers, numbers), public.correlation or 0.0, 0.0)
     places = {column.name: k for k, column in enumerate(columns)}
-    for (one, other), value in public.correlations.items():
-        if one in places and other in places:
-            matrix[places[one], places[other]] = matrix[places[other], places[one]] = value
+    for (row, column), value in public.correlations.items():
+        if row in places and column in places:
+            matrix[places[row], places[column]] = matrix[places[column], places[row]] = value
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -101,18 +101,18 @@ def _values(column: Column, public: PublicInputs, g: np.ndarray, rng: np.random.
         from scipy.special import ndtr
 
         parts = np.cumsum(_shares(column, public))[:-1]
-        found = np.searchsorted(parts, ndtr(g)).astype(float)
+        values = np.searchsorted(parts, ndtr(g)).astype(float)
     else:
         low, high = column.limits or TYPICAL_RANGE
-        found = (low + high) / 2 + (high - low) / 4 * g
-    return np.where(rng.random(len(g)) < SHARE_MISSING, np.nan, found) if column.may_miss else found
+        values = (low + high) / 2 + (high - low) / 4 * g
+    return np.where(rng.random(len(g)) < SHARE_MISSING, np.nan, values) if column.may_miss else values
 
 
 def _shares(column: Column, public: PublicInputs) -> np.ndarray:
     """Of each level; those that are not stated have equal parts of what is left."""
-    levels, stated = column.levels or (), public.shares.get(column.name, {})
-    rest = (1 - sum(stated.values())) / max(1, len(levels) - len(stated))
-    shares = np.array([stated.get(level, rest) for level in levels])
+    levels, known = column.levels or (), public.shares.get(column.name, {})
+    rest = (1 - sum(known.values())) / max(1, len(levels) - len(known))
+    shares = np.array([known.get(level, rest) for level in levels])
     return np.asarray(shares / shares.sum())
 
 
@@ -133,10 +133,10 @@ def rehearse(
         fitted = fit(planned, x, y, np.resize(mu, n) / (factor if planned.central else 1.0), rng.standard_normal, None)
         if any(not reason.parameters for reason in fitted.checked.reasons):
             continue
-        found, kinds = judged(fitted.release, matrix, level)
+        wald, kinds = judged(fitted.release, matrix, level)
         for j, kind in enumerate(kinds):
             if kind != "unbounded":
-                errors[r, j], widths[r, j] = found[j], normal(level) * found[j]
+                errors[r, j], widths[r, j] = wald[j], normal(level) * wald[j]
             if kind == "anderson-rubin" and j in rows:
                 low, high = inverted(fitted.release, fitted.theta, matrix[j], level)
                 widths[r, j] = (high - low) / 2
@@ -168,8 +168,8 @@ def outlook(
         return lambda records: bool(at(records, j).widths[j] <= width)
 
     fewest = next(k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons)
-    wanted = {name: (width, _least(narrow(name, width), max(n, fewest), fewest)) for name, width in widths.items()}
-    return Outlook(at(n, *units.shown), _least(enough, max(n, fewest), fewest), wanted)
+    needs = {name: (width, _least(narrow(name, width), max(n, fewest), fewest)) for name, width in widths.items()}
+    return Outlook(at(n, *units.shown), _least(enough, max(n, fewest), fewest), needs)
 
 
 def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
@@ -200,28 +200,28 @@ def assumed(units: Units, public: PublicInputs) -> list[str]:
         ],
         "how many values of {} are missing (a tenth)": [c for c in units.columns if c.may_miss],
     }
-    found = [words.format(few([column.name for column in those])) for words, those in named.items() if those]
+    assumptions = [words.format(few([column.name for column in those])) for words, those in named.items() if those]
     if public.correlation is None and not public.correlations and len(units.columns) > 1:
-        found.append("the correlation of columns (0)")
+        assumptions.append("the correlation of columns (0)")
     if not units.binary:
         normal_ = "normal, alike for all records, with the scale"
-        found.append(f"the law of the errors ({normal_} {units.scale:g}, to which intervals are proportional)")
+        assumptions.append(f"the law of the errors ({normal_} {units.scale:g}, to which intervals are proportional)")
     elif public.log_odds_sd is None:
-        found.append(f"log_odds_sd, how far columns move the log odds ({SPREAD:g})")
+        assumptions.append(f"log_odds_sd, how far columns move the log odds ({SPREAD:g})")
     elif public.log_odds_sd > EVEN and len(units.entries) > 1:
-        found.append("which columns move the log odds so far (all alike)")
-    return found
+        assumptions.append("which columns move the log odds so far (all alike)")
+    return assumptions
 
 
 def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any]:
     """As JSON has it."""
-    asked = plan.asked
-    known = [(None if math.isinf(v) else float(v)) for v in (*asked.errors, *2 * asked.widths)]
+    rehearsed = plan.rehearsed
+    known = [(None if math.isinf(v) else float(v)) for v in (*rehearsed.errors, *2 * rehearsed.widths)]
     rows = [
         {"term": units.names[j], "std_error": known[j], "length": known[j + len(units.names)],
-         "finite": float(asked.finite[j])}
+         "finite": float(rehearsed.finite[j])}
         for j in units.shown
     ]  # fmt: skip
-    wanted = {name: {"width": width, "n": n} for name, (width, n) in plan.wanted.items()}
-    return {"expected": rows, "rehearsals": asked.runs, "n_finite": plan.finite_from, "n_width": wanted,
+    widths = {name: {"width": width, "n": n} for name, (width, n) in plan.needs.items()}
+    return {"expected": rows, "rehearsals": rehearsed.runs, "n_finite": plan.finite_from, "n_width": widths,
             "assumed": assumed(units, public)}  # fmt: skip

@@ -29,21 +29,21 @@ from dpexp.inference.newton import Corrected
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
 
 
-def scale_bias(model: Model, sums: Sums, found: Corrected, times: np.ndarray) -> np.ndarray:
+def scale_bias(model: Model, sums: Sums, estimate: Corrected, times: np.ndarray) -> np.ndarray:
     """By how much the last entry of `found.theta` [8, p] is too large [8]; 0 for models without a scale.
 
     `times` are the step sizes of all users of the sums, added up [8].
     """
     law = model.problem
     if not (model.has_scale and isinstance(law, HuberLinear)):
-        return np.zeros(len(found.theta))
+        return np.zeros(len(estimate.theta))
     # b, q / P, and eta Q from S = Q / N
     normal, c = normal_moments(law.c), law.c
     steeper = 3 - 2 * c**3 * math.exp(-c * c / 2) / math.sqrt(2 * math.pi) / normal.square_inside
     of_coefficients = normal.square_inside / normal.inside
     spread = np.diagonal(symmetric(sums.squares, model.p), axis1=1, axis2=2) / (sums.v[0] ** 2)[:, None]
     thrown = steeper * spread[:, -1] + of_coefficients * spread[:, :-1].sum(axis=1)
-    scale = np.maximum(found.theta[:, -1], law.sigma_min)
-    bias = times * thrown / (4 * scale * found.hessian[:, -1, -1])
+    scale = np.maximum(estimate.theta[:, -1], law.sigma_min)
+    bias = times * thrown / (4 * scale * estimate.hessian[:, -1, -1])
     # beyond one standard error the expansion says nothing
-    return np.asarray(np.minimum(bias, np.sqrt(found.covariance[:, -1, -1])))
+    return np.asarray(np.minimum(bias, np.sqrt(estimate.covariance[:, -1, -1])))

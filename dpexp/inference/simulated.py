@@ -53,7 +53,7 @@ class NormalRows:
 
 
 def lanes_of(replicates: Sequence[int]) -> list[int]:
-    """The replicates of eight lanes: the last one stands in the lanes that are left."""
+    """The replicates of eight lanes: the last one fills the rest."""
     return [*replicates, *[replicates[-1]] * (LANES - len(replicates))]
 
 
@@ -72,18 +72,18 @@ Records = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def person_rows(problem: LinearPredictorProblem, seed: int, replicates: Sequence[int], persons: int) -> list[Records]:
     """The records of persons, who hold rows of their own number in every replicate."""
-    held = [1 + generator(seed, lane, "order").poisson(MORE_ROWS, persons) for lane in replicates]
-    most = max(int(rows.sum()) for rows in held)
-    x, y, _ = UserStream(problem.model(), seed, lanes_of(replicates)).take(persons + most)
+    counts = [1 + generator(seed, lane, "order").poisson(MORE_ROWS, persons) for lane in replicates]
+    largest = max(int(rows.sum()) for rows in counts)
+    x, y, _ = UserStream(problem.model(), seed, lanes_of(replicates)).take(persons + largest)
     intercept, common, own = problem.true_coefficients[0], math.sqrt(CORRELATION), math.sqrt(1 - CORRELATION)
-    found = []
-    for k, rows in enumerate(held):
+    tables = []
+    for k, rows in enumerate(counts):
         owners = np.repeat(np.arange(persons), rows)
         after = slice(persons, persons + len(owners))
         z = common * x[owners, :, k] + own * x[after, :, k]
         error = common * (y[owners, k] - intercept) + own * (y[after, k] - intercept)
-        found.append((z, intercept + error, owners))
-    return found
+        tables.append((z, intercept + error, owners))
+    return tables
 
 
 class Simulated:

@@ -173,7 +173,7 @@ class Server:
         return sums
 
     def begin(self) -> Sums:
-        """The sums to which a stage adds: over nobody."""
+        """The sums to which a stage adds: 0."""
         return no_sums(self.model.p)
 
     def jump(self, sums: Sums) -> np.ndarray:
@@ -200,7 +200,7 @@ class Server:
 def staged_newton(
     model: Model, design: Design, start: np.ndarray, source: UserSource, server: Server | None = None
 ) -> StagedFit:
-    """All three stages from theta_0 = `start` [p], or with a server that stands somewhere already."""
+    """All three stages from theta_0 = `start` [p], or from the place of a server."""
     server = server or Server(model, start)
     # the first half of the first stage moves theta from a start that may be far, and is not summed
     first = server.ask(source, design.step_sizes(0), design.every, design.sizes[0] // 2 + 1)

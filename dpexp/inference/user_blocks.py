@@ -106,9 +106,9 @@ class TableUsers:
             self.v = of_mean_one(gradient_weights(self.model, self.inverse_mu))
             self.u = of_mean_one(hessian_weights(self.model, self.inverse_mu))
         owners = np.arange(len(self.mu)) if self.owners is None else self.owners
-        held = np.bincount(owners, minlength=len(self.mu))
-        self.rows = np.append(0, np.cumsum(held))
-        self.w = np.minimum(1.0, WEIGHT_CAP / (1 + np.sum(self.x * self.x, axis=1))) / held[owners]
+        counts = np.bincount(owners, minlength=len(self.mu))
+        self.rows = np.append(0, np.cumsum(counts))
+        self.w = np.minimum(1.0, WEIGHT_CAP / (1 + np.sum(self.x * self.x, axis=1))) / counts[owners]
 
     def block(self, count: int, first: int, every: int) -> Users:
         users = slice(self.taken, self.taken + count)
@@ -123,7 +123,7 @@ class TableUsers:
 
 
 def operating_system_normals(shape: tuple[int, ...]) -> np.ndarray:
-    """Normals from the generator of the operating system, which nobody can compute again."""
+    """Normals from the generator of the operating system, which no other program can compute again."""
     import os
 
     from scipy.special import ndtri

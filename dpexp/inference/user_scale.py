@@ -46,21 +46,22 @@ class Inference:
 
         matrix, offset = self.units.to_user()
         own, shift = rows @ matrix, rows @ offset
-        found, covariance = intervals(self.release, self.theta, own, self.level)
+        intervals_, covariance = intervals(self.release, self.theta, own, self.level)
         estimates = list[dict[str, Any]]()
-        for one, a, o in zip(found, own, shift.tolist(), strict=True):
-            value, bounded = one.value + o, math.isfinite(one.high - one.low)
-            estimates.append(dict.fromkeys(COLUMNS) | {"estimate": value, "interval": "unbounded", "bounded": bounded})
-            estimates[-1]["finite_level"] = None if one.kind == "wald" else finite_level(self.release)
+        for interval, a, o in zip(intervals_, own, shift.tolist(), strict=True):
+            value, bounded = interval.value + o, math.isfinite(interval.high - interval.low)
+            row = dict.fromkeys(COLUMNS) | {"estimate": value, "interval": "unbounded", "bounded": bounded}
+            row["finite_level"] = None if interval.kind == "wald" else finite_level(self.release)
             if bounded:
-                z = value / max(one.se, 1e-300)
+                z = value / max(interval.se, 1e-300)
                 p = float(2 * ndtr(-abs(z)))
-                # Interval and test have to agree: p is where this interval's end meets 0.
-                if one.kind == "anderson-rubin":
+                # interval and test have to agree: p is where this interval's end meets 0
+                if interval.kind == "anderson-rubin":
                     p = level_of(self.release, self.theta, a[None], np.array([-o]))
                     z = math.copysign(float(-ndtri(max(p, 1e-300) / 2)), value)
-                estimates[-1] |= {"std_error": one.se, "statistic": z, "p_value": p}
-                estimates[-1] |= {"conf_low": one.low + o, "conf_high": one.high + o, "interval": one.kind}
+                row |= {"std_error": interval.se, "statistic": z, "p_value": p, "interval": interval.kind}
+                row |= {"conf_low": interval.low + o, "conf_high": interval.high + o}
+            estimates.append(row)
         return estimates, covariance
 
     @cached_property
@@ -71,10 +72,10 @@ class Inference:
     def contrasts(self, texts: Sequence[str]) -> dict[str, Any]:
         """Combinations of the parameters, as JSON has them, and the test that all of them are 0. Raises UsageError."""
         rows = np.array([contrast_row(text, self.units.names) for text in texts])
-        (matrix, offset), (found, _) = self.units.to_user(), self.combined(rows)
-        levels = np.array([1.0 if one["p_value"] is None else one["p_value"] for one in found])
+        (matrix, offset), (estimates, _) = self.units.to_user(), self.combined(rows)
+        levels = np.array([1.0 if row["p_value"] is None else row["p_value"] for row in estimates])
         p = joint_level(self.release, self.theta, rows @ matrix, -rows @ offset, levels, self.level)
-        named = [{"contrast": text, **one} for text, one in zip(texts, found, strict=True)]
+        named = [{"contrast": text, **row} for text, row in zip(texts, estimates, strict=True)]
         return {"rows": named, "joint": {"p_value": p, "df": len(named)}}
 
     def means(self, x: np.ndarray) -> np.ndarray:
@@ -89,19 +90,19 @@ class Inference:
         rows[:, 0], rows[:, 1:q] = 1.0, x
         errors, kinds = judged(self.release, rows, self.level)
         mean = rows @ self.theta
-        found = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
+        result = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
         matrix, _ = self.units.to_user()
         doubtful = np.array(judged(self.release, matrix, self.level)[1]) != "wald"
         parts = np.linalg.solve(matrix.T, rows.T).T
         invert = (np.array(kinds) != "wald") | np.any(np.abs(parts[:, doubtful]) > 1e-9, axis=1)
         each, where = np.unique(rows[invert], axis=0, return_inverse=True)
         ends = [inverted(self.release, self.theta, row, self.level) for row in each]
-        found[invert, 2:] = np.array(ends).reshape(-1, 2)[where]
-        found[~np.isfinite(found[:, 2:]).all(axis=1), 1:] = np.nan
+        result[invert, 2:] = np.array(ends).reshape(-1, 2)[where]
+        result[~np.isfinite(result[:, 2:]).all(axis=1), 1:] = np.nan
         if not self.units.binary:
-            found[:, [0, 2, 3]] += self.units.centre / self.units.scale
-            return found * self.units.scale
-        share = 1 / (1 + np.exp(-found))
+            result[:, [0, 2, 3]] += self.units.centre / self.units.scale
+            return result * self.units.scale
+        share = 1 / (1 + np.exp(-result))
         # The slope of the logistic function carries the standard error over.
         share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
         return np.asarray(share)
@@ -122,15 +123,15 @@ def in_line(name: str) -> str:
 def contrast_row(text: str, names: Sequence[str]) -> np.ndarray:
     """The combination [p] that a text means: names with numbers before them, `job=cook - 2 * age`.
 
-    Signs between names stand between blanks. Raises UsageError.
+    A sign between names has blanks around it. Raises UsageError.
     """
     row, names, text = np.zeros(len(names)), list(map(in_line, names)), text.strip()
     first = "-" if text.startswith("-") else "+"
     parts = [first, *re.split(r"\s+([+-])\s+", text.removeprefix(first).strip())]
     for sign, term in zip(parts[::2], parts[1::2], strict=True):
-        said = in_line(term)
+        term_text = in_line(term)
         # A column may be called `2 * x`: a whole name is tried first.
-        number, name = (None, said) if said in names else re.fullmatch(_TERM, said).groups()  # type: ignore[union-attr]
+        number, name = (None, term_text) if term_text in names else re.fullmatch(_TERM, term_text).groups()  # type: ignore[union-attr]
         if name not in names:
             hint = f"{guess(name, names)}parameters: {', '.join(names)}"
             raise UsageError(f"--contrast: no parameter {name!r}", hint)

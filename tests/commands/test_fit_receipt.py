@@ -58,7 +58,8 @@ def test_a_second_one_needs_the_word_and_adds_up(lab):
     total = math.sqrt(1.25)
     assert f"mu = {total:.5g} = sqrt(1^2 + 0.5^2)" in text.replace("1.1181", "1.118")
     assert (lab / "out" / "fit.json").read_bytes() == first
-    assert json.loads((lab / "out" / "fit-2.receipt.json").read_text())["result"] == "fit-2.json"
+    assert json.loads((lab / "out" / "fit-2.receipt.json").read_text())["mu"] == 0.5
+    assert (lab / "out" / "fit-2.json").exists()
     with pytest.raises(UsageError, match="2 deployments spent"):
         deployed(lab, deployment=False)  # nor does a rehearsal take its place
 
@@ -83,13 +84,13 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
 
 
 def test_two_at_once_cannot_both_begin(lab):
-    about = {}, {"unit": "record"}, {"hash": "a", "key": "b"}
-    fit_receipt.begin(lab / "fit.json", 1.0, 0.0, *about, again=False)
-    found = fit_receipt.receipts
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fit_receipt, "receipts", lambda out: found(out)[:-1])  # as the other one saw it
-        with pytest.raises(UsageError, match="another deployment"):
-            fit_receipt.begin(lab / "fit.json", 1.0, 0.0, *about, again=True)
+    document = {"budget": {"mu": 1.0, "eps": [[1e-5, 4.0]]}, "public": {}}
+    fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "a", "key": "b"}, again=False)
+    # the other one looked before there was a receipt
+    with pytest.raises(UsageError, match="1 deployment spent"):
+        fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "c", "key": "b"}, again=False)
+    again = fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "a", "key": "b"}, again=True)
+    assert again.result.name == "fit-2.json"
 
 
 def test_a_receipt_that_cannot_be_read_stops_everything(lab):
@@ -102,7 +103,7 @@ def test_a_receipt_that_cannot_be_read_stops_everything(lab):
 def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
     lines = (lab / "people.csv").read_text().splitlines()
     (lab / "people.csv").write_text("\n".join(lines[:100]) + "\n")
-    assert not deployed(lab).fitted
+    assert deployed(lab).exit_code == 3
     assert [path.name for path in (lab / "out").iterdir()] == ["fit.json"]
 
 

@@ -43,31 +43,11 @@ cases:
 """
 
 
-def said(text, **options):
-    return cautions(read_experiment(text, "toy.yaml"), **options)
-
-
-def test_cautions_stand_where_several_runs_learn_from_the_same_real_records():
-    (together, seed) = said(DIGITS.replace("EPS", "[1, 2]"))
-    assert "2 settings learn from the same records (digits)" in together
-    assert "2 w1 - w2" in together
-    assert "whoever knows it can subtract the noise" in seed
-    (together, _) = said(DIGITS.replace("EPS", "1").replace("replicates: 1", "replicates: 5"))
-    assert "5 replicates" in together
-    assert "2 w1 - w2" not in together
-    assert "add up by composition" in together
-    (seed,) = said(DIGITS.replace("EPS", "1"))
-    assert seed.startswith("Seed: ")
-    (together, _) = said(DIGITS.replace("EPS", "1").replace("seed: 3", "seed: [3, 4]"))
-    assert "2 w1 - w2" not in together
-
-
 def test_no_caution_where_nobody_is_concerned():
-    assert said(LOCAL) == []
-    assert said(DIGITS.replace("EPS", "inf")) == []
-    assert said(DIGITS.replace("EPS", "[1, 2]"), own=True) == []  # shipped data, so `run` is quiet
+    """Simulated and made-up users are nobody's, and shipped records everybody's."""
     made_up = LOCAL.replace("huber-linear, d: 5", "rippled-mean, N: 50, d: 3").replace("power, eta: 0.2, alpha: 1/2", "constant, eta: 0.1")  # fmt: skip
-    assert said(made_up + "algorithm: {name: batch-descent}\n") == []
+    for text in (LOCAL, DIGITS.replace("EPS", "[1, 2]"), made_up + "algorithm: {name: batch-descent}\n"):
+        assert cautions(read_experiment(text, "toy.yaml")) == []
 
 
 def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
@@ -78,7 +58,7 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
             "name: digits", f"path: {table}, target: y, categories: {{y: [0, 1, 2]}}, records: 200"
         )
     )
-    found = cautions(load_experiment(path), own=True)
+    found = cautions(load_experiment(path))
     assert len(found) == 2
     assert "Released of t.csv" in found[0]
     statement = privacy.of_config(path, [])

@@ -32,6 +32,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpexp.commands.fit as fit_command
+import dpexp.commands.fit_method as fit_method
 import dpexp.data.encode as encode_module
 import dpexp.data.labelled as labelled_module
 import dpexp.data.records as records_module
@@ -185,8 +186,8 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
             arguments += ["--deployment", "--out", str(folder / "kept")]
         with ExitStack() as patched:
             for name in ("fit_central", "fit_local"):
-                patched.enter_context(patch.object(fitting, name, fake))
-            patched.enter_context(patch.object(fitting, "FEWEST_TO_COMPUTE", 1))
+                patched.enter_context(patch.object(fit_method, name, fake))
+            patched.enter_context(patch.object(fit_method, "FEWEST_TO_COMPUTE", 1))
             patched.enter_context(
                 patch.object(FitResult, "forest", lambda report: SimpleNamespace(savefig=_numbers(report)))
             )
@@ -275,9 +276,11 @@ def seen_of_means(folder: Path, file: File) -> Seen:
     p = len(units.names)
     release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.1, np.ones(p))
     inference = Inference(release, release.point, units, 0.95)
-    frame, _ = FitResult({}, units, inference, "fit.json").predicted(folder / "t.csv")
-    rows = {name: bytes_of(*row) for name, row in zip(file.lines, frame.to_numpy(), strict=False)}
-    return Seen(rows, {"columns": list(frame), "rest": len(frame) - len(rows)})
+    stored = {"release": inference.document(), "public": {"units": units.document()}, "level": 0.95}
+    document, _, _ = FitResult(stored, "fit.json").predictions(folder / "t.csv")
+    means = document["predictions"]
+    rows = {name: bytes_of(*one.values()) for name, one in zip(file.lines, means, strict=False)}
+    return Seen(rows, {"columns": [list(one) for one in means[:1]], "rest": len(means) - len(rows)})
 
 
 def seen_of_init(folder: Path, file: File) -> Seen:
@@ -544,7 +547,7 @@ def kept_count(right):
 
 @contextmanager
 def noise_by_count() -> Iterator[None]:
-    with planted(fit_command, "read_records", kept_count), planted(fitting, "plan_central", noise_of_what_is_usable):
+    with planted(fit_command, "read_records", kept_count), planted(fit_method, "plan_central", noise_of_what_is_usable):
         yield
 
 

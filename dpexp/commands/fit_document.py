@@ -1,0 +1,124 @@
+"""The JSON document of `dpexp fit`: estimates, level, method, budget, diagnostics and all that is public.
+
+Text, tables, figures and receipts of a fit are made from it alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpexp.accounting.gaussian import eps_of
+from dpexp.commands.fit_request import Request
+from dpexp.commands.fit_text import DELTAS
+from dpexp.data.regression import Units
+from dpexp.inference.fitting import Fitted, Planned
+from dpexp.inference.models import MODELS
+from dpexp.inference.pure_messages import PureModel
+from dpexp.inference.staged_newton import SHARES, TIMES
+from dpexp.inference.user_scale import COLUMNS, Inference
+from dpexp.problems import PROBLEMS
+
+
+def fit_document(
+    request: Request, units: Units, planned: Planned, mu: np.ndarray, fitted: Fitted | None = None,
+    order_seed: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Of a fit, or of a plan or refusal where nothing is `fitted`; `mu` are the budgets [n], or one for all."""
+    # what the plan refused stays refused, whatever the noise made of it
+    checked = fitted.checked.after_plan(planned.checked) if fitted else planned.checked
+    lost, inference = checked.lost(len(units.names)), None
+    if fitted and len(lost) < len(units.names):
+        inference = Inference(fitted.release, fitted.theta, units, request.level)
+    rows, largest, pure = _estimates(units, fitted, inference, lost), float(mu.max()), pure_eps(planned)
+    fits = {"model": request.model, "method": request.method_name}
+    # budgets that somebody has, and none between two of them
+    low, middle, high = np.quantile(mu, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
+    document: dict[str, Any] = {
+        "estimates": rows,
+        # the fit as a whole: what broom calls so
+        "glance": {
+            **fits, "target": units.modelled, "nobs": planned.n, "df_model": len(rows) - 1 - units.has_scale,
+            "level": request.level, "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
+            "eps": pure or eps_of(largest, DELTAS[0]), "delta": 0.0 if pure else DELTAS[0],
+            "unbounded": sum(not row.get("bounded", False) for row in rows), "converged": inference is not None,
+        },
+        **fits,
+        "level": request.level,
+        "unit": request.unit,
+        "budget": {
+            "mu": largest,
+            "per_user": None if planned.central else {"cap": largest, "q05": low, "median": middle, "q95": high},
+            # of all messages of a record, or of the fit, at a delta
+            "eps": [[delta, pure or eps_of(largest, delta)] for delta in (*([0.0] if pure else []), *DELTAS)],
+            "least": float(mu.min()),
+        },
+        "diagnostics": {
+            "n": planned.n, **checked.values, "warnings": list(checked.warnings), "notes": list(units.notes),
+            "n_needed": checked.n_needed,
+        },
+        "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
+        "public": _public(request, units, planned, order_seed),
+    }  # fmt: skip
+    if by := stated_by(request, planned):
+        document["budget"]["stated_by"] = by
+    if request.mu_column is not None:
+        document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
+    if inference is not None:
+        places = np.ix_(units.shown, units.shown)
+        document |= {"covariance": inference.parameters[1][places].tolist(), "release": inference.document()}
+        document["diagnostics"]["hessian_ratio"] = inference.release.hessian_ratio
+        if request.contrasts:
+            document["contrasts"] = inference.contrasts(request.contrasts)
+    return document
+
+
+def pure_eps(planned: Planned) -> float:
+    """Epsilon of messages that have it with delta = 0; 0 where they are Gaussian."""
+    return planned.model.eps if isinstance(planned.model, PureModel) else 0.0
+
+
+def stated_by(request: Request, planned: Planned) -> str:
+    """Whose mechanism states the budget, or whose bounds on a record's score and its slope; empty where dpexp's."""
+    bounds = f"`score_bounds` and `slope_bounds` of {request.model} ({PROBLEMS.source(request.model)})"
+    return planned.stated_by or ("" if request.model in MODELS else bounds)
+
+
+def _estimates(
+    units: Units, fitted: Fitted | None, inference: Inference | None, lost: set[int]
+) -> list[dict[str, Any]]:
+    """A row for every parameter that is shown; null where there is nothing."""
+    matrix, offset = units.to_user()
+    values = np.full(len(offset), np.nan) if fitted is None else matrix @ fitted.theta + offset
+    rows = []
+    for j in units.shown:
+        row: dict[str, Any] = {"term": units.names[j], **dict.fromkeys(COLUMNS)}
+        row["estimate"] = float(values[j]) if math.isfinite(values[j]) else None
+        if fitted is not None:
+            row |= {"interval": "unbounded", "bounded": False, "finite_level": None}
+            row |= inference.parameters[0][j] if inference and j not in lost else {}
+            # a test that the scale is 0 means nothing: it is above 0
+            if units.has_scale and j == len(values) - 1:
+                row["statistic"] = row["p_value"] = None
+        rows.append(row)
+    return rows
+
+
+def _public(request: Request, units: Units, planned: Planned, order_seed: int | None) -> dict[str, Any]:
+    """Every number that is not private: whoever has them and the messages can compute the fit again."""
+    public: dict[str, Any] = {
+        "covariates": [{"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries],
+        "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
+        "units": units.document(),
+        **({} if planned.stated_by else planned.model.bounds),
+        "messages": "cap sampling" if pure_eps(planned) else planned.stated_by or "Gaussian",
+        "order_seed": order_seed,
+        "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
+    }
+    if request.model not in MODELS:
+        public["model"] = PROBLEMS.source(request.model)
+    if request.method_name == "staged-newton":
+        public["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": planned.every}
+    return public
