@@ -59,7 +59,9 @@ def test_a_second_one_needs_the_word_and_adds_up(lab):
     assert f"mu = {total:.5g} = sqrt(1^2 + 0.5^2)" in text.replace("1.1181", "1.118")
     assert (lab / "out" / "fit.json").read_bytes() == first
     assert json.loads((lab / "out" / "fit-2.receipt.json").read_text())["mu"] == 0.5
-    assert (lab / "out" / "fit-2.json").exists()
+    second = json.loads((lab / "out" / "fit-2.json").read_text())
+    assert second["public"]["noise"] == "operating system, not stored"
+    assert second["public"]["order_seed"] != json.loads(first)["public"]["order_seed"]
     with pytest.raises(UsageError, match="2 deployments spent"):
         deployed(lab, deployment=False)  # nor does a rehearsal take its place
 

@@ -5,7 +5,6 @@ import json
 import math
 import re
 import secrets
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,6 @@ from dpexp.store import (
     load_cells,
     load_generation,
     partials,
-    publish,
     simulating,
 )
 from dpexp.store.experiment_run import Options, run
@@ -178,42 +176,6 @@ def test_release_all_and_back(here):
         released(replicate=1)
     assert sum(path.stat().st_size for path in Path("results").glob("mine/models/*")) < size
     assert np.array_equal(released().parameters, first)
-
-
-def test_a_config_that_releases_more_is_run_again(here):
-    go()
-    write(here, CONFIG.replace("replicates: 3", "replicates: 3, release: all"))
-    assert go().computed == 1
-    assert released(replicate=2).document()["release"]["released"] == "last and average of every replicate"
-
-
-def test_more_replicates_leave_the_released_one_alone(here):
-    go()
-    first = released().parameters
-    assert go(sets=("run.replicates=5",)).computed == 1
-    assert np.array_equal(released().parameters, first)
-    go(sets=("run.replicates=5", "run.release=all"))
-    go(sets=("run.replicates=9", "run.release=all"))
-    again = [released(replicate=k).parameters for k in range(9)]
-    go("whole", sets=("run.replicates=9", "run.release=all"))
-    assert all(np.array_equal(a, released("whole", replicate=k).parameters) for k, a in enumerate(again))
-    assert np.array_equal(again[0], first)
-
-
-def test_the_same_parameters_under_any_workers_chunks_and_company(here, monkeypatch):
-    write(here, CONFIG.replace("eps: 1,", "eps: [1, 4],").replace("replicates: 3", "replicates: 3, release: all"))
-    go()
-    ids = [cell.cell_id for cell in load_experiment("mine.yaml").cells]
-    truth = [released(cell=cell_id, replicate=k).parameters for cell_id in ids for k in range(3)]
-    cut = partials.chunks_of
-    monkeypatch.setattr(partials, "chunks_of", lambda cells, replicates: cut(cells, replicates, 1, 1))
-    go("cut", jobs=2)
-    go("alone", sets=("privacy.eps=4",))
-    assert all(
-        np.array_equal(a, released("cut", cell_id, replicate=k).parameters)
-        for a, (cell_id, k) in zip(truth, [(i, k) for i in ids for k in range(3)], strict=True)
-    )
-    assert np.array_equal(truth[3], released("alone").parameters)
 
 
 # --- noise ----------------------------------------------------------------------------------------------------------
@@ -425,20 +387,6 @@ def test_a_deployment_asks_for_own_records_under_a_guarantee(here):
 # --- what is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at", ["write_cell", "write_table", "write_document"])
-def test_a_run_that_dies_between_two_files_shows_no_model_and_is_made_good(here, monkeypatch, at):
-    go("truth")
-    original = getattr(publish, at)
-    monkeypatch.setattr(publish, at, lambda *arguments, **options: (_ for _ in ()).throw(KeyboardInterrupt))
-    with pytest.raises(KeyboardInterrupt):
-        go()
-    monkeypatch.setattr(publish, at, original)
-    with pytest.raises(ResultsMissing):
-        released()
-    go()
-    assert np.array_equal(released().parameters, released("truth").parameters)
-
-
 def test_of_changed_records_a_run_knows_and_a_reader_says_that_it_does_not(here):
     go()
     write(here, changed=True)
@@ -538,21 +486,6 @@ def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_thei
     assert call("predict", "mine", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
 
 
-def test_a_class_may_be_called_prediction(here):
-    go()
-    found = released()
-    called = replace(found, legend=found.legend | {"classes": ["prediction", "high"]})
-    frame = called.predict("people.csv")
-    assert list(frame.columns) == ["prediction", "prediction", "high"]
-    assert frame.iloc[:, 0].tolist() == [
-        name.replace("low", "prediction") for name in found.predict("people.csv").prediction
-    ]
-    document, text, _ = called.predictions(Path("people.csv"))
-    assert [one["prediction"] for one in document["predictions"]] == frame.iloc[:, 0].tolist()
-    assert all(sum(one["probabilities"]) == pytest.approx(1) for one in document["predictions"])
-    assert text.splitlines()[1].split(",")[1] == frame.iloc[0, 0]
-
-
 def test_a_missing_value_has_an_entry_where_that_is_public(here):
     """The printed formula holds for it too: the column counts 0, and its entry 1."""
     text = CONFIG.replace("    ranges:", "    missing: [weight]\n    ranges:")
@@ -576,14 +509,6 @@ def test_a_missing_value_has_an_entry_where_that_is_public(here):
         scores = (found.values[:, :6] @ raw + found.values[:, 6]) / np.linalg.norm(scaled) + found.values[:, 7]
         by_hand = np.exp(scores) / np.exp(scores).sum()
         assert by_hand == pytest.approx(shares[["low", "high"]].iloc[k].to_numpy(float), abs=1e-6)
-
-
-def test_columns_are_found_by_name_and_others_do_not_count(here):
-    go()
-    frame = pd.read_csv("people.csv")
-    wanted = released().predict(frame)
-    assert wanted.equals(released().predict(frame[["weight", "age", "income", "job"]]))
-    assert wanted.equals(released().predict("people.csv"))
 
 
 def test_wrong_arguments_are_told(here):

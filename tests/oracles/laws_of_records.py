@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from dpexp.inference.fitting import plan_local, released
-from dpexp.inference.intervals import Release
-from dpexp.inference.messages import Users
 from dpexp.inference.models import Model, unit_model
-from dpexp.inference.refusals import Checked, after
-from dpexp.inference.staged_newton import Design, guessed_curvature, staged_newton
-from dpexp.inference.user_blocks import hessian_users
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
@@ -66,13 +59,6 @@ LAWS = {
 }
 
 
-@cache
-def target(name: str, records: int) -> np.ndarray:
-    """theta* [p]: Newton's method on many records of another seed."""
-    law = LAWS[name]
-    return m_estimate(law.model, *law.draw(np.random.default_rng(2), records))
-
-
 def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The minimiser of the mean risk, with steps that are halved until the gradient falls."""
     rows = np.concatenate([np.ones((len(x), 1)), x], axis=1)
@@ -104,34 +90,3 @@ def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if np.linalg.norm(g) < 1e-12:
             break
     return theta
-
-
-@dataclass
-class Crowd:
-    """Users of eight replicates who are drawn as they are asked."""
-
-    law: Law
-    rngs: list[np.random.Generator]
-    mu: float
-
-    def block(self, count: int, first: int, every: int) -> Users:
-        model, sent = self.law.model, hessian_users(count, first, every)
-        drawn = [self.law.draw(rng, count) for rng in self.rngs]
-        x, y = (np.stack([part[k] for part in drawn], axis=-1) for k in (0, 1))
-        shapes = (count, model.p), (sent, model.p * (model.p + 1) // 2)
-        noise = [np.stack([rng.standard_normal(shape) for rng in self.rngs], axis=-1) for shape in shapes]
-        weights = np.minimum(1.0, 2 / (1 + np.sum(x * x, axis=1)))
-        ones = np.ones_like(y)
-        return Users(x, y, weights, ones / self.mu, ones, ones, *noise, np.arange(count + 1))
-
-
-def local_fits(law: Law, n: int, mu: float, runs: int, seed: int) -> Iterator[tuple[np.ndarray, Checked, Release]]:
-    """The estimates, what was checked, and what intervals follow from."""
-    planned = plan_local(law.model, np.array([mu]), n)
-    design = Design(n, guessed_curvature(planned.model), planned.every)
-    for first in range(0, runs, 8):
-        crowd = Crowd(law, [np.random.default_rng([seed, first + lane]) for lane in range(8)], mu)
-        outcome = staged_newton(planned.model, design, law.model.problem.start(), crowd)
-        for lane in range(8):
-            checked = after(planned.model, design, outcome, lane)
-            yield outcome.final.theta[lane], checked, released(planned.model, outcome, lane)
