@@ -53,11 +53,12 @@ shelf: $(READY)
 	for name in adaptive batches bolton clipping cost inference minimax; do \
 	  $(BIN)/dpexp plot $$name --format png --results build/shelf || exit; done
 
-# Format, lint and types.
+# Format, lint, types, and words that dpexp avoids.
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tools/words.py
 
 # Format, lint, types, the site, and the fast tests, which `make check test` leaves to `test`.
 check: lint docs $(if $(filter test,$(MAKECMDGOALS)),,test-fast)

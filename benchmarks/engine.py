@@ -22,7 +22,7 @@ import numpy as np  # noqa: E402
 
 from dpexp.algorithms.ldp_sgd import LdpSgd  # noqa: E402
 from dpexp.algorithms.schedules import Power  # noqa: E402
-from dpexp.engine.linear.linear_pass import Setting, run_lane_group  # noqa: E402
+from dpexp.engine.linear.linear_pass import PassSetting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
 from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
 
@@ -32,7 +32,7 @@ Program = Callable[[int], np.ndarray]
 
 def engine(problem: HuberLinear, n: int, seed: int) -> np.ndarray:
     """Eight replicates through n users; mean squared distances [2, settings]."""
-    settings = [Setting(Power(eta=0.2, alpha=a), ConstantBudget(mu=m)) for a in ALPHAS for m in MUS]
+    settings = [PassSetting(Power(eta=0.2, alpha=a), ConstantBudget(mu=m)) for a in ALPHAS for m in MUS]
     rule = LdpSgd().rule()
     theta = run_lane_group(
         problem.model(), rule, settings, problem.noise_sensitivity(), np.array([n]), seed, range(8)

@@ -35,7 +35,7 @@ def measured(problem: FiniteSum, name: str, steps: int, turn: int) -> tuple[floa
     kind, options = CASES[name]
     algorithm: Any = ALGORITHMS[kind].model_validate(options)
     plan = algorithm.plan(problem, SCHEDULES["path-length"](), TARGET, steps)
-    data = Data(problem.pair, *problem.records, problem.constants)
+    data = Data(problem.record_loss, *problem.records, problem.constants)
     start = time.perf_counter()
     runs = company_of([algorithm.stepper(problem, plan, TARGET, turn, replicate, data) for replicate in range(LANES)])
     ready = time.perf_counter()

@@ -47,7 +47,7 @@ def ours(features: np.ndarray, labels: np.ndarray, steps: int, seed: int, settin
     sizes = np.full(steps, STEP)
     begin = time.perf_counter()
     scale = softmax.gradient_noise_scale(sizes, MULTIPLIER, CLIP, BATCH)
-    run = softmax.Run(np.zeros((CLASSES, features.shape[1]), np.float32), sizes, REGULARISER, CLIP, scale)
+    run = softmax.SoftmaxRun(np.zeros((CLASSES, features.shape[1]), np.float32), sizes, REGULARISER, CLIP, scale)
     batches, noise = poisson(N, BATCH, rng), softmax.gaussian(rng)
     softmax.train(features, labels, [run] * settings, batches, batch_size=BATCH, noise=noise, checkpoints=[steps])
     return (time.perf_counter() - begin) / steps

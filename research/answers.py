@@ -64,7 +64,7 @@ TOTALS = (1.0, 4.0, 16.0, 36.0)
 """mu^2"""
 DELTAS = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 NEAR, FAR = 0.15, 2.6
-"""epsilon / mu^2 at which the limit is held beside brackets: at least so far from 1, and at most so large"""
+"""epsilon / mu^2 at which the limit is compared with brackets: at least so far from 1, and at most so large"""
 
 
 class Compared(NamedTuple):
@@ -99,15 +99,15 @@ def _hazard(at: float) -> float:
 @cache
 def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
     """Both schemes for every kind of epoch, mu and delta."""
-    found = []
+    rows = []
     for (t, z), total, delta in product(kinds, TOTALS, DELTAS):
         v = math.expm1(z**-2) / t
         epochs = round(total / v)
         bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
         step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
         poisson = step.attained(steps, delta), step.eps(steps, delta)
-        found.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
-    return tuple(found)
+        rows.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
+    return tuple(rows)
 
 
 def crossed() -> dict[str, float]:
@@ -126,9 +126,9 @@ def membership() -> dict[str, float]:
 
 def _advantages(t: int, z: float, epochs: int) -> float:
     """Attained with balls in bins over the largest of Poisson batches."""
-    loss, most = epoch_loss(1 / z, t), step_loss(1 / t, z, "add-remove").delta(t * epochs, 0.0)
+    loss, attained = epoch_loss(1 / z, t), step_loss(1 / t, z, "add-remove").delta(t * epochs, 0.0)
     # the advantage is at least every delta at which an epsilon above 0 is attained
-    return narrow(lambda delta: loss.attained(epochs, delta) <= 0, 0.0, 1.0, halvings=30).below / most
+    return narrow(lambda delta: loss.attained(epochs, delta) <= 0, 0.0, 1.0, halvings=30).below / attained
 
 
 class Opposite(EpochLoss):
@@ -147,13 +147,13 @@ class Opposite(EpochLoss):
             )
             for m in (self.mu, 0.0, -self.mu)
         )
-        p, q = ((np.outer(one, none) + np.outer(none, one)).ravel() / 2 for one in (up, down))
+        p, q = ((np.outer(mass, none) + np.outer(none, mass)).ravel() / 2 for mass in (up, down))
         losses = np.log(p) - np.log(q)
         cell = ((losses - losses.min()) * (ATOMS / np.ptp(losses))).astype(np.int64)
         masses = np.bincount(cell, p), np.bincount(cell, q)
         # a lower bound may leave out what has no finite loss
-        seen = (masses[0] > 0) & (masses[1] > 0)
-        return Atoms(masses[0][seen], masses[1][seen], UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
+        positive = (masses[0] > 0) & (masses[1] > 0)
+        return Atoms(masses[0][positive], masses[1][positive], UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
 
 
 def replaced() -> dict[str, float]:
@@ -167,12 +167,12 @@ def replaced() -> dict[str, float]:
 
 def small_steps() -> dict[str, tuple[float, float]]:
     """1, and the scaled difference over its limit, where v is small."""
-    found = {}
-    for one in compared(SMALL):
-        if abs(1 - one.ratio) >= NEAR and one.ratio <= FAR:
-            label = f"t = {one.t}, z = {one.z:g}, E = {one.epochs:,}, delta = {one.delta:g}"
-            found[label] = (1.0, sum(one.scaled) / 2 / (1 - one.ratio))
-    return found
+    values = {}
+    for row in compared(SMALL):
+        if abs(1 - row.ratio) >= NEAR and row.ratio <= FAR:
+            label = f"t = {row.t}, z = {row.z:g}, E = {row.epochs:,}, delta = {row.delta:g}"
+            values[label] = (1.0, sum(row.scaled) / 2 / (1 - row.ratio))
+    return values
 
 
 def draw_bins(results: Path) -> Drawing:
@@ -182,12 +182,12 @@ def draw_bins(results: Path) -> Drawing:
     canvas, (axes,) = style.panels(6.4, 4.6, log=False)
     records = []
     for (t, z), colour in zip(KINDS, ("#2b6cb8", "#2a9d6f", "#d98c00", "#a50f4c"), strict=True):
-        of = [one for one in compared(KINDS) if (one.t, one.z) == (t, z) and one.ratio <= FAR]
-        middles = [sum(one.scaled) / 2 for one in of]
-        halves = [(one.scaled[1] - one.scaled[0]) / 2 for one in of]
+        of = [row for row in compared(KINDS) if (row.t, row.z) == (t, z) and row.ratio <= FAR]
+        middles = [sum(row.scaled) / 2 for row in of]
+        halves = [(row.scaled[1] - row.scaled[0]) / 2 for row in of]
         label = f"t = {t}, z = {z:g}, v = {math.expm1(z**-2) / t:.2g}"
-        axes.errorbar([one.ratio for one in of], middles, halves, fmt="o", markersize=3.5, color=colour, label=label)
-        records += [{**one._asdict(), "ratio": one.ratio, "low": one.scaled[0], "high": one.scaled[1]} for one in of]
+        axes.errorbar([row.ratio for row in of], middles, halves, fmt="o", markersize=3.5, color=colour, label=label)
+        records += [{**row._asdict(), "ratio": row.ratio, "low": row.scaled[0], "high": row.scaled[1]} for row in of]
     axes.plot([0.5, FAR], [0.5, 1 - FAR], color="#555555", linewidth=1.2, label="limit of small v")
     axes.axhline(0, color="#555555", linewidth=0.8, linestyle=":")
     axes.annotate("balls in bins is worse", (FAR, 0.05), ha="right", va="bottom", fontsize=8)
@@ -268,17 +268,17 @@ def predicted_error(cell: Cell, steps: np.ndarray) -> np.ndarray:
     noise = problem.noise_sensitivity(), cell.privacy.mu.mean_inverse_square
     covariance = noisy_covariance(curvature.score_covariance, *noise)
     modes = modes_of(curvature.hessian, covariance, problem.start() - problem.optimum())
-    found: np.ndarray = linearised_moments(steps, np.array([eta]), alpha, modes).average[0].sum(axis=-1)
+    error: np.ndarray = linearised_moments(steps, np.array([eta]), alpha, modes).average[0].sum(axis=-1)
     if third is None:
-        return found
+        return error
     mean = eta * power_sum(alpha, steps) / steps
     # the bias of a unit step grows with the mean step size so far
-    biased: np.ndarray = found + float(np.sum(averaged_bias(curvature.hessian, third, covariance, 1.0) ** 2)) * mean**2
+    biased: np.ndarray = error + float(np.sum(averaged_bias(curvature.hessian, third, covariance, 1.0) ** 2)) * mean**2
     return biased
 
 
 def pinball(evidence: Evidence) -> Outcome:
-    """Both quantiles at mu = 2, beside the prediction."""
+    """Both quantiles at mu = 2, with the prediction."""
     runs = evidence.runs(KINKS, problem="pinball-linear", budget="2")
     ratios = [
         ratio_to(label, run.values("asgd", SQUARED)[-1], float(predicted_error(run.cell, run.steps)[-1]), len(runs))
@@ -288,25 +288,25 @@ def pinball(evidence: Evidence) -> Outcome:
     return predictions_agree(ratios, TOLERANCE, "linearised recursion and bias, which is 0 at the median")
 
 
-def _more_than(times: float, found: dict[str, list[float]]) -> Verdict:
-    if all(low > times for _, low, _ in found.values()):
+def _more_than(times: float, ratios_by_name: dict[str, list[float]]) -> Verdict:
+    if all(low > times for _, low, _ in ratios_by_name.values()):
         return "reproduced"
-    return "false" if any(high < times for *_, high in found.values()) else "not at this sample size"
+    return "false" if any(high < times for *_, high in ratios_by_name.values()) else "not at this sample size"
 
 
 def hinge(evidence: Evidence) -> Outcome:
     """How often the error without a bias the error is."""
     runs = evidence.runs(KINKS, problem="mallows-hinge")
-    found = {}
+    slopes = {}
     for run, label in zip(runs, labels(runs), strict=True):
         mean, low, high = interval(run.values("asgd", SQUARED)[-1], 1 - JOINT / len(runs))
-        found[label] = [float(end / predicted_error(run.cell, run.steps)[-1]) for end in (mean, low, high)]
+        slopes[label] = [float(end / predicted_error(run.cell, run.steps)[-1]) for end in (mean, low, high)]
     return Outcome(
-        _more_than(TIMES, found),
+        _more_than(TIMES, slopes),
         f"at least {TIMES:g} times the squared error of the linearised recursion",
-        "measured / linearised: " + "; ".join(f"{label} {mean:.3g}" for label, (mean, _, _) in found.items()),
+        "measured / linearised: " + "; ".join(f"{label} {mean:.3g}" for label, (mean, _, _) in slopes.items()),
         f"joint 95% over {len(runs)}",
-        found,
+        slopes,
     )  # fmt: skip
 
 
@@ -349,8 +349,8 @@ def exact(shape: str, theta: float, order: float) -> float:
 def _laws(shape: str, theta: float, steps: int = STEPS) -> tuple[Law, Law]:
     """Of the record's two slopes."""
     walks = (Walk(WIDTH / 2, ((1.0, _pushed(POWERS[shape], sign * theta / (2 * WIDTH))),), (0.0,)) for sign in (1, -1))
-    one, other = (Law(walk, steps) for walk in walks)
-    return one, other
+    first, other = (Law(walk, steps) for walk in walks)
+    return first, other
 
 
 def _pushed(power: int, drift: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -383,8 +383,8 @@ def exact_and_limit() -> dict[tuple[str, float, float], tuple[float, float]]:
 def ratios() -> dict[str, tuple[float, float]]:
     """1, and the exact divergence over the limit."""
     return {
-        f"{shape}, theta = {theta:g}, order {order:g}": (1.0, found / wanted)
-        for (shape, theta, order), (found, wanted) in exact_and_limit().items()
+        f"{shape}, theta = {theta:g}, order {order:g}": (1.0, exact / limit)
+        for (shape, theta, order), (exact, limit) in exact_and_limit().items()
     }
 
 
@@ -397,11 +397,11 @@ def draw_private_regime(results: Path) -> Drawing:
     axes.plot(THETAS, bounds, color="#555555", linestyle="--", label="Theorem 3.1, evaluated")
     fine, records = np.geomspace(THETAS[0], THETAS[-1], 60), []
     for shape, colour in zip(POWERS, ("#2b6cb8", "#2a9d6f", "#a50f4c"), strict=True):
-        found = [exact_and_limit()[shape, theta, DRAWN][0] for theta in THETAS]
-        axes.plot(THETAS, found, "o", color=colour, markersize=4, label=f"exact, other losses {shape}")
+        exact = [exact_and_limit()[shape, theta, DRAWN][0] for theta in THETAS]
+        axes.plot(THETAS, exact, "o", color=colour, markersize=4, label=f"exact, other losses {shape}")
         axes.plot(fine, [limit(shape, theta, DRAWN) for theta in fine], color=colour, linewidth=1.2)
         limits = [limit(shape, theta, DRAWN) for theta in THETAS]
-        columns = {"losses": shape, "theta": THETAS, "bound": bounds, "exact": found, "limit": limits}
+        columns = {"losses": shape, "theta": THETAS, "bound": bounds, "exact": exact, "limit": limits}
         records.append(pd.DataFrame(columns))
     words = "Renyi divergence of order 8 of the last iterate"
     axes.set(xlabel=r"$\theta = 2 L D / (n \eta \sigma^2)$", ylabel=words)
@@ -433,7 +433,7 @@ CHECKS = {
     "answers/kinks/hinge": Check(hinge, (KINKS,)),
     "answers/private-regime/law": near(
         ratios, 0.06, "exact over the limit",
-        uncertainty="exact laws; the limit is of steps small beside the width, here 1 / 100",
+        uncertainty="exact laws; the limit is of steps small against the width, here 1 / 100",
     ),
 }  # fmt: skip
 PAPER = Paper(

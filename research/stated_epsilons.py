@@ -71,8 +71,8 @@ def entries() -> tuple[Entry, ...]:
 
 
 @cache
-def found(entry: Entry) -> Found:
-    """What holds and what is attained beside a printed epsilon."""
+def figures_of(entry: Entry) -> Found:
+    """What holds and what is attained for a printed epsilon."""
     z, q, delta = entry.noise_multiplier, entry.q, entry.delta
     # as the page's own accountant: the orders and the conversion of its time (Mironov, 2017, Proposition 3)
     room = math.log(1 / delta)
@@ -101,7 +101,7 @@ PLACES, RELATIVE = 0.006, 0.001
 
 def verdict(entry: Entry, printed: float) -> Verdict:
     """What is to be said of a printed epsilon."""
-    at = found(entry)
+    at = figures_of(entry)
     # a pair of neighbours is proof, whatever the page assumed
     if printed < at.attained:
         return "false"
@@ -114,10 +114,10 @@ def verdict(entry: Entry, printed: float) -> Verdict:
 
 
 def epsilon(entry: Entry) -> Check:
-    """The printed epsilon beside three others."""
+    """The printed epsilon and three others."""
 
     def rule(printing: Printing) -> Outcome:
-        at = found(entry)
+        at = figures_of(entry)
         printed = printing(entry.printed, round(at.recomputed, 2))
         measured = f"recomputed {at.recomputed:.4g}; certified for Poisson batches {at.accounted:.4g}; a pair attains "
         measured += f"{at.attained:.4g} of {entry.sampler} batches, and {at.replaced:.4g} if a record is replaced"
@@ -135,7 +135,7 @@ def epsilon(entry: Entry) -> Check:
 WHY = {
     "misleading": "the arithmetic is right, and loose, for Poisson batches and a record added or removed. The program shuffles. "
     "Nothing above the printed number is attained there if a record is added or removed, and much more is if one is replaced",
-    "misprint": "the number belongs to other parameters than those beside it; it is larger than theirs, so nobody is harmed",
+    "misprint": "the number belongs to other parameters than those printed with it; it is larger than theirs, so no claim is harmed",
     "holds as a bound": "right for the batches that the program draws, and loose: loss distributions give less",
 }
 EXPECTED: dict[str, Verdict] = {
@@ -180,7 +180,7 @@ def build(results: Path) -> Content:
             "sampling_probability": entry.q,
             "steps": entry.steps,
             "batches": entry.sampler,
-            **found(entry)._asdict(),
+            **figures_of(entry)._asdict(),
             "verdict": verdict(entry, entry.printed),
         }
         for entry in entries()
@@ -203,7 +203,7 @@ PAPER = Paper(
     title="Published epsilons of DP-SGD",
     authors="TensorFlow Privacy, Opacus",
     claims=CLAIMS,
-    tables=(Table("shelf", "Published epsilons beside what holds and what is attained", "shelf", (), build),),
+    tables=(Table("shelf", "Published epsilons, what holds and what is attained", "shelf", (), build),),
     what_to_know=tuple(ToKnow(**entry) for entry in WORDS["what_to_know"]),
 )
 PLUGIN = Plugin(papers=(PAPER,), inputs=("stated_epsilons.yaml",))

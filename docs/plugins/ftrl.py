@@ -80,7 +80,7 @@ class Ftrl(Algorithm):
             i = t % problem.count
             if i == 0:
                 total, nodes = total + nodes.sum(axis=0), np.zeros_like(nodes)
-            problem.pair.gradient(w, x[i], y[i], problem.constants, one)  # fills `one` [d]
+            problem.record_loss.gradient(w, x[i], y[i], problem.constants, one)  # fills `one` [d]
             total = total + one
             level = ((i + 1) & -(i + 1)).bit_length() - 1
             nodes[:level], nodes[level] = 0, scale * noise.standard_normal(d)

@@ -32,7 +32,7 @@ class Member(NamedTuple):
 class Algorithm(Parameters):
     """The base of algorithms. What has no default every algorithm says itself.
 
-    `Any` stands for the problems that it runs on: the reader has checked `runs_on` before it calls a method, so an
+    `Any` means the problems that it runs on: the reader has checked `runs_on` before it calls a method, so an
     algorithm writes its own class of problems there.
     """
 

@@ -47,14 +47,14 @@ class BatchDescent(FiniteSumAlgorithm):
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         # their privacy loss is that of a mixture, which has no mu that is tight at every delta
         if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and budget.target is None:
-            found.append(
+            faults.append(
                 f"Poisson samples (sampling_rate = {self.sampling_rate:g}) are accounted at one delta, which is not "
                 "mu-GDP: write privacy: {eps: 1, delta: 1e-5} in place of mu, or sampling_rate: 1"
             )
-        return found
+        return faults
 
     def multiplier(self, steps: int, budget: Budget) -> float:
         """sigma, the noise on the sum over G, with which the ledger states no more than the budget; 0 without noise."""
@@ -109,10 +109,10 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).upper_bounds()
-        (stated,) = (analysis for analysis in analyses if analysis.name == algorithm.accountant)
+        (analysis_used,) = (analysis for analysis in analyses if analysis.name == algorithm.accountant)
         # a budget that is no target is met as mu
-        spent = math.inf if stated.mu is None else stated.mu
-        return spent - mu if math.isinf(eps) else stated.eps(delta) - eps
+        spent = math.inf if analysis_used.mu is None else analysis_used.mu
+        return spent - mu if math.isinf(eps) else analysis_used.eps(delta) - eps
 
     return raised(2 * math.sqrt(steps) / mu, excess, 0.0)
 
@@ -124,7 +124,7 @@ def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: 
     from dpexp.privacy.calibration import calibrate
     from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
-    found = calibrate(
+    solution = calibrate(
         lambda sigma: algorithm.released(steps, sigma),
         SampledGaussian,
         lambda analysis: analysis.eps(delta),
@@ -133,4 +133,4 @@ def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: 
         "all-iterates",
         algorithm.accountant,
     )
-    return rounded_up(found.value)
+    return rounded_up(solution.value)

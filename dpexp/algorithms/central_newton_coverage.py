@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dpexp.algorithms.covering import Coverage, FitCoverage, LaneIntervals, Trial, shown
+from dpexp.algorithms.covering import Coverage, FitCoverage, LaneIntervals, Trial, fit_coverage
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class CentralNewton(FitCoverage):
         return 2e-3 + n * problem.p * 4e-7
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        return super().memory(problem, n, checkpoints, settings) + self.held(problem, n)
+        return super().memory(problem, n, checkpoints, settings) + self.record_bytes(problem, n)
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         if budget.constant is None:
-            found.append("one owner has one budget: mu is a number")
-        return found
+            faults.append("one owner has one budget: mu is a number")
+        return faults
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
         """Every release is a Gaussian mechanism of its own."""
@@ -67,4 +67,4 @@ class CentralNewton(FitCoverage):
             fit_central(planned, z, y, budget.constant, generator(trial.seed, lane, "noise").standard_normal, owners)
             for lane, (z, y, owners) in zip(trial.lanes, trial.tables, strict=True)
         ]
-        return [shown(fits, target_of(trial.problem, trial.persons).theta, self.level)]
+        return [fit_coverage(fits, target_of(trial.problem, trial.persons).theta, self.level)]

@@ -24,11 +24,11 @@ from dpexp.engine.linear.rule import Rule
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 
-class Numbers(NamedTuple):
+class ClipNumbers(NamedTuple):
     clip: float
 
 
-def rescale(norm: Value, numbers: Numbers) -> Value:
+def rescale(norm: Value, numbers: ClipNumbers) -> Value:
     """min(1, C / |g|)."""
     # as C / max(|g|, C) it never divides by 0
     return numbers.clip / maximum(norm, numbers.clip)
@@ -42,7 +42,7 @@ class ClippedLdpSgd(OnePassAlgorithm):
     """C, the largest norm of what a user sends before the noise"""
 
     def rule(self) -> Rule:
-        return Rule(update, rescale, numbers=Numbers(self.clip))
+        return Rule(update, rescale, numbers=ClipNumbers(self.clip))
 
     def sensitivities(self, problem: LinearPredictorProblem) -> Sensitivities:
         """The minimum of 2 C and the problem's own, by the proof above."""

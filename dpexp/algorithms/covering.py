@@ -2,7 +2,7 @@
 
 Coordinates are the intercept, the first slope (of the covariate on which errors and curved means depend), the mean over
 all slopes, the last slope (of a rare level, or of a range that is stated too wide), and the last coordinate, which is
-the scale where there is one. Covariates are alike but for the first and the last. An interval that tells nothing
+the scale where there is one. Covariates are alike but for the first and the last. An interval without content
 covers. One that inverts a test covers if the test accepts the target: its ends are not looked for, which would take
 most of the time. Lengths are those of Wald's intervals, and 0 elsewhere: over the share of Wald's, the mean is theirs.
 
@@ -26,7 +26,7 @@ from dpexp.engine.result import Passed
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import WEIGHT_CAP
+from dpexp.problems.weights import WEIGHT_CAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,15 +45,15 @@ COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 METRICS = (
     "param_distance_sq",
     *(
-        f"{what}_{c}"
-        for what in ("covered", "bounded", "wald", "length_over_bound", "error_over_bound", "length")
+        f"{measure}_{c}"
+        for measure in ("covered", "bounded", "wald", "length_over_bound", "error_over_bound", "length")
         for c in COORDINATES
     ),
 )
 FEWEST = 1000
 """users below which no design is tried"""
 GRID = (np.arange(10_000) + 0.5) / 10_000
-"""uniform numbers from which a law of budgets is drawn where it is asked for as a whole"""
+"""uniform numbers from which a whole law of budgets is drawn"""
 
 
 class LaneIntervals(NamedTuple):
@@ -117,10 +117,10 @@ class Covering(Algorithm):
         return FEWEST
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = [] if n >= FEWEST else [f"intervals take at least {FEWEST:,} users"]
-        found += infinite_sensitivity(problem, problem.exact_sensitivity(), budget)
+        faults = [] if n >= FEWEST else [f"intervals take at least {FEWEST:,} users"]
+        faults += infinite_sensitivity(problem, problem.exact_sensitivity(), budget)
         unknown = problem.unknown_curvature()
-        return found if unknown is None else [*found, f"the target is not known: {unknown}"]
+        return faults if unknown is None else [*faults, f"the target is not known: {unknown}"]
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """A block of users of eight replicates, a few sums, and the schedule."""
@@ -131,7 +131,7 @@ class Covering(Algorithm):
             8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
         )
 
-    def held(self, problem: LinearPredictorProblem, n: int) -> int:
+    def record_bytes(self, problem: LinearPredictorProblem, n: int) -> int:
         """Bytes of the records of eight replicates, where a fit needs all of them at once."""
         return 8 * 8 * n * (3 * problem.d + 4)
 
@@ -217,8 +217,8 @@ class Covering(Algorithm):
                 trial = Trial(problem, n, seed, list(replicates[first : first + LANES]), self.holds_rows)
                 here = slice(first, first + len(trial.lanes))
                 for s, (schedule, budget) in enumerate(settings):
-                    for e, found in enumerate(self.intervals(models[s], trial, schedule, budget)):
-                        rows = measured(found, target.theta, bounds[s], self.level, models[s].d)
+                    for e, intervals in enumerate(self.intervals(models[s], trial, schedule, budget)):
+                        rows = coverage_metrics(intervals, target.theta, bounds[s], self.level, models[s].d)
                         values[s, e, k, :, here] = rows[:, : len(trial.lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
 
@@ -239,12 +239,12 @@ class FitCoverage(Covering):
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         from dpexp.inference.simulated import can_hold_rows
 
-        found = super().complaints(problem, schedule, budget, n)
-        if problem.cap != WEIGHT_CAP:
-            found.append(f"a fit weights rows by min(1, {WEIGHT_CAP:g} / |x|^2): leave out `weights`")
+        faults = super().complaints(problem, schedule, budget, n)
+        if problem.law.cap != WEIGHT_CAP:
+            faults.append(f"a fit weights rows by min(1, {WEIGHT_CAP:g} / |x|^2): leave out `weights`")
         if self.persons and not can_hold_rows(problem):
-            found.append("persons are tried with normal rows of mean 0 and normal errors")
-        return found
+            faults.append("persons are tried with normal rows of mean 0 and normal errors")
+        return faults
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
         """What is sent follows from what is public: of a population, d, and columns and errors of size one."""
@@ -279,17 +279,19 @@ class Coverage(NamedTuple):
     """of Wald's; 0 elsewhere"""
 
 
-def measured(seen: LaneIntervals | Coverage, theta: np.ndarray, bound: np.ndarray, level: float, d: int) -> np.ndarray:
+def coverage_metrics(
+    coverage: LaneIntervals | Coverage, theta: np.ndarray, bound: np.ndarray, level: float, d: int
+) -> np.ndarray:
     """The metrics [len(METRICS), 8] of a model with d slopes."""
     from dpexp.inference.public_numbers import normal
 
     # an interval of the literature is there for every coordinate, and of Wald's kind
-    if not isinstance(seen, Coverage):
-        covered = (seen.low <= theta) & (theta <= seen.high)
-        seen = Coverage(seen.estimate, covered, *(np.ones_like(covered),) * 2, seen.high - seen.low)
-    error = seen.estimate - theta
-    over_bound = seen.length / (2 * normal(level) * bound)
-    parts = [seen.covered, seen.bounded, seen.wald, over_bound, error / bound, seen.length]
+    if not isinstance(coverage, Coverage):
+        covered = (coverage.low <= theta) & (theta <= coverage.high)
+        coverage = Coverage(coverage.estimate, covered, *(np.ones_like(covered),) * 2, coverage.high - coverage.low)
+    error = coverage.estimate - theta
+    over_bound = coverage.length / (2 * normal(level) * bound)
+    parts = [coverage.covered, coverage.bounded, coverage.wald, over_bound, error / bound, coverage.length]
     return np.concatenate([np.sum(error**2, axis=1)[None], *(_grouped(part.astype(np.float64), d) for part in parts)])
 
 
@@ -299,30 +301,30 @@ def _grouped(values: np.ndarray, d: int) -> np.ndarray:
     return np.stack([values[:, 0], slopes[:, 0], slopes.mean(axis=1), slopes[:, -1], values[:, -1]])
 
 
-def shown(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Coverage:
-    """What `dpexp fit` shows of at most eight fits about the target theta; the last one stands for those that lack."""
+def fit_coverage(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Coverage:
+    """What `dpexp fit` shows of at most eight fits about the target theta; the last one fills the remaining lanes."""
     from dpexp.engine.lanes.vectors import LANES
     from dpexp.inference.intervals import judged, level_of
     from dpexp.inference.public_numbers import normal
 
-    found, p = [], len(theta)
+    rows, p = [], len(theta)
     for fit in fits:
         # coordinates of which the fit says nothing: their intervals are the whole line, and cover
         lost = fit.checked.lost(p)
         if len(lost) == p:
-            found.append(Coverage(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
+            rows.append(Coverage(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
             continue
         errors, kinds = judged(fit.release, np.eye(p), level)
-        told = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
-        wald, inverted = (np.array([kind == one for kind in told]) for one in ("wald", "anderson-rubin"))
+        kinds_here = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
+        wald, inverted = (np.array([kind == word for kind in kinds_here]) for word in ("wald", "anderson-rubin"))
         covered = np.where(wald, np.abs(fit.theta - theta) <= normal(level) * errors, True)
         # an inverted test is asked for the target alone
         for j in np.flatnonzero(inverted):
             row = np.eye(p)[[j]]
             covered[j] = level_of(fit.release, fit.theta, row, theta[[j]]) >= 1 - level
-        found.append(
+        rows.append(
             Coverage(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0))
         )
     # eight fill the lanes; `simulate` takes those that were asked for
-    found += [found[-1]] * (LANES - len(found))
-    return Coverage(*(np.array(part) for part in zip(*found, strict=True)))
+    rows += [rows[-1]] * (LANES - len(rows))
+    return Coverage(*(np.array(part) for part in zip(*rows, strict=True)))

@@ -49,9 +49,9 @@ class DpSgd(SoftmaxAlgorithm):
         from dpexp.privacy.mechanisms.langevin import sampling_complaints
 
         # several rules may say the same of a batch that is too large: each sentence once
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
-        return list(dict.fromkeys([*no_target(budget), *found, *wrong]))
+        return list(dict.fromkeys([*no_target(budget), *faults, *wrong]))
 
     def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
         """z for the target; 0 without privacy."""
@@ -90,7 +90,7 @@ def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float
     from dpexp.privacy.calibration import calibrate
 
     # the kind of mechanism depends on the sampling alone, so one with any noise says which
-    found = calibrate(
+    solution = calibrate(
         lambda z: algorithm._released(records, n, z),
         type(algorithm._released(records, n, 1.0)),
         lambda analysis: analysis.eps(delta),
@@ -98,4 +98,4 @@ def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float
         "all-iterates",
         algorithm._analysis(records),
     )
-    return rounded_up(found.value)
+    return rounded_up(solution.value)

@@ -49,16 +49,16 @@ class DpSgld(SoftmaxAlgorithm):
         """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
         from dpexp.privacy.mechanisms.langevin import complaints
 
-        found = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
+        faults = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
         if self.start == "zero" and self.accountant not in ANY_START:
-            found.append(
+            faults.append(
                 f"accountant '{self.accountant}' speaks of the prescribed start; start: zero goes with "
                 f"{' or '.join(ANY_START)}, which compose all iterates"
             )
         # more steps are refused already
         if n <= MOST_STEPS:
-            found += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
-        return list(dict.fromkeys(found))
+            faults += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
+        return list(dict.fromkeys(faults))
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
@@ -84,7 +84,7 @@ class DpSgld(SoftmaxAlgorithm):
         return problem.radius if self.radius is None else self.radius
 
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
-        """The run in the words of the accountants; with `ends`, its first and last step stand for all."""
+        """The run in the words of the accountants; with `ends`, of its first and last step alone."""
         from dpexp.privacy.mechanisms.langevin import LangevinRun, grouped
 
         # sizes never grow, so the ends say which step is largest and whether all count as one size

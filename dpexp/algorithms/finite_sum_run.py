@@ -41,7 +41,7 @@ class RunPlan(NamedTuple):
 
 
 class FiniteSumAlgorithm(Algorithm):
-    """An algorithm on a finite sum; subclasses say how it is settled, calibrated and stepped."""
+    """An algorithm on a finite sum; subclasses define its settings, calibration and steps."""
 
     noise: bool = True
     """false: the noise-free twin of the same schedule"""
@@ -100,7 +100,7 @@ class FiniteSumAlgorithm(Algorithm):
         return SIDE_BY_SIDE
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once, beside the records: the runs that are stepped together, and metrics."""
+        """Bytes that a worker holds at once, without the records: the runs that are stepped together, and metrics."""
         # The order of a run takes one number a step, the sensitivity of one order eleven more. Looks hold the records a
         # second time, and a third while these are made.
         d, records, runs = problem.dimension, problem.count, self.side_by_side(problem, n)
@@ -108,24 +108,24 @@ class FiniteSumAlgorithm(Algorithm):
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What makes a setting infeasible, with the numbers."""
-        found = []
+        faults = []
         if budget.constant is None:
-            found.append("all records share one noise: give one mu (or eps and delta) for every record")
+            faults.append("all records share one noise: give one mu (or eps and delta) for every record")
         # what a theorem prescribes is not for a budget that it does not speak of
         if schedule.name == "prescribed":
             theory = self.prescribed(problem, budget)
             if theory is None:
                 return ["a prescribed schedule needs a finite target, for instance privacy: {eps: 1, delta: 1e-5}"]
-            shown = f"T = {theory.steps:.4g}, {theory.steps / problem.count:.3g} epochs of {problem.count:,} records"
+            length = f"T = {theory.steps:.4g}, {theory.steps / problem.count:.3g} epochs of {problem.count:,} records"
             if not theory.feasible:
-                found.append(f"infeasible schedule: {theory.refused} ({shown})")
+                faults.append(f"infeasible schedule: {theory.refused} ({length})")
             if n != theory.steps:
-                found.append(f"run.n = {n:,} is not the prescribed {shown}; leave it out")
+                faults.append(f"run.n = {n:,} is not the prescribed {length}; leave it out")
         elif self.epochs is not None and n != self.epochs * self.passes(problem):
-            found.append(f"run.n = {n:,} and {self.epochs} epochs contradict each other; give one")
+            faults.append(f"run.n = {n:,} and {self.epochs} epochs contradict each other; give one")
         if n > MOST_STEPS:
-            found.append(f"{n:.4g} steps are beyond reach: at most {MOST_STEPS:,} are run (N = {problem.count:,})")
-        return found
+            faults.append(f"{n:.4g} steps are beyond reach: at most {MOST_STEPS:,} are run (N = {problem.count:,})")
+        return faults
 
     def simulate(
         self, problem: FiniteSum, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
@@ -135,20 +135,20 @@ class FiniteSumAlgorithm(Algorithm):
         from dpexp.engine.finite_sum.momentum_loop import Data
 
         steps = np.asarray(steps, dtype=np.int64)
-        data = Data(problem.pair, *problem.records, problem.constants)
+        data = Data(problem.record_loss, *problem.records, problem.constants)
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
         plans = [self.plan(problem, schedule, budget, int(steps[-1])) for schedule, budget in settings]
         # what the settings of a replicate share is made once for them all where they are stepped together
         runs = [(r, s) for r in range(len(replicates)) for s in range(len(settings))]
-        most = self.side_by_side(problem, int(steps[-1]))
-        for first in range(0, len(runs), most):
-            few = runs[first : first + most]
+        group = self.side_by_side(problem, int(steps[-1]))
+        for first in range(0, len(runs), group):
+            few = runs[first : first + group]
             steppers = [self.stepper(problem, plans[s], settings[s][1], seed, replicates[r], data) for r, s in few]
             # lanes hold runs of several settings and replicates: no lane is idle where there are few of either
             eta = np.array([plans[s].eta for _, s in few])
-            found = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
-            for (r, s), one in zip(few, found, strict=True):
-                values[s, 0, :, :, r] = one[:, : len(self.metrics)]
+            metrics = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
+            for (r, s), row in zip(few, metrics, strict=True):
+                values[s, 0, :, :, r] = row[:, : len(self.metrics)]
         return Passed(steps, self.estimators, self.metrics, values)
 
 

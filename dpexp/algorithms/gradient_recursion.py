@@ -36,12 +36,12 @@ class GradientRecursion(FiniteSumAlgorithm):
         return 1
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         gamma = self.plan(problem, schedule, budget, n).gamma
         # 1 - (1 - gamma)^2 would keep too few digits to split the budget by
         if gamma < 1e-6:
-            found.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
-        return found
+            faults.append(f"the newest gradient's weight gamma = {gamma:.3g} is too small: at least 1e-6 is needed")
+        return faults
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         # by a step a gradient changes by at most L eta; a fresh one has the size G

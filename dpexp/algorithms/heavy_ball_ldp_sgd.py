@@ -24,22 +24,22 @@ from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Received, Rule
 
 
-class Memory(NamedTuple):
+class Velocity(NamedTuple):
     """What the server remembers, in one coordinate."""
 
     velocity: Value
 
 
-class Numbers(NamedTuple):
+class HeavyBallNumbers(NamedTuple):
     momentum: float
 
 
-def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
+def update(theta: Value, received: Received, memory: Velocity, numbers: HeavyBallNumbers) -> tuple[Value, Velocity]:
     """One step along the velocity v_i."""
     # theta - eta v_i is (theta - eta g_i) - eta (momentum v_{i-1}), so that momentum 0 is LDP-SGD to the last bit
     carried = numbers.momentum * memory.velocity
     velocity = carried + received.noisy
-    return received.stepped - received.eta * carried, Memory(velocity)
+    return received.stepped - received.eta * carried, Velocity(velocity)
 
 
 class HeavyBallLdpSgd(OnePassAlgorithm):
@@ -50,4 +50,4 @@ class HeavyBallLdpSgd(OnePassAlgorithm):
     """the share of the velocity that is left after one step; 0 is LDP-SGD"""
 
     def rule(self) -> Rule:
-        return Rule(update, memory=Memory(velocity=0.0), numbers=Numbers(self.momentum))
+        return Rule(update, memory=Velocity(velocity=0.0), numbers=HeavyBallNumbers(self.momentum))

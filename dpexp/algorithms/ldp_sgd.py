@@ -17,7 +17,7 @@ from dpexp.engine.linear.rule import Memory, Numbers, Received, Rule
 
 
 def update(theta: Value, received: Received, memory: Memory, numbers: Numbers) -> tuple[Value, Memory]:
-    """One step against the noisy gradient. Nothing is remembered."""
+    """One step against the noisy gradient. It has no memory."""
     return received.stepped, memory
 
 

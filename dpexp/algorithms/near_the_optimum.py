@@ -44,11 +44,11 @@ class Local(NamedTuple):
         return None if self.third is None else averaged_bias(self.hessian, self.third, self.covariance, 1.0)
 
 
-def linear(problem: Problem) -> LinearPredictorProblem:
+def linear_predictor_of(problem: Problem) -> LinearPredictorProblem:
     """The problem as a linear predictor. Raises UsageError for any other: the theory of `ldp-sgd` is of those."""
     if not isinstance(problem, LinearPredictorProblem):
         raise UsageError(
-            f"{problem.name} is no linear predictor of fresh users, of which alone ldp-sgd has predictions",
+            f"{problem.name} is no linear predictor of fresh users, and ldp-sgd has predictions for these alone",
             "take a problem that ldp-sgd runs on",
         )
     return problem
@@ -100,10 +100,10 @@ def predicted_errors(
     ends = np.cumsum([len(own.h) for own in modes])[:-1]
     parts = (np.split(moment, ends, axis=-1) for moment in moments)
     mean_step_sq = (etas[:, None] * power_sum(alpha, steps) / steps) ** 2
-    found = []
+    errors = []
     for place, own, iterate, average in zip(places, modes, *parts, strict=True):
         weights = own.h / 2 if of_loss else np.ones_like(own.h)
         unit = place.unit_bias
         bias = 0.0 if unit is None else float(unit @ place.hessian @ unit / 2 if of_loss else unit @ unit)
-        found.append(Predicted(iterate @ weights, average @ weights + bias * mean_step_sq))
-    return found
+        errors.append(Predicted(iterate @ weights, average @ weights + bias * mean_step_sq))
+    return errors

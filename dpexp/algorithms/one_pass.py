@@ -19,10 +19,11 @@ from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.engine.result import Passed
 from dpexp.privacy.cap import cap
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.weights import NoWeight
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.linear.linear_pass import Setting
+    from dpexp.engine.linear.linear_pass import PassSetting
     from dpexp.engine.linear.rule import Rule
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
@@ -43,8 +44,8 @@ def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, bu
     private = budget.constant is None or math.isfinite(budget.constant)
     if not private or math.isfinite(sensitivity):
         return []
-    if (own := problem.own_weight) is not None:
-        message = f"'population.weights': the weight '{own.name}' does not say how long w(x) x can be"
+    if not isinstance(own := problem.row_weight, NoWeight):
+        message = f"'population.weights': the weight '{own.name}' does not bound the length of w(x) x"
         return [f"{message}\ngive its class `reach`, or mu: inf"]
     return [
         "the sensitivity is infinite: rows are unbounded and 'population.weights' is none, so no noise is enough for a "
@@ -96,15 +97,15 @@ class OnePassAlgorithm(Algorithm):
         # ours are tried by the conformance suite; here that would load scipy for a look at a config
         if not type(problem).__module__.startswith("dpexp."):
             problem.require_one_user()
-        found = problem.complaints() + infinite_sensitivity(problem, self.sensitivities(problem).noise, budget)
+        faults = problem.complaints() + infinite_sensitivity(problem, self.sensitivities(problem).noise, budget)
         if budget.pure_eps is not None and type(self).simulate is not OnePassAlgorithm.simulate:
-            found.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
+            faults.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
         elif budget.pure_eps is not None and not np.isfinite(self.longest(problem)):
-            found.append(
+            faults.append(
                 f"no length of the messages of {self.name} is known, which cap sampling (delta = 0) needs: "
                 "give its class `longest`, or take mu"
             )
-        return found
+        return faults
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Estimated time of one replicate of one of many settings, measured on a 2024 server core (`make bench`)."""
@@ -120,10 +121,10 @@ class OnePassAlgorithm(Algorithm):
         states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
         # A segment holds step sizes, budgets and noise of its steps, and the step sizes of earlier segments are kept.
         segment = 8 * 8 * (SEGMENT * (2 * settings + 3) + 3 * BLOCK * problem.p)
-        kept = 8 * min(KEPT * SEGMENT, n * settings)
+        step_bytes = 8 * min(KEPT * SEGMENT, n * settings)
         # States are kept as the engine writes them, and some risks turn them around. Of each, six numbers are measured,
         # the risk takes as many, and four metrics are handed on.
-        return states * 8 * (2 * problem.p + 16) + segment + remembered + kept
+        return states * 8 * (2 * problem.p + 16) + segment + remembered + step_bytes
 
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
@@ -146,22 +147,22 @@ class OnePassAlgorithm(Algorithm):
 
     def passes(
         self, problem: LinearPredictorProblem, settings: Settings
-    ) -> Iterator[tuple[list[int], list[Setting], float]]:
+    ) -> Iterator[tuple[list[int], list[PassSetting], float]]:
         """Settings whose messages are of one kind: their places, they, and Delta or the largest length."""
-        from dpexp.engine.linear.caps import Cap
-        from dpexp.engine.linear.linear_pass import Setting
+        from dpexp.engine.linear.caps import MessageCap
+        from dpexp.engine.linear.linear_pass import PassSetting
 
-        pure: tuple[list[int], list[Setting]] = ([], [])
-        noisy: tuple[list[int], list[Setting]] = ([], [])
+        pure: tuple[list[int], list[PassSetting]] = ([], [])
+        noisy: tuple[list[int], list[PassSetting]] = ([], [])
         for place, (schedule, budget) in enumerate(settings):
             own = None
             if budget.pure_eps is not None:
                 # rounded, so that every machine simulates the same numbers
                 best = cap(budget.pure_eps, problem.p)
-                own = Cap(*(float(f"{number:.9g}") for number in (best.q, best.inside, best.m)))
+                own = MessageCap(*(float(f"{number:.9g}") for number in (best.q, best.inside, best.m)))
             places, passed = noisy if own is None else pure
             places.append(place)
-            passed.append(Setting(schedule, budget, own))
+            passed.append(PassSetting(schedule, budget, own))
         if noisy[0]:
             yield *noisy, finite(self.sensitivities(problem).noise)
         if pure[0]:
@@ -171,9 +172,9 @@ class OnePassAlgorithm(Algorithm):
         """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""
         return steps
 
-    def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
-        """The estimators at `steps`, [K, E, S, p, L], from iterates and averages `seen` [states, 2, S, p, L]."""
-        return seen
+    def estimates(self, states: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
+        """The estimators at `steps`, [K, E, S, p, L], from iterates and averages `states` [states, 2, S, p, L]."""
+        return states
 
     def simulate(
         self,
@@ -199,14 +200,14 @@ class OnePassAlgorithm(Algorithm):
         for own, passed, size in self.passes(problem, settings):
             for first in range(0, len(replicates), LANES):
                 lanes = list(replicates[first : first + LANES])
-                found = run_lane_group(model, rule, passed, size, states, seed, lanes)
-                theta = self.estimates(found.theta, [settings[s][0] for s in own], steps)
-                there = slice(first, first + len(lanes))
-                last[own, :, there] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
+                record = run_lane_group(model, rule, passed, size, states, seed, lanes)
+                theta = self.estimates(record.theta, [settings[s][0] for s in own], steps)
+                places = slice(first, first + len(lanes))
+                last[own, :, places] = theta[-1].transpose(1, 0, 3, 2)[:, :, : len(lanes)]
                 measured = problem.metrics(theta.reshape(-1, problem.p, LANES))
                 for metric, numbers in enumerate(measured):
-                    seen = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)]
-                    values[own, :, :, metric, there] = seen.transpose(2, 1, 0, 3)
+                    per_setting = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)]
+                    values[own, :, :, metric, places] = per_setting.transpose(2, 1, 0, 3)
                 # projections are of the pass, and so the same for every estimator
-                values[own, :, :, 3, there] = found.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
+                values[own, :, :, 3, places] = record.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values, last)

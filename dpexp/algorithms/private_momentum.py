@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpexp.theory.momentum.momentum_formulas import Prescription
 
 
-class Printed(NamedTuple):
+class PrintedFormulas(NamedTuple):
     """What the paper prints for an algorithm."""
 
     schedule: Callable[[int, int, float, float], Prescription]
@@ -39,7 +39,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
 
-    def printed(self) -> Printed:
+    def printed(self) -> PrintedFormulas:
         """What the paper prints for it."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class PrivateMomentum(FiniteSumAlgorithm):
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu
         # all that the accounting asks for, as plain numbers: it never sees the problem
-        given = {
+        keys = {
             "n": problem.count,
             "steps": n,
             "momentum": plan.alpha,
@@ -84,21 +84,21 @@ class PrivateMomentum(FiniteSumAlgorithm):
         own = self.own_settings(problem, plan)
         return Stated(
             self.name,
-            self.released().model_validate(given | own),
+            self.released().model_validate(keys | own),
             self.accountant(own),
             f"{self.accountant(own)}, noise as {self.calibration}",
         )
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Among them printed noise that does not meet the budget, where its theorem does not hold."""
-        found = super().complaints(problem, schedule, budget, n)
-        if found or self.calibration == "exact" or not self.noise:
-            return found
+        faults = super().complaints(problem, schedule, budget, n)
+        if faults or self.calibration == "exact" or not self.noise:
+            return faults
         # printed noise is held to what it is proved to be here, and not to what the theorem says of it
-        stated = self.mechanism(problem, schedule, budget, n).analysis
-        if not stated.valid or (stated.mu or 0.0) <= budget.largest * (1 + 1e-9):
-            return found
-        spent = f"the printed noise is {up(stated.mu or 0.0)}-GDP by {stated.name}, and {budget.label} allows"
+        analysis = self.mechanism(problem, schedule, budget, n).analysis
+        if not analysis.valid or (analysis.mu or 0.0) <= budget.largest * (1 + 1e-9):
+            return faults
+        spent = f"the printed noise is {up(analysis.mu or 0.0)}-GDP by {analysis.name}, and {budget.label} allows"
         return [f"{spent} {budget.largest:.5g} (n = {n} on {problem.count} records): give `calibration: exact`"]
 
     def released(self) -> type[Mechanism]:

@@ -5,8 +5,8 @@ residuals. One order repeats in every epoch, as then it is the momentum plus dat
 gradient a step. With a fresh order in each epoch it is not, and is not run here.
 
 Only the iterates leave, not the nodes of the trees. Exact calibration therefore sets the noise by what the iterates
-give away, where that is known for every position of a record (`dpexp.privacy.momentum.certificates`), and by the
-release of all nodes elsewhere; the ledger says which.
+reveal, where that is known for every position of a record (`dpexp.privacy.momentum.certificates`), and by the
+release of all nodes elsewhere; the ledger names the case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
-from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.algorithms.private_momentum import PrintedFormulas, PrivateMomentum
 from dpexp.core.parameters import Share
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -40,19 +40,19 @@ class ReducedMomentum(PrivateMomentum):
 
     microseconds: ClassVar[float] = 0.35
 
-    def printed(self) -> Printed:
+    def printed(self) -> PrintedFormulas:
         from dpexp.theory.momentum.momentum_formulas import theorem8_sigma, theorem9_schedule
 
-        return Printed(theorem9_schedule, theorem8_sigma, 3)
+        return PrintedFormulas(theorem9_schedule, theorem8_sigma, 3)
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
         return self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         if schedule.name == "prescribed" and (self.alpha is not None or self.gamma is not None):
-            found.append("Theorem 9 prescribes alpha and gamma")
-        return found
+            faults.append("Theorem 9 prescribes alpha and gamma")
+        return faults
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Noise is split between four streams, and every run has windows of its own."""
@@ -78,13 +78,13 @@ class ReducedMomentum(PrivateMomentum):
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
         from dpexp.engine.finite_sum.momentum_loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import Noise, Windows
+        from dpexp.engine.finite_sum.noise_process import Noise, WindowNoise
 
         n = problem.count
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         units, factor = self.unit_stds(problem, plan, budget)
-        given = (seed, replicate, problem.dimension, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
-        start, noise = problem.start(), Noise(factor, Windows, given)
+        arguments = (seed, replicate, problem.dimension, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
+        start, noise = problem.start(), Noise(factor, WindowNoise, arguments)
         return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
 
     def released(self) -> type[Mechanism]:
@@ -93,11 +93,11 @@ class ReducedMomentum(PrivateMomentum):
         return NoisyReducedMomentum
 
     def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
-        found = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
+        settings = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
         if self.calibration == "exact":
             by_iterates = covering(plan, problem.count, problem.lipschitz, problem.smoothness) is not None
-            return found | {"accounting": "iterates" if by_iterates else "nodes"}
-        return found
+            return settings | {"accounting": "iterates" if by_iterates else "nodes"}
+        return settings
 
     def accountant(self, own: dict[str, Any]) -> str:
         if own.get("accounting") == "iterates":
@@ -116,7 +116,7 @@ def unit_deviations(plan: RunPlan, n: int, G: float, L: float) -> np.ndarray:
 
 
 def covering(plan: RunPlan, n: int, G: float, L: float) -> Certificate | None:
-    """What the iterates give away with one order that repeats; None where not every position is known."""
+    """Privacy loss of the iterates with one order that repeats; None where not every position is known."""
     from dpexp.privacy.momentum.certificates import Setting, certificate
 
     return certificate(Setting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))

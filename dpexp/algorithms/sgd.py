@@ -28,11 +28,11 @@ class Sgd(SoftmaxAlgorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """A budget, which plain SGD cannot keep, besides what fits no algorithm here."""
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         # a config with a budget would read as a promise
         if budget.constant is None or math.isfinite(budget.constant):
-            found.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
-        return found
+            faults.append("plain sgd has no privacy: write privacy: {eps: inf}, or take dp-sgd or dp-sgld")
+        return faults
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         return BatchNoise(momentum=self.momentum)

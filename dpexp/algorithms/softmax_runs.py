@@ -71,7 +71,7 @@ def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
 
 
 class SoftmaxAlgorithm(Algorithm):
-    """An algorithm on softmax regression; subclasses say what a setting adds to plain SGD, and what is released."""
+    """An algorithm on softmax regression; subclasses define what a setting adds to plain SGD, and what is released."""
 
     batch_size: Count = 250
     epochs: Count = 30
@@ -94,29 +94,29 @@ class SoftmaxAlgorithm(Algorithm):
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: records, steps, a batch larger than the data, or groups where there are none."""
-        found = self._unproved(problem)
+        faults = self._unproved(problem)
         if n > MOST_STEPS:
-            found.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
+            faults.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
         if self.batch_size > problem.n:
-            found.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
+            faults.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
         if (self.groups is None) == (self.sampling == "cyclic-poisson"):
-            found.append(
+            faults.append(
                 "sampling 'cyclic-poisson' needs the number of public groups: groups: 10"
                 if self.groups is None
                 else f"groups are for sampling 'cyclic-poisson', not for '{self.sampling}'"
             )
         elif self.groups and self.groups * self.batch_size > problem.n:
-            found.append(
+            faults.append(
                 f"a group has {problem.n} / {self.groups} records: fewer than batch_size = {self.batch_size}, which is "
                 f"to be drawn from it"
             )
-        return found
+        return faults
 
     def _unproved(self, problem: Softmax) -> list[str]:
         """Why nothing proves the statement on a user's records as they are held out (docs/data.md derives the rule)."""
         # membership draws are for records that come and go, places for records that are replaced
-        added, stated = RELATIONS[self.sampling] == "add-remove", problem.data.records is not None
-        if problem.data.path is None or added == stated:
+        added, public_count = RELATIONS[self.sampling] == "add-remove", problem.data.records is not None
+        if problem.data.path is None or added == public_count:
             return []
         if added:
             return [
@@ -125,13 +125,13 @@ class SoftmaxAlgorithm(Algorithm):
                 "sampling fixed-size, for records that are replaced, whose number is public"
             ]
         return [
-            f"sampling '{self.sampling}' is for records that are replaced, so their number is public and places decide "
-            "what is held out: leave out data.records, or take sampling poisson. Held out by itself, a replaced record "
-            "could change parts, and nothing is proved here of batches of a fixed size of one record more or less"
+            f"sampling '{self.sampling}' is for records that are replaced: their number is public, and places decide "
+            "which are test records: leave out data.records, or take sampling poisson. With data.records a replaced "
+            "record could change parts, and batches of a fixed size with one record more or less are not proved here"
         ]
 
     def memory(self, problem: Softmax, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that a worker holds at once, beside the records: iterates, and six numbers a step of every setting."""
+        """Bytes that a worker holds at once, without the records: iterates, and six numbers a step of every setting."""
         # float32, at each checkpoint and once more where they are put together
         weights = 4 * problem.shape.classes * problem.shape.width
         # every record's batch, and who is in one
@@ -170,10 +170,10 @@ class SoftmaxAlgorithm(Algorithm):
         """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
         from dpexp.privacy.analyses.analysis import ALL
 
-        stated = self.mechanism(problem, schedule, budget, n)
-        if not stated.row(())["guarantee"]:
+        mechanism = self.mechanism(problem, schedule, budget, n)
+        if not mechanism.row(())["guarantee"]:
             return ()
-        return self.estimators if stated.analysis.released == ALL else ("last",)
+        return self.estimators if mechanism.analysis.released == ALL else ("last",)
 
     def seconds(self, problem: Softmax, n: int) -> float:
         """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
@@ -231,7 +231,7 @@ def _together(
         places = list(np.ndindex(iterates.shape[:3]))
         regularisers = [members[s].problem.regulariser for _, s, _ in places]
         # all at once: the records are read once for all iterates
-        rows = measured(problem, iterates.reshape(-1, *iterates.shape[3:]), regularisers)
+        rows = iterate_metrics(problem, iterates.reshape(-1, *iterates.shape[3:]), regularisers)
         for (e, s, k), row in zip(places, rows, strict=True):
             values[s, e, k, :, r] = row
         if parameters is not None:
@@ -242,7 +242,7 @@ def _together(
 def learnt(
     algorithm: SoftmaxAlgorithm,
     problem: Softmax,
-    runs: Sequence[engine.Run],
+    runs: Sequence[engine.SoftmaxRun],
     steps: np.ndarray,
     seed: int,
     replicate: int,
@@ -250,7 +250,7 @@ def learnt(
     """Every estimator of each run on the replicate's batches, float32 [estimators, runs, checkpoints, classes, p]."""
     train = problem.train
     averaging = "average" in algorithm.estimators
-    found = engine.train(
+    trained = engine.train(
         train.features,
         train.labels,
         runs,
@@ -260,33 +260,35 @@ def learnt(
         checkpoints=steps.tolist(),
         averaging=averaging,
     )
-    return np.stack(found) if averaging else found.last[None]
+    return np.stack(trained) if averaging else trained.last[None]
 
 
-def run_of(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, replicate: int) -> engine.Run:
+def run_of(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, replicate: int) -> engine.SoftmaxRun:
     """A replicate of one setting as the engine's loop takes it."""
     # settings that start at random start in one direction: the stream is the replicate's, of the role `init`
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
     if noise.start:
         draws = generator(seed, replicate, "init")
         start = engine.start(*start.shape, noise.start, problem.regulariser, draws, noise.radius)
-    return engine.Run(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)
+    return engine.SoftmaxRun(start, sizes, problem.regulariser, noise.clip, noise.scale, noise.radius, noise.momentum)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a diverged replicate is a result
-def measured(problem: Softmax, weights: np.ndarray, regularisers: Sequence[float]) -> list[tuple[float, float, float]]:
+def iterate_metrics(
+    problem: Softmax, weights: np.ndarray, regularisers: Sequence[float]
+) -> list[tuple[float, float, float]]:
     """The `metrics` of iterates [n, classes, p], each with the regulariser that it has learnt with."""
     from dpexp.engine.softmax.softmax_metrics import tallies
 
     train, test = problem.split
     held_out, own = (tallies(weights, part.features, part.labels) for part in (test, train))
     rows = []
-    for one, regulariser, seen, learnt_from in zip(weights, regularisers, held_out, own, strict=True):
-        size = float(np.sum(np.square(one, dtype=np.float64)))
+    for iterate, regulariser, tally, train_tally in zip(weights, regularisers, held_out, own, strict=True):
+        size = float(np.sum(np.square(iterate, dtype=np.float64)))
         # of a diverged iterate the size is kept, and the other metrics mean nothing
         if not math.isfinite(size):
             rows.append((size, math.nan, math.nan))
             continue
-        loss = learnt_from.loss / (len(train) or math.nan) + regulariser / 2 * size
-        rows.append((size, seen.right / (len(test) or math.nan), loss))
+        loss = train_tally.loss / (len(train) or math.nan) + regulariser / 2 * size
+        rows.append((size, tally.right / (len(test) or math.nan), loss))
     return rows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Coverage, FitCoverage, LaneIntervals, Trial, shown
+from dpexp.algorithms.covering import GRID, Coverage, FitCoverage, LaneIntervals, Trial, fit_coverage
 from dpexp.core.parameters import Positive
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -47,17 +47,17 @@ class StagedNewton(FitCoverage):
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         # of persons, and of messages by cap sampling, records are held
-        return super().memory(problem, n, checkpoints, settings) + self.held(problem, n)
+        return super().memory(problem, n, checkpoints, settings) + self.record_bytes(problem, n)
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         if self.every == 1:
-            found.append("if every user sends a Hessian nobody sends a gradient: every is 2 or more, or 0")
+            faults.append("if every user sends a Hessian, no user sends a gradient: every must be 2 or more, or 0")
         if self.weights == "rising" and (budget.pure_eps is not None or not problem.has_scale):
-            found.append("budgets that rise are tried with Gaussian messages and a scale that is estimated")
+            faults.append("budgets that rise are tried with Gaussian messages and a scale that is estimated")
         if self.persons and not (budget.constant and self.weights == "budget"):
-            found.append("persons are tried with one budget for all")
-        return found
+            faults.append("persons are tried with one budget for all")
+        return faults
 
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
@@ -121,4 +121,4 @@ class StagedNewton(FitCoverage):
             )
             outcome = staged_newton(planned.model, design, model.problem.start(), users)
             fits = [of_outcome(planned, design, outcome, lane) for lane in range(len(lanes))]
-        return [shown(fits, target_of(trial.problem, trial.persons).theta, self.level)]
+        return [fit_coverage(fits, target_of(trial.problem, trial.persons).theta, self.level)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
-from dpexp.algorithms.private_momentum import Printed, PrivateMomentum
+from dpexp.algorithms.private_momentum import PrintedFormulas, PrivateMomentum
 from dpexp.core.caches import kept_per_thread
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -42,10 +42,10 @@ class TreeMomentum(PrivateMomentum):
 
     microseconds: ClassVar[float] = 0.2
 
-    def printed(self) -> Printed:
+    def printed(self) -> PrintedFormulas:
         from dpexp.theory.momentum.momentum_formulas import theorem4_sigma, theorem6_schedule
 
-        return Printed(theorem6_schedule, theorem4_sigma, 1)
+        return PrintedFormulas(theorem6_schedule, theorem4_sigma, 1)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
         """The steps, and the making of noise where it takes long."""
@@ -54,27 +54,27 @@ class TreeMomentum(PrivateMomentum):
         return super().seconds(problem, n) + noise
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        found = super().complaints(problem, schedule, budget, n)
+        faults = super().complaints(problem, schedule, budget, n)
         if schedule.name == "prescribed" and (self.alpha is not None or not self.normalised or self.design != "tree"):
-            found.append("Theorem 6 prescribes alpha, for normalised steps with tree noise")
+            faults.append("Theorem 6 prescribes alpha, for normalised steps with tree noise")
         if self.design == "square-root" and self.order != "fixed":
-            found.append("square-root noise is calibrated for a fixed order: give `order: fixed`")
+            faults.append("square-root noise is calibrated for a fixed order: give `order: fixed`")
         if self.design != "tree" and self.calibration == "paper":
-            found.append(f"the paper has no calibration of {self.design} noise")
-        return found
+            faults.append(f"the paper has no calibration of {self.design} noise")
+        return faults
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another."""
         # the normals of one replicate, and the noise of all that are stepped together, are there at once
         runs = self.side_by_side(problem, n)
-        whole = 8 * n * ((2 + runs) * problem.dimension + 16) if self.design == "square-root" else 0
-        return super().memory(problem, n, checkpoints, settings) + whole
+        noise_bytes = 8 * n * ((2 + runs) * problem.dimension + 16) if self.design == "square-root" else 0
+        return super().memory(problem, n, checkpoints, settings) + noise_bytes
 
     def side_by_side(self, problem: FiniteSum, n: int) -> int:
         """All lanes, where memory allows it."""
         # square-root noise is there for whole runs: so few that it takes no more than WHOLE, but one
-        most = super().side_by_side(problem, n)
-        return most if self.design != "square-root" else max(1, min(most, WHOLE // (8 * n * problem.dimension)))
+        group = super().side_by_side(problem, n)
+        return group if self.design != "square-root" else max(1, min(group, WHOLE // (8 * n * problem.dimension)))
 
     def node_std(self, problem: FiniteSum, plan: RunPlan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
@@ -107,8 +107,8 @@ class TreeMomentum(PrivateMomentum):
         from dpexp.engine.finite_sum.noise_process import DESIGNS, Noise
 
         order = drawn_order(seed, replicate, problem.count, plan.steps, self.order)
-        given = (seed, replicate, problem.dimension, plan.steps, plan.alpha)
-        noise = Noise(self.node_std(problem, plan, budget, order), DESIGNS[self.design], given)
+        arguments = (seed, replicate, problem.dimension, plan.steps, plan.alpha)
+        noise = Noise(self.node_std(problem, plan, budget, order), DESIGNS[self.design], arguments)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
     def released(self) -> type[Mechanism]:

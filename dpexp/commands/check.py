@@ -13,7 +13,7 @@ from dpexp.commands.privacy import of_config
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check_result import Check, Failed, NotTried, Subject, carry_out
+from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject, carry_out
 from dpexp.conformance.toy_settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import each
@@ -57,18 +57,20 @@ def shown(subject: Subject[Any]) -> str:
         folder, config = Path(place), Path(place) / "toy.yaml"
         config.write_text(toy.config(toy.ways.growing[1] if toy.private() else toy.ways.none))
         if run(load_experiment(config), Options(folder, quiet=True)).failed:
-            raise Failed(f"{toy}: the cell failed", subject.value)
+            raise CheckFailure(f"{toy}: the cell failed", subject.value)
         for name, command in COMMANDS.items():
             try:
                 command(folder, config)
             except DpexpError as error:
                 if not error.hint:
-                    raise Failed(f"{toy}: {name} refuses without a hint: {error.message}", subject.value) from None
+                    raise CheckFailure(
+                        f"{toy}: {name} refuses without a hint: {error.message}", subject.value
+                    ) from None
                 refused.append(name)
     return f"{toy}: {', '.join(COMMANDS)}" + (f"; refused with a hint: {', '.join(refused)}" if refused else "")
 
 
-SHOWN: Check[Any] = Check("shown", "A toy result goes through every command that shows results.", shown)
+SHOWN: Promise[Any] = Promise("shown", "A toy result goes through every command that shows results.", shown)
 
 
 def check(file: Path | None) -> Verdict:

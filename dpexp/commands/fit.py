@@ -26,7 +26,7 @@ from dpexp.core.seeds import generator
 from dpexp.core.terminal import warn
 from dpexp.data.budget_file import read_budgets
 from dpexp.data.encode import PRIVATE, unread
-from dpexp.data.records import Header, read_header, read_table
+from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, least_budgets, persons_of, read_records, units_of
 from dpexp.data.table_remarks import identifiers, losses, none_read
 from dpexp.inference import rehearsals, user_blocks
@@ -89,7 +89,7 @@ def _plan(request: Request) -> FitResult:
     elif request.data is None:
         raise UsageError("--mu-column is a column of DATA", "name the file")
     else:
-        table = read_table(request.data)
+        table = read_record_table(request.data)
         mu = read_budgets(table, request.mu_column, request.public)
         mu = mu if request.person is None else least_budgets(mu, *persons_of(table, request.person))
     # the number of rows is known from a column of budgets, which is public
@@ -155,7 +155,7 @@ def _begin(
 def entering(request: Request, order_seed: int) -> tuple[FitRecords, np.ndarray, list[str]]:
     """The records that a fit uses, their holders in a public order; budgets of these; and remarks for the owner."""
     assert request.data is not None
-    roles, table = request.roles, read_table(request.data)
+    roles, table = request.roles, read_record_table(request.data)
     records = read_records(table, roles, request.inputs, request.binary)
     unused = len(table) - len(records.y)
     faults = unread(table, records.units.read) if unused else {}

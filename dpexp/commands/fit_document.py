@@ -67,7 +67,7 @@ def fit_document(
     if request.mu_column is not None:
         document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
     if inference is not None:
-        places = np.ix_(units.shown, units.shown)
+        places = np.ix_(units.visible, units.visible)
         document |= {"covariance": inference.parameters[1][places].tolist(), "release": inference.document()}
         document["diagnostics"]["hessian_ratio"] = inference.release.hessian_ratio
         if request.contrasts:
@@ -93,7 +93,7 @@ def _estimates(
     matrix, offset = units.to_user()
     values = np.full(len(offset), np.nan) if fitted is None else matrix @ fitted.theta + offset
     rows = []
-    for j in units.shown:
+    for j in units.visible:
         row: dict[str, Any] = {"term": units.names[j], **dict.fromkeys(COLUMNS)}
         row["estimate"] = float(values[j]) if math.isfinite(values[j]) else None
         if fitted is not None:

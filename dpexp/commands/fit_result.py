@@ -22,7 +22,7 @@ from dpexp.core.files import atomically, read_ordinary
 from dpexp.core.standard_json import standard_json
 from dpexp.core.text import Printed, csv_cell
 from dpexp.data.encode import unread
-from dpexp.data.records import read_table
+from dpexp.data.records import read_record_table
 from dpexp.data.regression import Units, covariates
 from dpexp.data.table_remarks import losses
 from dpexp.inference.user_scale import COLUMNS, Inference, in_line, read_inference
@@ -117,7 +117,7 @@ class FitResult(Printed):
             if not 0 < alpha <= 0.5:
                 raise UsageError(f"alpha is a number above 0, at most 0.5, not {alpha:g}", "0.05 for 95% intervals")
             parameters, _ = replace(self.inference, level=1 - alpha).parameters
-            rows = [{"term": self.units.names[j], **parameters[j]} for j in self.units.shown]
+            rows = [{"term": self.units.names[j], **parameters[j]} for j in self.units.visible]
         return pd.DataFrame(rows).set_index("term")[["conf_low", "conf_high"]].astype(float)
 
     @property
@@ -125,7 +125,7 @@ class FitResult(Printed):
         """Of all parameters on the user's scale. Raises UsageError where nothing was released."""
         import pandas as pd
 
-        names, places = [self.units.names[j] for j in self.units.shown], self.units.shown
+        names, places = [self.units.names[j] for j in self.units.visible], self.units.visible
         return pd.DataFrame(self.inference.parameters[1][np.ix_(places, places)], names, names)
 
     def glance(self) -> pd.DataFrame:
@@ -161,7 +161,7 @@ class FitResult(Printed):
                 shape = list(table.shape)
                 raise UsageError(f"an array [n, {len(names)}] has the columns {', '.join(names)}, not one of {shape}")
             table = {name: table[:, k] for k, name in enumerate(names)}
-        records = read_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
+        records = read_record_table(Path(table).expanduser() if isinstance(table, str | Path) else table)
         records.header.require(names, records.where)
         x, readable = covariates(records, self.units)
         frame = pd.DataFrame(np.nan, range(len(readable)), ["mean", "std_error", "conf_low", "conf_high"])

@@ -233,11 +233,9 @@ def _deploy(experiment: Experiment, options: Options, request: Request) -> Repor
 
     Raises UsageError where their records were released before, unless the request says `again`.
     """
-    from dpexp.engine.lanes.internals import require_compiler
     from dpexp.store import receipts
     from dpexp.store.experiment_run import deploy, deployment_name
 
-    require_compiler()  # before anything is spent
     cells = _of(experiment, options.only)
     with receipts.alone(request.results):
         refusal = ("", "") if request.again else _refusal(cells, request.results)

@@ -18,7 +18,7 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
 from dpexp.conformance.canary import ATTACK
-from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
@@ -38,10 +38,10 @@ ROOM = 1.5
 @lru_cache(maxsize=64)
 def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
     # The cheapest stand first: most checks try the first one, or the first three.
-    found = tuple(sorted(toys_of(name), key=_work))
-    if not found:
-        raise Failed("no toy setting is accepted on any problem that it takes", kind)
-    return found
+    toys = tuple(sorted(toys_of(name), key=_work))
+    if not toys:
+        raise CheckFailure("no toy setting is accepted on any problem that it takes", kind)
+    return toys
 
 
 def _toys(subject: Kind) -> tuple[Toy, ...]:
@@ -50,7 +50,7 @@ def _toys(subject: Kind) -> tuple[Toy, ...]:
 
 def _work(toy: Toy) -> float:
     """Seconds of a replicate, as the algorithm estimates them: things are tried where they are cheapest."""
-    cell = toy.some()
+    cell = toy.any_cell()
     return float(cell.algorithm.seconds(cell.problem, cell.run.n)) if cell else math.inf
 
 
@@ -60,7 +60,7 @@ def _toy(subject: Kind) -> Toy:
     return next((toy for toy in toys if toy.private()), toys[0])
 
 
-def _cells(subject: Kind) -> list[Cell]:
+def _toy_cells(subject: Kind) -> list[Cell]:
     """Cells of one pass: different budgets, or without a private one different schedules."""
     toy = _toy(subject)
     cells = toy.private() or [cell for other in _toys(subject) if (cell := other.cell("{mu: inf}"))]
@@ -71,38 +71,38 @@ def _cells(subject: Kind) -> list[Cell]:
 def _simulate(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> Any:
     first = cells[0]
     steps = checkpoint_steps(first.run.n, first.run.checkpoints)
-    chosen = first.run.seed if seed is None else seed
+    seed_used = first.run.seed if seed is None else seed
     members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
-    return first.algorithm.together(members, steps, chosen, list(replicates))
+    return first.algorithm.together(members, steps, seed_used, list(replicates))
 
 
 def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> np.ndarray:
     return np.asarray(_simulate(cells, replicates, seed).values)
 
 
-def _same(subject: Kind, a: np.ndarray, b: np.ndarray, what: str) -> None:
+def _same(subject: Kind, a: np.ndarray, b: np.ndarray, context: str) -> None:
     # NaN of a replicate that has diverged has to stand at the same places.
     if a.shape != b.shape or not np.array_equal(a, b, equal_nan=True):
         different = "shapes differ" if a.shape != b.shape else f"{int(np.sum(a != b))} of {a.size} numbers differ"
-        raise Failed(f"not the same bits {what}: {different}", subject.value.simulate)
+        raise CheckFailure(f"not the same bits {context}: {different}", subject.value.simulate)
 
 
 # --- members ---------------------------------------------------------------------------------------------------
 
 
-def members(subject: Kind) -> str:
+def registered_members(subject: Kind) -> str:
     kind = subject.value
     # Every parameter has a default, so that a config may name the algorithm alone.
     value = kind()
     if value.name != subject.name:
-        raise Failed(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
+        raise CheckFailure(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
     for name, words in (("estimators", kind.estimators), ("metrics", kind.metrics), ("schedules", kind.schedules)):
         if not (isinstance(words, tuple) and words and all(isinstance(word, str) and word for word in words)):
-            raise Failed(f"{name} is a tuple of words, not {words!r}", kind)
+            raise CheckFailure(f"{name} is a tuple of words, not {words!r}", kind)
         if len(set(words)) < len(words):
-            raise Failed(f"{name} names something twice: {words}", kind)
+            raise CheckFailure(f"{name} names something twice: {words}", kind)
     if unknown := [word for word in kind.schedules if word not in SCHEDULES]:
-        raise Failed(f"takes the schedule '{unknown[0]}', which does not exist", kind)
+        raise CheckFailure(f"takes the schedule '{unknown[0]}', which does not exist", kind)
     return f"{', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
 
 
@@ -110,21 +110,21 @@ def shapes(subject: Kind) -> str:
     kind, tried = subject.value, []
     for toy in _toys(subject):
         # One schedule of a problem is enough: shapes do not depend on it.
-        if toy.problem in tried or (cell := toy.some()) is None:
+        if toy.problem in tried or (cell := toy.any_cell()) is None:
             continue
         tried.append(toy.problem)
         passed = _simulate([cell], [0, 1])
         if passed.estimators != kind.estimators or passed.metrics != kind.metrics:
-            raise Failed(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
+            raise CheckFailure(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
         values = np.asarray(passed.values)
-        wanted = (1, len(kind.estimators), len(passed.steps), len(kind.metrics), 2)
-        if values.shape != wanted or values.dtype != np.float64:
-            raise Failed(f"{toy}: values are {values.dtype} {values.shape}, not float64 {wanted}", kind.simulate)
+        shape = (1, len(kind.estimators), len(passed.steps), len(kind.metrics), 2)
+        if values.shape != shape or values.dtype != np.float64:
+            raise CheckFailure(f"{toy}: values are {values.dtype} {values.shape}, not float64 {shape}", kind.simulate)
         if not np.isfinite(values).all():
             # Of many numbers that are not finite the first says where to look.
             (e, k, m, r) = map(int, np.argwhere(~np.isfinite(values[0]))[0])
             bad = f"{kind.metrics[m]} of {kind.estimators[e]} at step {passed.steps[k]}"
-            raise Failed(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
+            raise CheckFailure(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
     return f"{', '.join(tried)}: [settings, {len(kind.estimators)}, K, {len(kind.metrics)}, R], finite"
 
 
@@ -132,67 +132,67 @@ def shapes(subject: Kind) -> str:
 
 
 def chunks(subject: Kind) -> str:
-    cells = _cells(subject)[:1]
-    whole = _values(cells, range(REPLICATES))
+    cells = _toy_cells(subject)[:1]
+    values = _values(cells, range(REPLICATES))
     # The first of eight lanes, the one beyond them, two out of order, and a part that goes over the edge.
     for replicates in ([0], [REPLICATES - 1], [4, 1], [5, 6, 7, 8]):
-        _same(subject, _values(cells, replicates), whole[..., replicates], f"for replicates {replicates} alone")
+        _same(subject, _values(cells, replicates), values[..., replicates], f"for replicates {replicates} alone")
     return f"{REPLICATES} replicates at once, and {[0]}, {[REPLICATES - 1]}, [4, 1], 5 to 8 alone"
 
 
 def cells_alone(subject: Kind) -> str:
-    cells = _cells(subject)
+    cells = _toy_cells(subject)
     if len(cells) < 2:
         raise NotTried("only one setting is accepted")
-    whole = _values(cells, [0, 1])
+    values = _values(cells, [0, 1])
     for k, cell in enumerate(cells):
-        _same(subject, _values([cell], [0, 1])[0], whole[k], f"for the setting {cell.privacy.mu.label} without others")
+        _same(subject, _values([cell], [0, 1])[0], values[k], f"for the setting {cell.privacy.mu.label} without others")
     # What one setting leaves behind for the next shows in one of the two orders.
-    _same(subject, _values(cells[::-1], [0, 1])[::-1], whole, "with the settings in another order")
+    _same(subject, _values(cells[::-1], [0, 1])[::-1], values, "with the settings in another order")
     return f"{counted(len(cells), 'setting')} together, alone and in reverse"
 
 
 def again_and_in_parallel(subject: Kind) -> str:
-    cells = _cells(subject)[:1]
-    whole = _values(cells, range(6))
-    _same(subject, _values(cells, range(6)), whole, "when computed again")
+    cells = _toy_cells(subject)[:1]
+    values = _values(cells, range(6))
+    _same(subject, _values(cells, range(6)), values, "when computed again")
     # Memory that calls share by mistake shows as other bits when four of them run at once.
     with ThreadPoolExecutor(4) as pool:
         parts = list(pool.map(lambda r: _values(cells, [r]), range(6)))
     for r, part in enumerate(parts):
-        _same(subject, part[..., 0], whole[..., r], f"for replicate {r} beside other threads")
+        _same(subject, part[..., 0], values[..., r], f"for replicate {r} with other threads running")
     return "again, and six replicates on four threads at once"
 
 
 def no_global_state(subject: Kind) -> str:
-    cells = _cells(subject)[:1]
-    whole = _values(cells, [0, 1])
-    kept = random.getstate(), np.random.get_state()  # noqa: NPY002 - that global state is what is tried
+    cells = _toy_cells(subject)[:1]
+    values = _values(cells, [0, 1])
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 - that global state is what is tried
     try:
         random.seed(20_240_101)
         np.random.seed(20_240_101)  # noqa: NPY002
         # A draw moves the state, and one that is put back reads it: both are looked for.
         before = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
-        found = _values(cells, [0, 1])
+        repeated = _values(cells, [0, 1])
         after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
         if after != before:
-            raise Failed("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
-        _same(subject, found, whole, "with another global random state")
+            raise CheckFailure("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
+        _same(subject, repeated, values, "with another global random state")
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])  # noqa: NPY002
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
     return "random and numpy.random, set before: not used, not moved"
 
 
 def seeds_matter(subject: Kind) -> str:
-    cells = _cells(subject)[:1]
+    cells = _toy_cells(subject)[:1]
     values = _values(cells, [0, 1])
     # Replicates that are copies of one would make every interval too short.
     if np.array_equal(values[..., 0], values[..., 1]):
-        raise Failed("replicates 0 and 1 have the same numbers", subject.value.simulate)
+        raise CheckFailure("replicates 0 and 1 have the same numbers", subject.value.simulate)
     # A seed that nobody reads would repeat a study instead of trying it again.
     if np.array_equal(values, _values(cells, [0, 1], seed=cells[0].run.seed + 1)):
-        raise Failed("two seeds give the same numbers", subject.value.simulate)
+        raise CheckFailure("two seeds give the same numbers", subject.value.simulate)
     return "replicates 0 and 1 differ, and so do two seeds"
 
 
@@ -214,35 +214,35 @@ def noise_scales(subject: Kind) -> str:
             continue
         # (a)
         cells = [cell for cell in weak if cell]
-        stated = [_multiplier(cell) for cell in cells]
+        multipliers = [_multiplier(cell) for cell in cells]
         base, values = _values([public], range(4))[0], [_values([cell], range(4))[0] for cell in cells]
         moved = [np.abs(v - base) for v in values]
         if not all(np.any(m > 0) for m in moved):
             k = next(k for k, m in enumerate(moved) if not np.any(m > 0))
             label = cells[k].privacy.mu.label
-            raise Failed(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
+            raise CheckFailure(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
         # (b)
         both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
         ratios = moved[0][both] / moved[1][both]
         # No metric of this problem feels the noise.
         if not len(ratios):
             continue
-        found, wanted = float(np.median(ratios)), stated[0] / stated[1]
+        ratio, expected = float(np.median(ratios)), multipliers[0] / multipliers[1]
         labels = " and ".join(cell.privacy.mu.label for cell in cells)
         # (c); where noise is not that small, errors are mostly noise, and their squares fall as its square
-        most = ROOM * wanted**2
-        if not wanted / ROOM <= found <= most:
-            message = f"between budgets {labels} the stated noise falls by {wanted:.3g}, its effect by {found:.3g}"
-            raise Failed(f"{toy}: {message}", subject.value.simulate)
-        return f"{toy}: budgets {labels}, noise falls by {wanted:.3g}, its effect by {found:.3g}"
-    raise NotTried("takes no private budget beside none")
+        limit = ROOM * expected**2
+        if not expected / ROOM <= ratio <= limit:
+            message = f"between budgets {labels} the stated noise falls by {expected:.3g}, its effect by {ratio:.3g}"
+            raise CheckFailure(f"{toy}: {message}", subject.value.simulate)
+        return f"{toy}: budgets {labels}, noise falls by {expected:.3g}, its effect by {ratio:.3g}"
+    raise NotTried("takes no private budget")
 
 
 def _multiplier(cell: Cell) -> float:
     """The noise that the mechanism states, in units of its sensitivity; 1 / mu where it states none."""
     ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n).row([DELTA])
-    stated = float(ledger.get("noise_multiplier", math.nan))
-    return stated if stated > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
+    multiplier = float(ledger.get("noise_multiplier", math.nan))
+    return multiplier if multiplier > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
 
 
 ROUNDING = 1e-9
@@ -268,9 +268,11 @@ def no_privacy_is_the_limit(subject: Kind) -> str:
         scale = np.maximum(np.abs(base), mean + NOTHING)
         gap = float(np.max(np.abs(near - base) / scale))
         if gap > 1e-2:
-            raise Failed(f"{toy}: mu = 1e6 and mu = inf differ by {gap:.2g} of the numbers", subject.value.simulate)
+            raise CheckFailure(
+                f"{toy}: mu = 1e6 and mu = inf differ by {gap:.2g} of the numbers", subject.value.simulate
+            )
         return f"{toy}: mu = 1e6 within {gap:.1g} of mu = inf"
-    raise NotTried("takes no budget mu beside none")
+    raise NotTried("takes no finite budget mu")
 
 
 # --- statements ------------------------------------------------------------------------------------------------
@@ -285,30 +287,32 @@ def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
 def statement(subject: Kind) -> str:
     kind, count = subject.value, 0
     for toy in _toys(subject)[:3]:
-        if (cell := toy.some()) is None:
+        if (cell := toy.any_cell()) is None:
             continue
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         statements = list(released.upper_bounds())
         if not statements:
-            raise Failed(f"{toy}: the mechanism states nothing", kind.mechanism)
-        for said in statements:
-            if not isinstance(said, Analysis):
-                raise Failed(f"{toy}: upper_bounds() holds a {type(said).__name__}, not an Analysis", kind.mechanism)
-            if lacking := STATEMENT - set(said.statement([DELTA])):
-                raise Failed(f"{toy}: a statement lacks {', '.join(sorted(lacking))}", kind.mechanism)
+            raise CheckFailure(f"{toy}: the mechanism states nothing", kind.mechanism)
+        for analysis in statements:
+            if not isinstance(analysis, Analysis):
+                raise CheckFailure(
+                    f"{toy}: upper_bounds() holds a {type(analysis).__name__}, not an Analysis", kind.mechanism
+                )
+            if missing := STATEMENT - set(analysis.statement([DELTA])):
+                raise CheckFailure(f"{toy}: a statement lacks {', '.join(sorted(missing))}", kind.mechanism)
         pairs = released.description()
         if not pairs or not all(len(pair) == 2 and all(isinstance(w, str) and w for w in pair) for pair in pairs):
-            raise Failed(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
+            raise CheckFailure(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
         if not (released.neighboring_relation and released.sampling):
-            raise Failed(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
+            raise CheckFailure(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
         if f"eps_{DELTA:g}" not in released.row([DELTA]):
-            raise Failed(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
+            raise CheckFailure(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
         count += len(statements)
     return f"{count} statements, with who is protected"
 
 
 def within_budget(subject: Kind) -> str:
-    """What the ledger states is at most what was asked for, wherever it says that it is a guarantee."""
+    """A guarantee in the ledger is at most the configured budget."""
     tried = []
     for toy, cell, released in _mechanisms(subject):
         budget, ledger = cell.privacy.mu, released.row([DELTA])
@@ -316,14 +320,16 @@ def within_budget(subject: Kind) -> str:
         if not (ledger.get("guarantee", True) and ledger.get("gdp_valid", True)):
             continue
         if toy.ways is WHOLE_RUN:
-            asked, stated, word = cell.privacy.eps, float(ledger[f"eps_{DELTA:g}"]), "eps"
+            budgeted, spent, word = cell.privacy.eps, float(ledger[f"eps_{DELTA:g}"]), "eps"
         else:
-            asked, stated, word = budget.largest, float(ledger.get("gdp_mu", math.nan)), "mu"
-        if asked is None or math.isnan(stated):
+            budgeted, spent, word = budget.largest, float(ledger.get("gdp_mu", math.nan)), "mu"
+        if budgeted is None or math.isnan(spent):
             continue
-        if stated > asked * (1 + 1e-12):
-            raise Failed(f"{toy}: states {word} = {stated:.6g} for a budget of {asked:.6g}", subject.value.mechanism)
-        tried.append(f"{word} {stated:.4g} of {asked:.4g}")
+        if spent > budgeted * (1 + 1e-12):
+            raise CheckFailure(
+                f"{toy}: states {word} = {spent:.6g} for a budget of {budgeted:.6g}", subject.value.mechanism
+            )
+        tried.append(f"{word} {spent:.4g} of {budgeted:.4g}")
     if not tried:
         raise NotTried("no private setting is a guarantee")
     return ", ".join(tried[:3])
@@ -358,15 +364,17 @@ def messages(subject: Kind) -> str:
         rule, exact = algorithm.rule(), algorithm.sensitivities(problem).exact
         # Who clips divides by a length, and that of a gradient at the optimum may be 0.
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
-            raise Failed("a gradient of length 0 is sent as something that is no number", rule.rescale)
-        most, model = 0.0, algorithm.messages(problem)
+            raise CheckFailure("a gradient of length 0 is sent as something that is no number", rule.rescale)
+        farthest, model = 0.0, algorithm.messages(problem)
         for memory in _memories(rule, problem.p, rng):
             apart = furthest(model, rng, partial(rule.sent, memory=memory), exact * (1 + ROUNDING))
-            most = apart if math.isnan(apart) else max(most, apart)
-        if not most <= exact * (1 + ROUNDING):  # nor is nan
-            told = f"on {problem.name} two users send messages {most:.6g} apart, the sensitivity says {exact:.6g}"
-            raise Failed(f"{told} ({algorithm})", subject.value.sensitivities)
-        closest = max(closest, most / exact)
+            farthest = apart if math.isnan(apart) else max(farthest, apart)
+        if not farthest <= exact * (1 + ROUNDING):  # nor is nan
+            message = (
+                f"on {problem.name} two users send messages {farthest:.6g} apart, the sensitivity says {exact:.6g}"
+            )
+            raise CheckFailure(f"{message} ({algorithm})", subject.value.sensitivities)
+        closest = max(closest, farthest / exact)
     return f"{counted(len(settings), 'setting')}, two users at most {closest:.4g} of what is stated apart"
 
 
@@ -379,35 +387,37 @@ def _scaled(algorithm: Any) -> Iterator[Any]:
 
 
 def estimates(subject: Kind) -> str:
-    kind, cell = subject.value, _toy(subject).some()
+    kind, cell = subject.value, _toy(subject).any_cell()
     if cell is None:
         raise NotTried("no toy setting is accepted")
     sizes = [cell.run.n, 4 * cell.run.n, 64 * cell.run.n]
     times = [float(cell.algorithm.seconds(cell.problem, n)) for n in sizes]
     if not all(math.isfinite(t) and t > 0 for t in times):
-        raise Failed(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
+        raise CheckFailure(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
     if not times[0] < times[1] < times[2]:
-        raise Failed(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
+        raise CheckFailure(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
     # Sixty-four times the steps, ten times the checkpoints and eight settings at once need no less.
     bytes_of = [cell.algorithm.memory(cell.problem, n, k, s) for n, k, s in ((sizes[0], 4, 1), (sizes[2], 40, 8))]
     if not all(isinstance(b, int) and b > 0 for b in bytes_of) or bytes_of[0] > bytes_of[1]:
-        raise Failed(f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory)
+        raise CheckFailure(
+            f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory
+        )
     return f"{times[0]:.2g} s to {times[2]:.2g} s for {sizes[0]} to {sizes[2]} steps; {bytes_of[0]:,} bytes and more"
 
 
-CHECKS: tuple[Check[type[Any]], ...] = (
-    Check("members", "Every required member is there, and of its type.", members),
-    Check("shapes", "One toy cell on every problem that it takes: shapes, names and finite numbers.", shapes),
-    Check("chunks", "A replicate has the same bits alone, in any chunk and in any order.", chunks),
-    Check("other cells", "A setting has the same bits alone, among others and in any order.", cells_alone),
-    Check("jobs", "The same bits when computed again and on several threads.", again_and_in_parallel),
-    Check("global state", "Nothing is drawn from random or numpy.random.", no_global_state),
-    Check("seeds", "Replicates differ from each other, and so do seeds.", seeds_matter),
-    Check("noise", "What the noise changes shrinks as the noise that the mechanism states does.", noise_scales),
-    Check("no privacy", "A budget of inf is what ever larger budgets tend to.", no_privacy_is_the_limit),
-    Check("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
-    Check("budget stated", "What is stated as a guarantee is no more than what was asked for.", within_budget),
+CHECKS: tuple[Promise[type[Any]], ...] = (
+    Promise("members", "Every required member is there, and of its type.", registered_members),
+    Promise("shapes", "One toy cell on every problem that it takes: shapes, names and finite numbers.", shapes),
+    Promise("chunks", "A replicate has the same bits alone, in any chunk and in any order.", chunks),
+    Promise("other cells", "A setting has the same bits alone, among others and in any order.", cells_alone),
+    Promise("jobs", "The same bits when computed again and on several threads.", again_and_in_parallel),
+    Promise("global state", "The global generators random and numpy.random are not used.", no_global_state),
+    Promise("seeds", "Replicates differ from each other, and so do seeds.", seeds_matter),
+    Promise("noise", "What the noise changes shrinks as the noise that the mechanism states does.", noise_scales),
+    Promise("no privacy", "A budget of inf is what ever larger budgets tend to.", no_privacy_is_the_limit),
+    Promise("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
+    Promise("budget stated", "A stated guarantee is at most the configured budget.", within_budget),
     ATTACK,
-    Check("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
-    Check("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
+    Promise("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
+    Promise("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
 )

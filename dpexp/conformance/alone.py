@@ -1,7 +1,7 @@
 """A plug-in tried alone: a copy of its Python files and its `inputs`, in an empty folder, without the environment.
 
-What it reads elsewhere is missing there, and named with the line that asks for it. Results say that they come from
-these files, so that what they depend on besides is its author's word.
+What it reads elsewhere is missing there, and named with the line that opens it. Results name
+these files as their source; any further dependence rests on the author's word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dpexp.conformance.check_result import Check, NotTried, Subject
+from dpexp.conformance.check_result import NotTried, Promise, Subject
 from dpexp.core.errors import UsageError
 from dpexp.plugins.loaded import LOADED
 
@@ -23,9 +23,9 @@ KEPT = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DPEXP_CA
 HINT = "list files in Plugin(inputs=...) and open them by their path from the plug-in's own file"
 
 
-def alone(subject: Subject[Any]) -> str:
+def check_alone(subject: Subject[Any]) -> str:
     """Load the copy, and simulate a toy cell of each of its problems and algorithms. Raises UsageError, NotTried."""
-    loaded = next(one for one in LOADED.values() if one.plugin is subject.value)
+    loaded = next(entry for entry in LOADED.values() if entry.plugin is subject.value)
     if loaded.installed:
         raise NotTried("it is installed, as a package with what it needs")
     files = [*loaded.files, *loaded.inputs()]
@@ -37,36 +37,36 @@ def alone(subject: Subject[Any]) -> str:
             target = copy / file.relative_to(base)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, target)
-        kept = {name: value for name, value in os.environ.items() if name in KEPT or name.endswith("_NUM_THREADS")}
+        env = {name: value for name, value in os.environ.items() if name in KEPT or name.endswith("_NUM_THREADS")}
         done = subprocess.run(
             [sys.executable, "-m", __name__, str(copy / loaded.file.relative_to(base)), str(loaded.file.parent)],
-            cwd=empty, env={**kept, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
+            cwd=empty, env={**env, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True, text=True,
         )  # fmt: skip
         if done.returncode:
             last = (done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[-1]
-            shown = os.path.relpath(base, loaded.file.parent)
-            message = last.replace(f"{copy}/", "" if shown == "." else f"{shown}/")
+            path_here = os.path.relpath(base, loaded.file.parent)
+            message = last.replace(f"{copy}/", "" if path_here == "." else f"{path_here}/")
             raise UsageError(str(loaded.shown.parent / message) if ".py:" in message[:200] else message, HINT)
     return f"{len(files)} files, and nothing else"
 
 
-ALONE: Check[Any] = Check("alone", "Its Python files and its inputs are all that it needs.", alone)
+ALONE: Promise[Any] = Promise("alone", "Its Python files and its inputs are all that it needs.", check_alone)
 
 
-def main(file: Path) -> str:
-    """What is wrong where only this file and what lies beside it are there; empty for nothing."""
+def check_file(file: Path) -> str:
+    """What fails with only this file and its folder present; empty if nothing does."""
     from dpexp.conformance.suite import subjects_of
     from dpexp.conformance.toy_settings import toy_of
     from dpexp.plugins.loading import use
     from dpexp.store.simulating import Failed, simulate
 
     try:
-        subjects = [one for one in subjects_of(use(file)) if one.kind in ("problem", "algorithm")]
+        subjects = [subject for subject in subjects_of(use(file)) if subject.kind in ("problem", "algorithm")]
     except UsageError as error:
         return error.message
     for subject in subjects:
         toy = toy_of(subject.kind, subject.name)
-        if toy is not None and (cell := toy.some()) is not None:
+        if toy is not None and (cell := toy.any_cell()) is not None:
             done = simulate([cell], [0])
             if isinstance(done, Failed):
                 return done.error
@@ -76,6 +76,6 @@ def main(file: Path) -> str:
 if __name__ == "__main__":
     # at the root of a clone dpexp lies beside the plug-in, whose own place is not to be looked at
     sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(sys.argv[2])]
-    wrong = main(Path(sys.argv[1]))
+    wrong = check_file(Path(sys.argv[1]))
     sys.stdout.write(wrong)
     sys.exit(bool(wrong))

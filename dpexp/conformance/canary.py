@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.canaries import PREPARED
@@ -35,21 +35,21 @@ FAMILIES = (FiniteSum, LinearPredictorProblem, Softmax)
 
 def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
     """The worlds that the algorithm takes, at most one of each of its `toys` and kinds of problems."""
-    families = [f for f in FAMILIES if any(issubclass(one, f) or issubclass(f, one) for one in kind.runs_on)]
+    families = [f for f in FAMILIES if any(issubclass(family, f) or issubclass(f, family) for family in kind.runs_on)]
     schedules = [parameters_of(SCHEDULES[name]).model_validate({"name": name}) for name in kind.schedules]
     for toy, family in itertools.product(kind.toys, families):
         algorithm = kind(**toy)
-        taken = (
+        problems = (
             TwoWorlds(own, pair, schedule, budget, np.array([steps]), "the canary")
-            for replaced, own, pair, steps in _pairs(algorithm, family)
+            for replaced, own, pair, steps in _neighboring_problems(algorithm, family)
             for schedule, budget in itertools.product(schedules, BUDGETS)
             if not algorithm.complaints(pair[0], schedule, budget, steps)
             and replaced in (None, _replaces(algorithm.mechanism(pair[1], schedule, budget, steps)))
         )
-        yield from itertools.islice(taken, 1)
+        yield from itertools.islice(problems, 1)
 
 
-def _pairs(algorithm: Any, family: type) -> Iterator[tuple[bool | None, Any, tuple[Any, Any], int]]:
+def _neighboring_problems(algorithm: Any, family: type) -> Iterator[tuple[bool | None, Any, tuple[Any, Any], int]]:
     """Whether neighbours replace a record, where there is a choice; the algorithm; its two problems; steps."""
     if family is LinearPredictorProblem:
         for name, kind in PROBLEMS.items():
@@ -71,26 +71,26 @@ def _replaces(mechanism: Any) -> bool:
     return bool(mechanism.neighboring_relation == "replace-one")
 
 
-def attack(subject: Subject[type[Any]], seed: int = 0) -> str:
+def attack_releases(subject: Subject[type[Any]], seed: int = 0) -> str:
     """No release of two neighbouring worlds is further apart than an analysis states. Raises Failed, NotTried."""
-    found = []
+    rows = []
     for worlds in worlds_of(subject.value):
-        if (stated := worlds.claim) is None:
+        if (claim := worlds.claim) is None:
             continue
         try:
             row = audit(worlds, RUNS, LEVEL, 1.0, seed, (), PILOT)
         except NothingShown as error:
             raise NotTried(f"not attacked: {error.message}") from None
-        what = f"{worlds.steps[-1]} steps on {worlds.problems[0].name}: mu at least {row.lower_bound:.3g}, "
-        found.append(f"{what}{stated.name} states {row.claimed:.3g}")
+        words = f"{worlds.steps[-1]} steps on {worlds.problems[0].name}: mu at least {row.lower_bound:.3g}, "
+        rows.append(f"{words}{claim.name} states {row.claimed:.3g}")
         if row.alarm:
-            broken = f"released iterates break the bound '{stated.name}' ({stated.source})"
-            raise Failed(f"{broken}: {found[-1]}, in {RUNS:,} runs", subject.value.simulate)
-    if not found:
+            broken = f"released iterates break the bound '{claim.name}' ({claim.source})"
+            raise CheckFailure(f"{broken}: {rows[-1]}, in {RUNS:,} runs", subject.value.simulate)
+    if not rows:
         raise NotTried("not attacked: no world with a canary is known for its problems and its least settings")
-    return "; ".join(found)
+    return "; ".join(rows)
 
 
-ATTACK: Check[type[Any]] = Check(
-    "attacked", "Iterates released in two neighbouring worlds are no further apart than is stated.", attack
+ATTACK: Promise[type[Any]] = Promise(
+    "attacked", "Iterates released in two neighbouring worlds are no further apart than is stated.", attack_releases
 )

@@ -1,4 +1,4 @@
-"""What a check is: a function that tries one promise of one thing, and says what it tried or what is wrong.
+"""What a check is: a function that tries one promise of one thing, and returns what it tried or what is wrong.
 
 It has a folder of its own for what it writes.
 """
@@ -21,7 +21,7 @@ T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
 
 
-class Failed(Exception):
+class CheckFailure(Exception):
     """A promise that is not kept, in words; `at` is the function or class whose lines are to be looked at."""
 
     def __init__(self, message: str, at: object = None) -> None:
@@ -44,7 +44,7 @@ class Subject(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Check(Generic[T]):
+class Promise(Generic[T]):
     """One promise. `run` returns what it tried; it raises Failed, or NotTried where there is nothing to try."""
 
     name: str
@@ -54,7 +54,7 @@ class Check(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckResult:
     """What came of one check of one subject."""
 
     kind: str
@@ -69,11 +69,11 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """The result with the keys of `dpexp check --json`: its fields, with `result` for the outcome."""
-        told = {"result" if name == "outcome" else name: value for name, value in vars(self).items()}
-        return {**told, "seconds": round(self.seconds, 3)}
+        fields = {"result" if name == "outcome" else name: value for name, value in vars(self).items()}
+        return {**fields, "seconds": round(self.seconds, 3)}
 
 
-def carry_out(check: Check[T], subject: Subject[T]) -> Result:
+def carry_out(check: Promise[T], subject: Subject[T]) -> CheckResult:
     """The result of a check; whatever else the subject raises is a failure of its own, at the line that raised it."""
     begin = time.perf_counter()
     outcome: Outcome = "ok"
@@ -82,7 +82,7 @@ def carry_out(check: Check[T], subject: Subject[T]) -> Result:
         detail = check.run(subject)
     except NotTried as reason:
         outcome, detail = "not tried", str(reason)
-    except Failed as error:
+    except CheckFailure as error:
         outcome, detail = "failed", str(error)
         where = place_in_file_of(error.at, subject.value)
     except DpexpError as error:
@@ -95,14 +95,14 @@ def carry_out(check: Check[T], subject: Subject[T]) -> Result:
         outcome, detail = "failed", f"{type(error).__name__}: {error}"
         where = place_of_error(error, subject.value)
     seconds = time.perf_counter() - begin
-    return Result(
+    return CheckResult(
         subject.kind, subject.name, check.name, check.tries, outcome, " ".join(detail.split()), where, seconds
     )
 
 
-def place_of(value: object) -> str:
+def source_place(value: object) -> str:
     """file:line of a class or function, of the function behind a partial, or of one that a value holds."""
-    written = _written(value)
+    written = _unwrapped(value)
     if written is None:
         return ""
     try:
@@ -115,13 +115,13 @@ def place_of(value: object) -> str:
 
 def place_in_file_of(part: object, value: object) -> str:
     """Where a part is written, if that is the value's own file; else, as for what is inherited, the value's place."""
-    own, inner = place_of(value), place_of(part)
+    own, inner = source_place(value), source_place(part)
     return inner if inner.rpartition(":")[0] == own.rpartition(":")[0] or not own else own
 
 
 def place_of_error(error: BaseException, value: object) -> str:
     """The innermost line of the file in which the value is written that led to the error; else where it is written."""
-    own = place_of(value)
+    own = source_place(value)
     file = own.rpartition(":")[0]
     # What a library raises is told at the line of the subject that called it.
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
@@ -130,7 +130,7 @@ def place_of_error(error: BaseException, value: object) -> str:
     return own
 
 
-def _written(value: Any) -> Any:
+def _unwrapped(value: Any) -> Any:
     # A partial has no lines of its own.
     while isinstance(value, partial):
         value = value.func

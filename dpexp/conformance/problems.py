@@ -16,7 +16,7 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
 from dpexp.conformance.toy_settings import toys_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
@@ -45,7 +45,7 @@ def _linear(subject: Subject[Any]) -> LinearPredictorProblem:
     return value
 
 
-def _sum(subject: Subject[Any]) -> FiniteSum:
+def _small_sum(subject: Subject[Any]) -> FiniteSum:
     value = value_of(subject)
     if not isinstance(value, FiniteSum):
         raise NotTried("no finite sum")
@@ -53,7 +53,9 @@ def _sum(subject: Subject[Any]) -> FiniteSum:
     return value.model_copy(update={"N": SMALL_N}) if "N" in type(value).model_fields else value
 
 
-def _points(problem: LinearPredictorProblem, rng: np.random.Generator, count: int, spread: float = 0.7) -> np.ndarray:
+def _states_near(
+    problem: LinearPredictorProblem, rng: np.random.Generator, count: int, spread: float = 0.7
+) -> np.ndarray:
     """Parameters around the optimum [count, p], scales kept positive."""
     theta = problem.optimum() + spread * rng.standard_normal((count, problem.p))
     if problem.has_scale:
@@ -82,16 +84,16 @@ def _norms(gradient: np.ndarray) -> np.ndarray:
 # --- every problem ---------------------------------------------------------------------------------------------
 
 
-def members(subject: Subject[Any]) -> str:
+def registered_problem(subject: Subject[Any]) -> str:
     value, kind = value_of(subject), _kind(subject)
     if value.name not in PROBLEMS:
-        raise Failed(f"its name is '{value.name}', which is in no registry", kind)
+        raise CheckFailure(f"its name is '{value.name}', which is in no registry", kind)
     # Stored parameters are read back like this, and have to mean the same problem.
     if value != kind.model_validate(value.model_dump(), strict=False):
-        raise Failed("is not what its own parameters make: model_dump and back gives another", kind)
+        raise CheckFailure("is not what its own parameters make: model_dump and back gives another", kind)
     size = value.memory()
     if not isinstance(size, int) or size < 0:
-        raise Failed(f"memory() is {size!r}, not a number of bytes", kind.memory)
+        raise CheckFailure(f"memory() is {size!r}, not a number of bytes", kind.memory)
     return f"{size:,} bytes of data"
 
 
@@ -99,13 +101,13 @@ def is_run(subject: Subject[Any]) -> str:
     """Every registered algorithm that takes the problem accepts some toy setting of it."""
     kind = _kind(subject)
     name = value_of(subject).name
-    found = []
+    runners = []
     for algorithm, runner in ALGORITHMS.items():
         if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)})):
-            found.append(algorithm)
-    if not found:
-        raise Failed("no algorithm runs on it, in any toy setting", kind)
-    return ", ".join(found)
+            runners.append(algorithm)
+    if not runners:
+        raise CheckFailure("no algorithm runs on it, in any toy setting", kind)
+    return ", ".join(runners)
 
 
 # --- M-estimators ----------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def gradient(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(1)
     # A central difference is off by about h^2, and by rounding over h: both are far below 1e-5.
     count, h = 300, 1e-6
-    theta = _points(problem, rng, count)
+    theta = _states_near(problem, rng, count)
     x, y = problem.sample(rng, count)
     differences = np.stack(
         [(problem.loss(theta + h * e, x, y) - problem.loss(theta - h * e, x, y)) / (2 * h) for e in np.eye(problem.p)],
@@ -125,7 +127,7 @@ def gradient(subject: Subject[Any]) -> str:
     agree = float(np.mean(off < 1e-5))
     if agree <= 0.98:  # a kink within h of a point spoils its finite difference
         message = f"differs from the slope of the loss at {1 - agree:.0%} of {count} points, by up to {off.max():.2g}"
-        raise Failed(message, type(problem).score)
+        raise CheckFailure(message, type(problem).score)
     if type(problem).second_derivatives is not None:
         _second_derivatives(problem, rng)
     return f"{count} points, {agree:.1%} within 1e-5"
@@ -135,7 +137,7 @@ def _second_derivatives(problem: LinearPredictorProblem, rng: np.random.Generato
     """Those in t against finite differences of the score, and within `slope_bounds`."""
     kind, k, h = type(problem), problem.constants, 1e-6
     assert kind.second_derivatives is not None
-    theta = _points(problem, rng, 20_000, 5.0)
+    theta = _states_near(problem, rng, 20_000, 5.0)
     x, y = _any_users(problem, rng, len(theta))
     t = np.sum(x * theta[:, : problem.d + 1], axis=-1)
     scale = theta[:, -1] if problem.has_scale else np.full(len(t), problem.fixed_scale)
@@ -143,10 +145,11 @@ def _second_derivatives(problem: LinearPredictorProblem, rng: np.random.Generato
     differences = (kind.score(t + h, y, scale, k)[0] - kind.score(t - h, y, scale, k)[0]) / (2 * h)
     near = np.abs(t - y) < 1e3  # rounding of a predictor that is far out moves its differences
     if np.mean(np.abs(slopes - differences)[near] < 1e-4) <= 0.98:
-        raise Failed("`second_derivatives` in t are not the slope of `score`", kind.second_derivatives)
-    low, high = problem.slope_bounds()
-    if not low <= (least := (slopes * scale).min()) or not (most := (slopes * scale).max()) <= high * (1 + 1e-12):
-        raise Failed(f"slopes from {least:.6g} to {most:.6g}, `slope_bounds` {low:g} and {high:g}", kind.slope_bounds)
+        raise CheckFailure("`second_derivatives` in t are not the slope of `score`", kind.second_derivatives)
+    (low, high), scaled = problem.slope_bounds(), slopes * scale
+    if scaled.min() < low or scaled.max() > high * (1 + 1e-12):
+        message = f"slopes from {scaled.min():.6g} to {scaled.max():.6g}, `slope_bounds` {low:g} and {high:g}"
+        raise CheckFailure(message, kind.slope_bounds)
 
 
 def sensitivity_holds(subject: Subject[Any]) -> str:
@@ -155,20 +158,20 @@ def sensitivity_holds(subject: Subject[Any]) -> str:
     worst = bound = 0.0
     # Near the optimum, and so far from it that every residual is cut off.
     for spread in (0.5, 5.0, 100.0):
-        theta = _points(problem, rng, 20_000, spread)
+        theta = _states_near(problem, rng, 20_000, spread)
         first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
         worst, bound = max(worst, _norms(first - second).max()), max(bound, _norms(first).max())
     exact, largest = problem.exact_sensitivity(), problem.gradient_bound()
     kind = type(problem)
     if worst > exact * (1 + 1e-12):
-        raise Failed(
+        raise CheckFailure(
             f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
         )
     if bound > largest * (1 + 1e-12):
-        raise Failed(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
+        raise CheckFailure(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
     # Two gradients are no further apart than twice the longest, and the paper's constant bounds them all.
     if exact > 2 * largest * (1 + 1e-12) or exact > problem.paper_sensitivity() * (1 + 1e-12):
-        raise Failed("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
+        raise CheckFailure("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
     return f"60,000 pairs: at most {worst:.4g} of {exact:.4g} apart"
 
 
@@ -209,11 +212,11 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
         move = step * rng.standard_normal((32, 24, at.shape[1]))
         move[:, ::2] *= at[:, None]
         tried = at[:, None] + move
-        found = distances(tried)
-        best = found.argmax(axis=1)
-        better = found.max(axis=1) > reached
+        distances_tried = distances(tried)
+        best = distances_tried.argmax(axis=1)
+        better = distances_tried.max(axis=1) > reached
         at[better] = tried[better, best[better]]
-        reached = np.maximum(reached, found.max(axis=1))
+        reached = np.maximum(reached, distances_tried.max(axis=1))
     return float(reached.max())
 
 
@@ -221,17 +224,17 @@ def sensitivity_reached(subject: Subject[Any]) -> str:
     """Two users come within 3 % of the exact sensitivity."""
     problem, kind = _linear(subject), _kind(subject)
     exact = problem.exact_sensitivity()
-    most = furthest(problem, np.random.default_rng(3), lambda gradient: gradient, 0.97 * exact)
-    if most > exact * (1 + 1e-12):
-        raise Failed(
-            f"two users' gradients are {most:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
+    farthest = furthest(problem, np.random.default_rng(3), lambda gradient: gradient, 0.97 * exact)
+    if farthest > exact * (1 + 1e-12):
+        raise CheckFailure(
+            f"two users' gradients are {farthest:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
         )
-    if most < 0.97 * exact:
-        raise Failed(
-            f"no two gradients are further than {most:.6g} apart, the exact sensitivity says {exact:.6g}",
+    if farthest < 0.97 * exact:
+        raise CheckFailure(
+            f"no two gradients are further than {farthest:.6g} apart, the exact sensitivity says {exact:.6g}",
             kind.exact_sensitivity,
         )
-    return f"two users {most:.4g} apart, of {exact:.4g}"
+    return f"two users {farthest:.4g} apart, of {exact:.4g}"
 
 
 def optimum(subject: Subject[Any]) -> str:
@@ -246,11 +249,11 @@ def optimum(subject: Subject[Any]) -> str:
     here = z_score(problem.optimum())
     if here >= 4.5:
         message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
-        raise Failed(message, type(problem).optimum)
+        raise CheckFailure(message, type(problem).optimum)
     # Where the risk is flat around its optimum, the slope begins further away.
     away = z_score(problem.optimum() + (1.0 if problem.knows_curvature and problem.curvature().M == 0 else 0.25))
     if away <= 4.5:
-        raise Failed("the mean gradient is as small away from optimum()", type(problem).optimum)
+        raise CheckFailure("the mean gradient is as small away from optimum()", type(problem).optimum)
     return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"
 
 
@@ -260,50 +263,52 @@ def risk(subject: Subject[Any]) -> str:
     x, y = problem.sample(rng, 100_000)
     star = np.broadcast_to(problem.optimum(), (len(y), problem.p))
     # Losses of the same users at both points: their difference varies far less than either.
-    at_star, most = problem.loss(star, x, y), 0.0
-    for theta in [problem.start(), *_points(problem, rng, 4, spread=1.0)]:
+    at_star, worst = problem.loss(star, x, y), 0.0
+    for theta in [problem.start(), *_states_near(problem, rng, 4, spread=1.0)]:
         difference = problem.loss(np.broadcast_to(theta, star.shape), x, y) - at_star
         error = difference.std() / math.sqrt(len(y))
         off = abs(float(problem.risk_gap(theta)) - difference.mean()) / max(error, 1e-300)
         if off >= 4.5:
             message = f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users"
-            raise Failed(message, kind.conditional_risk or kind)
-        most = max(most, off)
-    if problem.risk_gap(problem.optimum()) != 0 or not np.all(problem.risk_gap(_points(problem, rng, 200, 2.0)) > 0):
-        raise Failed("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
-    theta = _points(problem, rng, 21)
-    whole = problem.risk_gap(theta)
+            raise CheckFailure(message, kind.conditional_risk or kind)
+        worst = max(worst, off)
+    if problem.risk_gap(problem.optimum()) != 0 or not np.all(
+        problem.risk_gap(_states_near(problem, rng, 200, 2.0)) > 0
+    ):
+        raise CheckFailure("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
+    theta = _states_near(problem, rng, 21)
+    gaps = problem.risk_gap(theta)
     # Kernels ask for many points at once, and a stored curve must not depend on which.
-    if not np.array_equal([problem.risk_gap(t) for t in theta], whole):
-        raise Failed("risk_gap depends on what else is asked for with a point", kind.risk_gap)
-    return f"5 points, at most {most:.2g} standard errors from 100,000 users"
+    if not np.array_equal([problem.risk_gap(t) for t in theta], gaps):
+        raise CheckFailure("risk_gap of a point depends on the other points of the call", kind.risk_gap)
+    return f"5 points, at most {worst:.2g} standard errors from 100,000 users"
 
 
 def curvature(subject: Subject[Any]) -> str:
     problem, rng = _linear(subject), np.random.default_rng(6)
     if (unknown := problem.unknown_curvature()) is not None:
-        raise NotTried(f"{unknown}; nothing is predicted from its curvature")
-    kind, found = type(problem), problem.curvature()
+        raise NotTried(f"{unknown}; its curvature predicts nothing")
+    kind, constants = type(problem), problem.curvature()
     star, h, axes = problem.optimum(), 0.02, np.eye(problem.p)
     # The mixed second difference over four corners, for every pair of axes.
     signs = ((1, 1), (1, -1), (-1, 1), (-1, -1))
     stencil = np.array([[star + h * (a * s + b * t) for s, t in signs] for a in axes for b in axes])
     gaps = problem.risk_gap(stencil)
     hessian = (gaps[:, 0] - gaps[:, 1] - gaps[:, 2] + gaps[:, 3]).reshape(problem.p, problem.p) / (4 * h * h)
-    off = float(np.abs(hessian - found.hessian).max())
-    if off > 0.004 * max(found.M, 0.05):  # M = 0 where the risk is flat
-        raise Failed(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
+    off = float(np.abs(hessian - constants.hessian).max())
+    if off > 0.004 * max(constants.M, 0.05):  # M = 0 where the risk is flat
+        raise CheckFailure(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
     # Step sizes and predictions take m and M alone.
-    eigenvalues = np.linalg.eigvalsh(found.hessian)
-    if not np.allclose((found.m, found.M), (eigenvalues[0], eigenvalues[-1]), rtol=1e-9, atol=1e-15):
-        raise Failed("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
+    eigenvalues = np.linalg.eigvalsh(constants.hessian)
+    if not np.allclose((constants.m, constants.M), (eigenvalues[0], eigenvalues[-1]), rtol=1e-9, atol=1e-15):
+        raise CheckFailure("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
     x, y = problem.sample(rng, 100_000)
     g = problem.gradient(np.broadcast_to(star, (len(y), problem.p)), x, y)
     products = g[:, :, None] * g[:, None, :]
     # Entry by entry, with the error of a mean of products.
     error = products.std(axis=0) / math.sqrt(len(y))
-    if np.any(np.abs(products.mean(axis=0) - found.score_covariance) >= 5 * error + 1e-12):
-        raise Failed("the score covariance is not that of 100,000 users' gradients", kind._second_order)
+    if np.any(np.abs(products.mean(axis=0) - constants.score_covariance) >= 5 * error + 1e-12):
+        raise CheckFailure("the score covariance is not that of 100,000 users' gradients", kind._second_order)
     return f"Hessian within {off:.1g} of second differences; covariance of 100,000 users"
 
 
@@ -312,7 +317,7 @@ def curvature(subject: Subject[Any]) -> str:
 
 def _gradients(problem: FiniteSum, w: np.ndarray) -> np.ndarray:
     """Gradients of every record at w, [N, d], by the compiled loss."""
-    data, compute = problem.records, problem.pair.gradient
+    data, compute = problem.records, problem.record_loss.gradient
     out = np.empty((problem.count, problem.dimension))
     for i in range(problem.count):
         compute(w, data.x[i], data.y[i], problem.constants, out[i])
@@ -320,7 +325,7 @@ def _gradients(problem: FiniteSum, w: np.ndarray) -> np.ndarray:
 
 
 def sum_gradient(subject: Subject[Any]) -> str:
-    problem, rng = _sum(subject), np.random.default_rng(7)
+    problem, rng = _small_sum(subject), np.random.default_rng(7)
     h, worst = 1e-6, 0.0
     for spread in (0.1, 1.0, 3.0):
         w = problem.start() + spread * rng.standard_normal(problem.dimension)
@@ -329,22 +334,22 @@ def sum_gradient(subject: Subject[Any]) -> str:
         differences = [(problem.objective(w + h * e)[0] - problem.objective(w - h * e)[0]) / (2 * h) for e in axes]
         worst = max(worst, float(np.abs(slope - differences).max()))
     if worst > 1e-6 * max(1.0, problem.lipschitz):
-        raise Failed(f"grad F differs from the slope of F by {worst:.2g}", type(problem))
+        raise CheckFailure(f"grad F differs from the slope of F by {worst:.2g}", type(problem))
     return f"3 points of {problem.dimension} parameters, within {worst:.1g}"
 
 
 def sum_constants(subject: Subject[Any]) -> str:
     """G and L on the data, at points near and far; the data themselves the same when built again."""
-    problem, rng = _sum(subject), np.random.default_rng(8)
+    problem, rng = _small_sum(subject), np.random.default_rng(8)
     kind = type(problem)
     first, second = problem.build(), problem.build()
     if not (np.array_equal(first.x, second.x) and np.array_equal(first.y, second.y)):
-        raise Failed("the data are others when they are built again", kind.build)
+        raise CheckFailure("the data are others when they are built again", kind.build)
     if first.x.shape != (problem.count, problem.dimension) or first.y.shape != (problem.count,):
         message = (
             f"the data are {first.x.shape} and {first.y.shape}, stated N = {problem.count}, d = {problem.dimension}"
         )
-        raise Failed(message, kind.build)
+        raise CheckFailure(message, kind.build)
     steepest = bend = 0.0
     direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
     for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
@@ -360,28 +365,30 @@ def sum_constants(subject: Subject[Any]) -> str:
         bend = max(bend, float((_norms(b - a) / np.linalg.norm(near - w)).max()))
     if steepest > problem.lipschitz * (1 + 1e-9):
         message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"
-        raise Failed(message, kind.lipschitz.fget)  # type: ignore[attr-defined]
+        raise CheckFailure(message, kind.lipschitz.fget)  # type: ignore[attr-defined]
     if bend > problem.smoothness * (1 + 1e-6):
         message = f"a gradient changes by {bend:.6g} a unit, more than L = {problem.smoothness:.6g}"
-        raise Failed(message, kind.smoothness.fget)  # type: ignore[attr-defined]
+        raise CheckFailure(message, kind.smoothness.fget)  # type: ignore[attr-defined]
     return f"at most {steepest:.3g} of G = {problem.lipschitz:.3g} and {bend:.3g} of L = {problem.smoothness:.3g}"
 
 
-LOSSES: tuple[Check[Any], ...] = (
-    Check("gradient", "The gradient is the slope of the loss, by finite differences.", gradient),
-    Check(
+LOSSES: tuple[Promise[Any], ...] = (
+    Promise("gradient", "The gradient is the slope of the loss, by finite differences.", gradient),
+    Promise(
         "sensitivity holds", "No random pair of users is further apart than the exact sensitivity.", sensitivity_holds
     ),
-    Check("sensitivity reached", "Some pair of users is as far apart, up to 3 %.", sensitivity_reached),
-    Check("optimum", "The mean gradient of many users is zero at the optimum, and not nearby.", optimum),
-    Check("risk", "The risk gap is the mean of the losses of many users; zero at the optimum, else positive.", risk),
-    Check("curvature", "Hessian and score covariance are those of the risk and of the gradients.", curvature),
-    Check("gradient of the sum", "The gradient of F is its slope, by finite differences.", sum_gradient),
-    Check("constants of the sum", "No record exceeds G and L; the data are the same when built again.", sum_constants),
+    Promise("sensitivity reached", "Some pair of users is as far apart, up to 3 %.", sensitivity_reached),
+    Promise("optimum", "The mean gradient of many users is zero at the optimum, and not nearby.", optimum),
+    Promise("risk", "The risk gap is the mean of the losses of many users; zero at the optimum, else positive.", risk),
+    Promise("curvature", "Hessian and score covariance are those of the risk and of the gradients.", curvature),
+    Promise("gradient of the sum", "The gradient of F is its slope, by finite differences.", sum_gradient),
+    Promise(
+        "constants of the sum", "No record exceeds G and L; the data are the same when built again.", sum_constants
+    ),
 )
 """what holds for any parameters of a problem"""
-CHECKS: tuple[Check[Any], ...] = (
-    Check("members", "Its members are there and say what they should of memory, notices and files.", members),
-    Check("is run", "Some algorithm runs on it.", is_run),
+CHECKS: tuple[Promise[Any], ...] = (
+    Promise("members", "Its members exist, and memory, notices and files have their types.", registered_problem),
+    Promise("is run", "Some algorithm runs on it.", is_run),
     *LOSSES,
 )

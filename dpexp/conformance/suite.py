@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dpexp.conformance import algorithms, problems, weight_checks
-from dpexp.conformance.check_result import Check, Result, Subject, carry_out
+from dpexp.conformance.check_result import CheckResult, Promise, Subject, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
 from dpexp.plugins.loading import registries
 
-SUITE: dict[str, tuple[Check[Any], ...]] = {
+SUITE: dict[str, tuple[Promise[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
     "weight": weight_checks.CHECKS,
@@ -32,7 +32,7 @@ def built_in() -> Iterator[Subject[Any]]:
     return subjects_of(Plugin(**ours))
 
 
-def hold(subjects: Iterable[Subject[Any]]) -> Iterator[Result]:
+def hold(subjects: Iterable[Subject[Any]]) -> Iterator[CheckResult]:
     """The result of every check of every subject, as they come."""
     everything = list(subjects)
     for number, subject in enumerate(everything, 1):

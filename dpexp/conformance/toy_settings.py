@@ -65,7 +65,7 @@ class Toy(NamedTuple):
             f"run: {{{self.n}replicates: 2, checkpoints: 4}}\n"
         )
 
-    def some(self) -> Cell | None:
+    def any_cell(self) -> Cell | None:
         """A cell of a private budget, or without one where none is taken."""
         return self.cell(self.ways.growing[1]) or self.cell(self.ways.none)
 
@@ -84,17 +84,17 @@ def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = No
         if not issubclass(family, kind.runs_on):
             continue
         for schedule in kind.schedules:
-            found = None
+            best = None
             # A private way ends the search; one without privacy is kept for what takes no private budget.
             for n, ways in itertools.product(STEPS, WAYS):
                 toy = Toy(problem, algorithm, schedule, n, ways)
                 if toy.cell(ways.growing[1]):
-                    found = toy
+                    best = toy
                     break
-                if found is None and toy.cell(ways.none):
-                    found = toy
-            if found:
-                yield found
+                if best is None and toy.cell(ways.none):
+                    best = toy
+            if best:
+                yield best
 
 
 def toy_of(kind: str, name: str) -> Toy | None:

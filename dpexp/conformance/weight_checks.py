@@ -7,7 +7,7 @@ import math
 import numpy as np
 from pydantic import ValidationError
 
-from dpexp.conformance.check_result import Check, Failed, NotTried, Subject
+from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
 from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.population import Population
@@ -28,7 +28,7 @@ def _made(subject: Subject[type[Weight]]) -> Weight:
 def between(subject: Subject[type[Weight]]) -> str:
     w = _made(subject).of(LENGTHS)
     if w.shape != LENGTHS.shape or not np.all((w >= 0) & (w <= 1)):
-        raise Failed("a weight is a number from 0 to 1 for every length", subject.value.weight)
+        raise CheckFailure("a weight is a number from 0 to 1 for every length", subject.value.weight)
     return f"lengths up to {math.sqrt(LENGTHS[-1]):.0e}"
 
 
@@ -40,28 +40,28 @@ def lengths(subject: Subject[type[Weight]]) -> str:
         return "no reach is stated: only `mu: inf` and algorithms that clip take it"
     longest = float(np.max(w * np.sqrt(LENGTHS)))
     if longest > reach * (1 + ROUNDING):
-        raise Failed(f"a row has |w(x) x| = {longest:.6g}, and `reach` says {reach:.6g}", subject.value.reach)
+        raise CheckFailure(f"a row has |w(x) x| = {longest:.6g}, and `reach` says {reach:.6g}", subject.value.reach)
     z = w * np.sqrt(LENGTHS - 1)
     apart = float(np.max(np.hypot(w[:, None] - w, z[:, None] + z)))
     if apart > across * (1 + ROUNDING):
-        raise Failed(
+        raise CheckFailure(
             f"two rows have w x and w x' {apart:.6g} apart, and `across` says {across:.6g}", subject.value.across
         )
     return f"reach {longest:.4g} of {reach:.4g}, across {apart:.4g} of {across:.4g}"
 
 
-def compiled(subject: Subject[type[Weight]]) -> str:
+def compiled_weight(subject: Subject[type[Weight]]) -> str:
     """The engine multiplies by what the weight is on arrays."""
     problem = HuberLinear(population=Population(d=3, weights=_made(subject)))
     x, _ = draw_users(problem.model(), 1000, 3)
     w = problem.weight(x)
     if w.shape != (1000,) or not np.isfinite(w).all():
-        raise Failed("a weight of rows [n, d + 1] is [n]", subject.value.weight)
+        raise CheckFailure("a weight of rows [n, d + 1] is [n]", subject.value.weight)
     return "1,000 users drawn"
 
 
-CHECKS: tuple[Check[type[Weight]], ...] = (
-    Check("between 0 and 1", "Weights of rows of any length are numbers from 0 to 1.", between),
-    Check("reach", "No weighted row is longer, and no two are farther apart, than stated: a search.", lengths),
-    Check("compiled", "The engine compiles it and draws users with it.", compiled),
+CHECKS: tuple[Promise[type[Weight]], ...] = (
+    Promise("between 0 and 1", "Weights of rows of any length are numbers from 0 to 1.", between),
+    Promise("reach", "No weighted row is longer, and no two are farther apart, than stated: a search.", lengths),
+    Promise("compiled", "The engine compiles it and draws users with it.", compiled_weight),
 )

@@ -2,6 +2,6 @@
 
 from dpexp.core.errors import DataError
 from dpexp.data.dataset import Dataset, Split
-from dpexp.data.load import DATASETS, load
+from dpexp.data.load import DATASETS, load_split
 
-__all__ = ["DATASETS", "DataError", "Dataset", "Split", "load"]
+__all__ = ["DATASETS", "DataError", "Dataset", "Split", "load_split"]

@@ -49,7 +49,7 @@ NOTE = (
 )
 
 
-def encode(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def encode_adult(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Features [n, 104] float32 of numbers int [n, 5] and category codes [n, 8] (0 unknown, then 1 + position)."""
     columns = []
     for name, values in zip(NUMBERS, numbers.T, strict=True):
@@ -64,7 +64,7 @@ def encode(numbers: np.ndarray, codes: np.ndarray) -> np.ndarray:
 def read(path: Path = FILE) -> Dataset:
     """All 48842 records, the published test part last."""
     with load_shipped(path, SHA256 if path == FILE else "") as stored:
-        features, labels = encode(stored["numbers"], stored["codes"]), stored["labels"].astype(np.int64)
+        features, labels = encode_adult(stored["numbers"], stored["codes"]), stored["labels"].astype(np.int64)
     return Dataset("adult", features, labels, CLASSES, LICENCE, NOTE)
 
 

@@ -1,7 +1,7 @@
 """Budgets of users: a file with the columns mu and, if there, uses and group; or a column of a table.
 
-Nothing is guessed: every line holds one value for each column, and a budget is a number or inf, spelled as all numbers
-are (`encode`). Everything else is an error at its line.
+Every line holds one value for each column, and a budget is a number or inf, spelled as all numbers are (`encode`).
+Everything else is an error at its line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import guess
 from dpexp.data.encode import read_budget
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import Table, read_table
+from dpexp.data.records import RecordTable, read_record_table
 
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"
@@ -26,7 +26,7 @@ _SHOWN = 5
 """faults that a message lists"""
 
 
-class Users(NamedTuple):
+class UserBudgets(NamedTuple):
     """One entry a user."""
 
     mu: np.ndarray
@@ -35,25 +35,27 @@ class Users(NamedTuple):
     """text [N], or None"""
 
 
-def read_users(path: Path) -> Users:
+def read_users(path: Path) -> UserBudgets:
     """The users of a file. Raises UsageError that names the file and the lines that are wrong."""
-    table = read_table(path)
+    table = read_record_table(path)
     named = table.header.kinds
     unknown = next((name for name in named if name not in COLUMNS), None)
     if unknown is not None:
         hint = f"{guess(unknown, COLUMNS)}columns: {', '.join(COLUMNS)}"
         raise UsageError(f"{path}:1: no column {unknown!r} is known", hint)
     table.header.require(["mu"], f"{path}:1")
-    found: list[str] = []
-    mu = _numbers(table, "mu", found)
-    uses = _numbers(table, "uses", found) if "uses" in named else None
-    groups = _groups(table, found) if "group" in named else None
-    if found:
-        raise UsageError(_listed(found), HINT)
-    return Users(mu, uses, groups)
+    faults: list[str] = []
+    mu = _parse_column(table, "mu", faults)
+    uses = _parse_column(table, "uses", faults) if "uses" in named else None
+    groups = _groups(table, faults) if "group" in named else None
+    if faults:
+        raise UsageError(_listed(faults), HINT)
+    return UserBudgets(mu, uses, groups)
 
 
-def _numbers(table: Table, name: str, faults: list[str], decimal: str = ".", thousands: str = "") -> np.ndarray:
+def _parse_column(
+    table: RecordTable, name: str, faults: list[str], decimal: str = ".", thousands: str = ""
+) -> np.ndarray:
     """A column as numbers >= 0, whole and finite where they are uses; what is wrong with it joins the faults."""
     entries = table.columns[name]
     if isinstance(entries, np.ndarray):
@@ -61,7 +63,9 @@ def _numbers(table: Table, name: str, faults: list[str], decimal: str = ".", tho
     else:
         # words of a schema are no numbers, whatever they say
         own = table.header.kinds[name] != "text"
-        read = (read_budget(one.strip(), decimal, thousands) if isinstance(one, str) else one for one in entries)
+        read = (
+            read_budget(entry.strip(), decimal, thousands) if isinstance(entry, str) else entry for entry in entries
+        )
         values = np.array([np.nan if value is None or not own else value for value in read])
     rules = [(np.isnan(values), "is not a number"), (values < 0, "must not be negative")]
     if name == "uses":
@@ -71,11 +75,11 @@ def _numbers(table: Table, name: str, faults: list[str], decimal: str = ".", tho
     return values
 
 
-def read_budgets(table: Table, column: str, public: PublicInputs) -> np.ndarray:
+def read_budgets(table: RecordTable, column: str, public: PublicInputs) -> np.ndarray:
     """The budgets of a table, which are public: numbers above 0, or inf. Raises DataError at what is none."""
     table.header.require([column], table.where)
     faults: list[str] = []
-    values = _numbers(table, column, faults, public.decimal, public.thousands)
+    values = _parse_column(table, column, faults, public.decimal, public.thousands)
     faults += [_fault(table, column, int(k), "must be above 0") for k in np.flatnonzero(values == 0)]
     if faults:
         raise DataError(_listed(faults), HINT)
@@ -89,15 +93,15 @@ def _listed(faults: Sequence[str]) -> str:
     return "; ".join(different[:_SHOWN]) + rest
 
 
-def _groups(table: Table, faults: list[str]) -> np.ndarray:
+def _groups(table: RecordTable, faults: list[str]) -> np.ndarray:
     """Group labels as text, none of them missing or called as everyone's row is; what is wrong joins the faults."""
-    found = ["" if entry is None or entry != entry else str(entry) for entry in table.columns["group"]]
+    groups = ["" if entry is None or entry != entry else str(entry) for entry in table.columns["group"]]
     words = {"": "is missing", EVERYONE: f"cannot be {EVERYONE!r}: that is the row of all users"}
-    faults += [_fault(table, "group", k, words[label]) for k, label in enumerate(found) if label in words]
-    return np.array(found, dtype=object)
+    faults += [_fault(table, "group", k, words[label]) for k, label in enumerate(groups) if label in words]
+    return np.array(groups, dtype=object)
 
 
-def _fault(table: Table, name: str, k: int, words: str) -> str:
+def _fault(table: RecordTable, name: str, k: int, words: str) -> str:
     """What is wrong with a value, and where."""
     entry = table.columns[name][k]
     if entry is None:

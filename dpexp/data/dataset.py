@@ -22,7 +22,7 @@ import numpy as np
 
 from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
-from dpexp.data.public_inputs import Column
+from dpexp.data.public_inputs import PublicColumn
 
 BIAS = 0.25
 """value of the constant entry that `prepare` appends"""
@@ -43,7 +43,7 @@ class Dataset:
     licence: str
     note: str
     """where the records come from and what was done to them, with what that costs in privacy"""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PublicColumn, ...] = ()
     """of a user's table, in the order of their entries in `features`; empty for what is no table"""
     draws: np.ndarray | None = None
     """[n, 3] uint64, by which each record finds its part by itself (`split_by_draws`); None where places decide"""
@@ -55,7 +55,7 @@ class Dataset:
 
     def rows(self, index: np.ndarray | slice) -> Dataset:
         """Some of the records."""
-        draws, usable = (None if one is None else one[index] for one in (self.draws, self.usable))
+        draws, usable = (None if part is None else part[index] for part in (self.draws, self.usable))
         return replace(self, features=self.features[index], labels=self.labels[index], draws=draws, usable=usable)
 
     @property
@@ -72,13 +72,13 @@ class Dataset:
 
 
 class Split(NamedTuple):
-    """What is trained on, and what is held out."""
+    """Training records and held-out records."""
 
     train: Dataset
     test: Dataset
 
 
-class Shape(NamedTuple):
+class DataShape(NamedTuple):
     """How large a data set is, known without reading it."""
 
     records: int
@@ -93,7 +93,7 @@ class Builtin(NamedTuple):
     read: Callable[[], Dataset]
     published_test: int
     """how many of the last records are its published test part; 0: there is none"""
-    shape: Shape | None = None
+    shape: DataShape | None = None
     licence: str = ""
     note: str = ""
 
@@ -101,7 +101,7 @@ class Builtin(NamedTuple):
 def load_shipped(file: Path, digest: str) -> Any:
     """The arrays of a shipped npz file. Raises DataError where its SHA-256 is not `digest`; empty asks for none.
 
-    The digest stands in the code, so that the hash of the code says which records a result comes from.
+    The digest is part of the code, so that the hash of the code identifies the records of a result.
     """
     content = file.read_bytes()
     if digest and sha256(content).hexdigest() != digest:
@@ -138,8 +138,8 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
     if not 0 < test_fraction < 1 or len(data) < 2:
         raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
     order = generator.permutation(len(data))
-    held = held_out(len(data), test_fraction)
-    return Split(data.rows(order[held:]), data.rows(order[:held]))
+    test = held_out(len(data), test_fraction)
+    return Split(data.rows(order[test:]), data.rows(order[:test]))
 
 
 TEST, VALIDATION, GROUP = range(3)
@@ -171,5 +171,5 @@ def split_by_draws(data: Dataset, fraction: float, which: int) -> Split:
     """Held out is every record whose number is below the fraction of 2^64; a part may be empty."""
     assert data.draws is not None
     # compared as integers of 64 bits, which floats would round
-    held = data.draws[:, which] < np.uint64(int(fraction * 2**64))
-    return Split(data.rows(~held), data.rows(held))
+    test = data.draws[:, which] < np.uint64(int(fraction * 2**64))
+    return Split(data.rows(~test), data.rows(test))

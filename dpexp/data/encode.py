@@ -30,12 +30,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.errors import DataError
-from dpexp.data.public_inputs import DECIMALS, THOUSANDS, Column, PublicInputs
-from dpexp.data.records import Header, Table, Value, Values
+from dpexp.data.public_inputs import DECIMALS, THOUSANDS, PublicColumn, PublicInputs
+from dpexp.data.records import Header, RecordTable, Value, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
 OTHER = "other"
-"""the category that stands for all that are not listed"""
+"""the category of all values that are not listed"""
 PRIVATE = "(private: do not publish)"
 """of everything that is read off the records for their owner"""
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -57,8 +57,8 @@ class Unread(ValueError):
 def _patterns(decimal: str, thousands: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Of a number in this spelling, and of what is left out of it."""
     point, mark = re.escape(decimal), _ALIKE.get(thousands, re.escape(thousands))
-    whole = rf"(?:\d{{1,3}}(?:{mark}\d{{3}})+|\d+)" if thousands else r"\d+"
-    number = rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:e[+-]?\d+)?"
+    integers = rf"(?:\d{{1,3}}(?:{mark}\d{{3}})+|\d+)" if thousands else r"\d+"
+    number = rf"[+-]?(?:{integers}(?:{point}\d*)?|{point}\d+)(?:e[+-]?\d+)?"
     return re.compile(number, re.ASCII | re.IGNORECASE), re.compile(mark if thousands else r"(?!)")
 
 
@@ -76,9 +76,9 @@ def read_budget(text: str, decimal: str = ".", thousands: str = "") -> float | N
     return None if value is None or math.isinf(value) else value
 
 
-def readings(text: str) -> dict[str, str]:
-    """How else a text is a number: by the public keys that say so."""
-    found: dict[str, str] = {}
+def number_readings(text: str) -> dict[str, str]:
+    """Other numbers that a text can be, with the public keys for each."""
+    readings: dict[str, str] = {}
     for decimal in DECIMALS:
         for thousands in THOUSANDS:
             value = None if decimal == thousands else read_number(text, decimal, thousands)
@@ -87,8 +87,8 @@ def readings(text: str) -> dict[str, str]:
                     f'thousands: "{thousands}"'
                 ] * bool(thousands)
                 # the first spelling of a value has the fewest keys
-                found.setdefault(f"{value:.12g}", " and ".join(keys))
-    return found
+                readings.setdefault(f"{value:.12g}", " and ".join(keys))
+    return readings
 
 
 def read_id(text: str) -> str:
@@ -110,17 +110,17 @@ def letters(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def encode(given: Value, column: Column) -> float:
+def encode(value: Value, column: PublicColumn) -> float:
     """The number that a value is: itself, its day, or the place of its category; NaN where it is missing and may be.
 
     Raises Unread. None is a value of a line that could not be taken apart.
     """
-    if given is None:
+    if value is None:
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
     # the public keys say how texts spell numbers, and a number in memory is none
-    if not isinstance(given, str):
-        given, column = repr(given), column._replace(decimal=".", thousands="")
-    text = given.strip()
+    if not isinstance(value, str):
+        value, column = repr(value), column._replace(decimal=".", thousands="")
+    text = value.strip()
     # a stated category comes first, also one that is spelled like a missing value
     if column.levels is not None and (place := _places(column.levels).get(letters(text))) is not None:
         return float(place)
@@ -129,7 +129,7 @@ def encode(given: Value, column: Column) -> float:
             return math.nan
         raise Unread(f"{column.name} is missing")
     if column.levels is not None:
-        return _place(text, column)
+        return _level_place(text, column)
     if column.days:
         return day(text, column.name)
     value = _number(text, column.decimal, column.thousands)
@@ -166,11 +166,11 @@ def _places(levels: tuple[str, ...]) -> dict[str, int]:
     return {letters(level): k for k, level in enumerate(levels)}
 
 
-def _place(text: str, column: Column) -> float:
+def _level_place(text: str, column: PublicColumn) -> float:
     """The place of a category that is not spelled as it is stated."""
     levels = column.levels or ()
-    stated = {level.lower() for level in levels if level != OTHER}
-    truths = len(stated) == 2 and {_number(level) for level in stated} == {0.0, 1.0}
+    spelled = {level.lower() for level in levels if level != OTHER}
+    truths = len(spelled) == 2 and {_number(level) for level in spelled} == {0.0, 1.0}
     # yes and no are numbers only between two categories that are 0 and 1: else a category `1` would take them in
     value = _number(text, column.decimal, column.thousands)
     if value is not None and (truths or text.lower() not in _TRUTH):
@@ -196,37 +196,37 @@ class Encoded(NamedTuple):
     """[n] whether a value could be read; one that is missing and may be was read"""
 
 
-def encoded(table: Table, column: Column) -> Encoded:
+def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
     """`encode` of every record."""
-    given = table.columns[column.name]
-    # numbers by a schema: what `encode` says of their texts, all at once
-    if isinstance(given, np.ndarray) and column.levels is None and not column.days:
-        values = np.where(np.abs(given) <= _LARGEST, given, np.nan)
-        return Encoded(values, np.isfinite(values) | (np.isnan(given) & column.may_miss))
+    entries = table.columns[column.name]
+    # numbers by a schema: what `encode` makes of their texts, all at once
+    if isinstance(entries, np.ndarray) and column.levels is None and not column.days:
+        values = np.where(np.abs(entries) <= _LARGEST, entries, np.nan)
+        return Encoded(values, np.isfinite(values) | (np.isnan(entries) & column.may_miss))
     # equal texts have equal numbers, whoever holds them, and are read once
-    each = listed(given)
+    each = listed(entries)
     known: dict[Value, float | None] = {}
     for value in set(each):
         try:
             known[value] = encode(value, column)
         except Unread:
             known[value] = None
-    found = [known[value] for value in each]
-    return Encoded(np.array(found, dtype=np.float64), np.array([value is not None for value in found]))
+    codes = [known[value] for value in each]
+    return Encoded(np.array(codes, dtype=np.float64), np.array([value is not None for value in codes]))
 
 
-def unread(table: Table, columns: Sequence[Column]) -> dict[int, Unread]:
-    """Of every record of which a value cannot be read, the first reason: for the owner of the table alone."""
-    found: dict[int, Unread] = {}
+def unread(table: RecordTable, columns: Sequence[PublicColumn]) -> dict[int, Unread]:
+    """For every record with an unreadable value, the first reason: for the owner of the table alone."""
+    faults: dict[int, Unread] = {}
     for column in columns:
         texts = listed(table.columns[column.name])
         for k in np.flatnonzero(~encoded(table, column).read).tolist():
-            if k not in found:
+            if k not in faults:
                 try:
                     encode(texts[k], column)
                 except Unread as error:
-                    found[k] = error
-    return dict(sorted(found.items()))
+                    faults[k] = error
+    return dict(sorted(faults.items()))
 
 
 def listed(values: Values) -> Sequence[Value]:
@@ -234,9 +234,9 @@ def listed(values: Values) -> Sequence[Value]:
     return ["" if v != v else v for v in values.tolist()] if isinstance(values, np.ndarray) else values
 
 
-def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> list[Column]:
-    """Columns from what is stated of them and, where nothing is, from the schema. Raises DataError with all faults."""
-    found, wrong = [], []
+def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> list[PublicColumn]:
+    """Columns from public statements or, without one, from the schema. Raises DataError with all faults."""
+    columns, wrong = [], []
     for name in used:
         kind, limits, levels = header.kinds[name], public.ranges.get(name), public.categories.get(name)
         if levels is None and limits is None and kind == "truth":
@@ -251,7 +251,7 @@ def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> lis
             wrong.append(f"{name} holds {kind}s, and no {'range' if kind == 'day' else 'categories'} of it are stated")
         days = (kind == "day" or name in public.days) and levels is None
         may_miss = name in public.centred_if_missing
-        found.append(Column(name, limits, levels, may_miss, days, public.decimal, public.thousands))
+        columns.append(PublicColumn(name, limits, levels, may_miss, days, public.decimal, public.thousands))
     if wrong:
         raise DataError("; ".join(wrong), "state what is known of a column without the records, or leave it out")
-    return found
+    return columns

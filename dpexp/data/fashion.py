@@ -1,6 +1,6 @@
 """`fashion`: Fashion-MNIST as features of a network trained on ImageNet, 60000 + 10000 records of 256 numbers.
 
-The image example that stands for the CIFAR-10 and chest X-ray experiments of `dp-sgld`; its accuracies are not
+The image example in place of the CIFAR-10 and chest X-ray experiments of `dp-sgld`; its accuracies are not
 comparable with theirs. Private: the Fashion-MNIST images. Public: the network, the projection and the rounding.
 """
 

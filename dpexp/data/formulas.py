@@ -26,7 +26,7 @@ GRID = 257
 """points of a range at which a function is looked at"""
 
 
-class Factor(NamedTuple):
+class FormulaFactor(NamedTuple):
     """A column, or a function of one."""
 
     text: str
@@ -36,11 +36,11 @@ class Factor(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Formula:
-    """What is explained, and by what: products of factors, of which a power has several that are alike."""
+class RegressionFormula:
+    """Target and terms: products of factors; a power repeats one factor."""
 
-    target: Factor
-    terms: tuple[tuple[Factor, ...], ...]
+    target: FormulaFactor
+    terms: tuple[tuple[FormulaFactor, ...], ...]
 
     @property
     def columns(self) -> list[str]:
@@ -54,18 +54,18 @@ def applied(function: str, values: np.ndarray) -> np.ndarray:
         return np.asarray(FUNCTIONS[function](values))
 
 
-def limits_of(factor: Factor, limits: tuple[float, float] | None) -> tuple[float, float]:
-    """Between which values a function of a column lies, whose range is public. Raises UsageError."""
+def function_limits(factor: FormulaFactor, limits: tuple[float, float] | None) -> tuple[float, float]:
+    """Smallest and largest value of a function of a column with a public range. Raises UsageError."""
     if limits is None:
         raise UsageError(f"{factor.text}: no range of {factor.column} is stated", "--public FILE with ranges")
     # on a grid, since a function of the list need not have its ends at those of the range
-    found = applied(factor.function, np.linspace(*limits, GRID))
-    if not np.isfinite(found).all():
+    values = applied(factor.function, np.linspace(*limits, GRID))
+    if not np.isfinite(values).all():
         raise UsageError(f"{factor.text} is not finite on the stated range of {factor.column}", "state another range")
-    return float(found.min()), float(found.max())
+    return float(values.min()), float(values.max())
 
 
-def read_formula(text: str) -> Formula:
+def read_formula(text: str) -> RegressionFormula:
     """Raises UsageError for what is no formula, or not understood here."""
     try:
         import formulaic
@@ -74,14 +74,14 @@ def read_formula(text: str) -> Formula:
         raise UsageError("--formula needs formulaic", "pip install 'dpexp[formula]'") from None
     hidden, names = _hidden(text)
     try:
-        found = formulaic.Formula(hidden)
-        sides = (found.lhs, found.rhs) if isinstance(found, formulaic.formula.StructuredFormula) else ((), ())
-        left, right = [
+        parsed = formulaic.Formula(hidden)
+        sides = (parsed.lhs, parsed.rhs) if isinstance(parsed, formulaic.formula.StructuredFormula) else ((), ())
+        target_terms, row_terms = [
             [[_restored(str(factor.expr), names) for factor in term.factors] for term in side] for side in sides
         ]
     except SyntaxError as error:
         part = _restored((error.text or hidden).strip(), names)
-        hint = "a name that is no word of letters stands in backquotes: log(`my column`)"
+        hint = "write a name with other characters than letters in backquotes: log(`my column`)"
         raise UsageError(f"--formula {text!r}: {part} is not understood", hint) from None
     except AttributeError:
         hint = "one target, ~ and terms: 'y ~ x + C(g)'"
@@ -90,18 +90,20 @@ def read_formula(text: str) -> Formula:
         raise UsageError(
             f"--formula {text!r}: {str(error).split('. ')[0].splitlines()[0]}", "for instance 'y ~ x + C(g)'"
         ) from None
-    if len(left) != 1 or len(left[0]) != 1:
-        raise UsageError(f"--formula {text!r}: one target stands before ~", "for instance 'log(y) ~ x + C(g)'")
-    if ["1"] not in right:
+    if len(target_terms) != 1 or len(target_terms[0]) != 1:
+        raise UsageError(f"--formula {text!r}: write one target before ~", "for instance 'log(y) ~ x + C(g)'")
+    if ["1"] not in row_terms:
         raise UsageError(f"--formula {text!r}: the intercept cannot be left out", "leave out - 1 and + 0")
-    read = tuple(tuple(one for text in term for one in _factors(text)) for term in right if term != ["1"])
-    target = _factors(left[0][0])
+    read = tuple(
+        tuple(factor for text in term for factor in _parse_factors(text)) for term in row_terms if term != ["1"]
+    )
+    target = _parse_factors(target_terms[0][0])
     if len(target) > 1 or target[0].function == "C" or target[0].column in {f.column for term in read for f in term}:
         raise UsageError(
             f"--formula: the target is {text.partition('~')[0].strip()}", "a column, or log(y), sqrt(y), ..."
         )
     _require_lower(read)
-    return Formula(target[0], read)
+    return RegressionFormula(target[0], read)
 
 
 def _hidden(text: str) -> tuple[str, list[str]]:
@@ -121,25 +123,25 @@ def _restored(text: str, names: Sequence[str]) -> str:
     return re.sub(r"\bcolumn_(\d+)_\b", lambda match: f"`{names[int(match[1])]}`", text)
 
 
-def _factors(text: str) -> list[Factor]:
-    """What stands between two colons; a power is a product of a column with itself."""
+def _parse_factors(text: str) -> list[FormulaFactor]:
+    """The factors between two colons; a power is a product of a column with itself."""
     match = _FACTOR.fullmatch(text)
     if match is None or bool(match[1]) != bool(match[3]):
         hint = f"understood: a column, C(g), I(x**2), {', '.join(f'{name}(x)' for name in FUNCTIONS)}, and products"
         raise UsageError(f"--formula: {text} is not understood, or looks at other records", hint)
     if match[4]:
-        return [Factor(match[4].strip("`"), match[4].strip("`"))] * int(match[5])
+        return [FormulaFactor(match[4].strip("`"), match[4].strip("`"))] * int(match[5])
     column = match[2].strip("`")
-    return [Factor(text.replace(match[2], column), column, match[1] or "")]
+    return [FormulaFactor(text.replace(match[2], column), column, match[1] or "")]
 
 
-def _require_lower(terms: Sequence[tuple[Factor, ...]]) -> None:
+def _require_lower(terms: Sequence[tuple[FormulaFactor, ...]]) -> None:
     """Raises UsageError for a product without what it is made of."""
-    there = {tuple(sorted(term)) for term in terms}
+    present = {tuple(sorted(term)) for term in terms}
     for term in terms:
         for k, _ in enumerate(term if len(term) > 1 else ()):
             less = [*term[:k], *term[k + 1 :]]
             # without it the coefficients of the product would depend on public centres
-            if tuple(sorted(less)) not in there:
-                said = [":".join(factor.text for factor in part) for part in (term, less)]
-                raise UsageError(f"--formula: {said[0]} needs {said[1]} too", "a * b stands for a + b + a:b")
+            if tuple(sorted(less)) not in present:
+                names = [":".join(factor.text for factor in part) for part in (term, less)]
+                raise UsageError(f"--formula: {names[0]} needs {names[1]} too", "a * b means a + b + a:b")

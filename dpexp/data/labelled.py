@@ -1,10 +1,10 @@
 """A user's own table as labelled records: numbers in a record's own entries, classes that are stated.
 
 A number is one entry, as it is or, with a stated range (low, high), as (v - low) / (high - low) cut to [0, 1]. A column
-of categories is one 0/1 entry for each of them. A column whose values may be missing has one more entry, which says so;
-the others are 0 then. A record of which a value cannot be read is marked as unusable: its entries are 0, and its class
-is the last one, so that where it is held out it counts as predicted wrongly. All of it is a function of this record and
-of what is public: no statistic of the records is used.
+of categories is one 0/1 entry for each of them. A column whose values may be missing has one more entry, 1 for a
+missing value; the others are 0 then. A record with an unreadable value is marked as unusable: its entries are 0, and
+its class is the last one, so that among held-out records it counts as predicted wrongly. All of it is a function of
+this record and of what is public: no statistic of the records is used.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from dpexp.core.errors import DataError
 from dpexp.core.text import few
 from dpexp.data.dataset import Dataset
 from dpexp.data.encode import columns_of, encoded
-from dpexp.data.public_inputs import Column, PublicInputs
-from dpexp.data.records import Header, Table, read_header, read_table
+from dpexp.data.public_inputs import PublicColumn, PublicInputs
+from dpexp.data.records import Header, RecordTable, read_header, read_record_table
 
 
-def columns_of_file(header: Header, where: str, target: str, public: PublicInputs) -> tuple[list[Column], Column]:
+def columns_of_file(
+    header: Header, where: str, target: str, public: PublicInputs
+) -> tuple[list[PublicColumn], PublicColumn]:
     """The columns that a model learns from, and that of the classes. Raises DataError."""
     header.require([target], where)
     header.require(public.named, where, "the config")
@@ -35,7 +37,7 @@ def columns_of_file(header: Header, where: str, target: str, public: PublicInput
     if len(public.categories.get(target, "two")) < 2:
         raise DataError(f"{where}: {target} has one class", "state two or more")
     if not used:
-        raise DataError(f"{where}: there is no column besides the target", "a class needs something that tells it")
+        raise DataError(f"{where}: there is no column besides the target", "a class needs a feature that predicts it")
     try:
         *columns, classes = columns_of(header, [*used, target], public)
     except DataError as error:
@@ -46,19 +48,19 @@ def columns_of_file(header: Header, where: str, target: str, public: PublicInput
 def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     """The records of a file. Raises DataError for what is wrong with its header or with what is stated of it."""
     columns, classes = columns_of_file(read_header(path), str(path), target, public)
-    table = read_table(path)
-    features, read = entries_of(table, columns)
+    table = read_record_table(path)
+    features, read = encode_features(table, columns)
     labels = encoded(table, classes)
     usable = read & labels.read & ~np.isnan(labels.values)
     features[~usable] = 0
     levels = tuple(classes.levels or ())
     # features of 0 predict the first class, so that the last one is wrong
-    found = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)
-    note = _note(path, columns, table.header)
-    return Dataset(path.stem, features, found, levels, "the user's", note, tuple(columns), usable=usable)
+    codes = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)
+    note = _encoding_note(path, columns, table.header)
+    return Dataset(path.stem, features, codes, levels, "the user's", note, tuple(columns), usable=usable)
 
 
-def entries_of(table: Table, columns: Sequence[Column]) -> tuple[np.ndarray, np.ndarray]:
+def encode_features(table: RecordTable, columns: Sequence[PublicColumn]) -> tuple[np.ndarray, np.ndarray]:
     """The entries of every record float32 [n, entries], and whether all its values could be read [n]."""
     entries, usable = [], np.ones(len(table), dtype=bool)
     for column in columns:
@@ -75,14 +77,14 @@ def entries_of(table: Table, columns: Sequence[Column]) -> tuple[np.ndarray, np.
     return np.stack(entries, axis=1).astype(np.float32), usable
 
 
-def _note(path: Path, columns: Sequence[Column], header: Header) -> str:
-    said = {
+def _encoding_note(path: Path, columns: Sequence[PublicColumn], header: Header) -> str:
+    names_by_use = {
         "scaled by stated ranges": [c.name for c in columns if c.limits is not None],
         "used as they are": [c.name for c in columns if c.limits is None and c.levels is None],
         "one entry a category": [c.name for c in columns if c.levels is not None],
     }
-    parts = [*header.notes, *(f"{few(names, 12)}: {how}" for how, names in said.items() if names)]
+    parts = [*header.notes, *(f"{few(names, 12)}: {how}" for how, names in names_by_use.items() if names)]
     return (
-        f"{path.name}. {'; '.join(parts)}. Each record is read by itself, and one of which a value cannot be read adds "
+        f"{path.name}. {'; '.join(parts)}. Each record is read by itself, and one with an unreadable value adds "
         "nothing. No statistic of the records is used."
     )

@@ -10,7 +10,7 @@ import numpy as np
 from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, fashion
-from dpexp.data.dataset import TEST, Builtin, Dataset, Shape, Split, load_shipped, split, split_by_draws, with_draws
+from dpexp.data.dataset import TEST, Builtin, Dataset, DataShape, Split, load_shipped, split, split_by_draws, with_draws
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 
@@ -31,14 +31,14 @@ def digits() -> Dataset:
 
 
 DATASETS: dict[str, Builtin] = {
-    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, Shape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
-    "digits": Builtin(digits, 0, Shape(1797, 64, 10), DIGITS_LICENCE, DIGITS_NOTE),
-    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, Shape(70_000, 256, 10), fashion.LICENCE, fashion.NOTE),
+    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, DataShape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
+    "digits": Builtin(digits, 0, DataShape(1797, 64, 10), DIGITS_LICENCE, DIGITS_NOTE),
+    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, DataShape(70_000, 256, 10), fashion.LICENCE, fashion.NOTE),
 }
 TEST_FRACTION = 0.2
 
 
-def load(
+def load_split(
     name: str | None = None,
     *,
     path: str | Path | None = None,
@@ -51,11 +51,11 @@ def load(
 ) -> Split:
     """A shipped data set by name, or a table with a target by path.
 
-    `public` says what is known of a table's columns without the records, the classes of the target among it.
+    `public` holds what is known of a table's columns without the records, the classes of the target among it.
 
-    Without `test_fraction` the published test part is held out, or, where there is none, a random fifth; with it, that
+    Without `test_fraction` the test part is the published one, or, where there is none, a random fifth; with it, that
     share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`). With
-    `records`, a public number that stands for theirs, each record is held out by itself (`dataset.split_by_draws`).
+    `records`, a public count, each record is drawn into its part by itself (`dataset.split_by_draws`).
     Raises DataError, a ValueError, which lists everything that is wrong.
     """
     if (name is None) == (path is None):

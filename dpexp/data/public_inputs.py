@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 DECIMALS = (".", ",")
 THOUSANDS = ("", ",", ".", " ", "'", "_")
-"""marks between the digits of a number, as they are stated; a blank stands for narrow ones too"""
+"""marks between the digits of a number, as they are stated; a blank includes narrow ones"""
 BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
 """words that a draft holds in place of values; a file that still holds them is refused"""
 
@@ -25,9 +25,9 @@ class PublicInputs:
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """(low, high) between which 19 of 20 values lie: the middle is the centre, a quarter of the width the scale"""
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """every level of a column, the first of which is the reference"""
+    """every level of a column, the reference first"""
     centred_if_missing: tuple[str, ...] = ()
-    """columns whose missing values count as the centre, with an entry of their own that says so"""
+    """columns whose missing values count as the centre, with an entry of their own for that"""
     leave_out: tuple[str, ...] = ()
     """columns that are not used"""
     days: tuple[str, ...] = ()
@@ -41,13 +41,13 @@ class PublicInputs:
     thousands: str = ""
     """one of `THOUSANDS`, another one than `decimal`; empty: digits are not grouped"""
     where: str = ""
-    """the file that says so"""
+    """the file of these statements"""
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """of plans: how many of the records are thought to have a category, of some or all of a column"""
     correlation: float | None = None
     """of plans: what is thought of any two columns of numbers"""
     correlations: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """of plans: of two columns; those of categories are of the normals of which levels are parts"""
+    """of plans: of two columns; those of categories are of the normals that are cut into levels"""
 
     log_odds_sd: float | None = None
     """of plans: how far columns are thought to move the log odds of the target, as their standard deviation"""
@@ -58,7 +58,7 @@ class PublicInputs:
         return tuple(dict.fromkeys([*self.ranges, *self.categories, *self.centred_if_missing, *self.leave_out]))
 
 
-class Column(NamedTuple):
+class PublicColumn(NamedTuple):
     """What is public of one column."""
 
     name: str
@@ -88,7 +88,7 @@ class Column(NamedTuple):
         return [first, *[(0.0, 1.0)] * (len(self.entries) - 1)]
 
 
-def column_of(document: Mapping[str, Any]) -> Column:
+def column_of(document: Mapping[str, Any]) -> PublicColumn:
     """The column whose `_asdict` JSON kept."""
     lists = {name: document[name] and tuple(document[name]) for name in ("limits", "levels")}
-    return Column(**{**document, **lists})
+    return PublicColumn(**{**document, **lists})

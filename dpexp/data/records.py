@@ -1,7 +1,7 @@
-"""A user's table as it stands: names from its header, and every value of a record as a text of its own.
+"""A user's table without interpretation: names from its header, and every value of a record as a text of its own.
 
 A record enters alone. What is public is the header: the first line of a csv or tsv file, the schema of a parquet or npz
-file. It says how many columns there are, what they are called, what stands between them and, in a schema, their types.
+file. The header has the number of columns, their names, the separator and, in a schema, their types.
 Everything else is done to one record at a time, so that no record changes how another one is read.
 
 (a) csv, tsv: a record is one line that is not blank; a quoted field ends on its line. A line of separators alone is
@@ -10,7 +10,7 @@ which Excel writes.
 (b) A line is decoded as UTF-8, or where it is none, as Windows-1252.
 (c) A line that does not hold a value for each column has values that cannot be read (None).
 (d) parquet, npz: a value is a number, a truth value, a day or a text by the schema.
-(e) A column without a name, such as the index that pandas writes, is no column: the header says where it stands.
+(e) A column without a name, such as the index that pandas writes, is no column: the header has its place.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Header(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What of the header is not used."""
+        """Parts of the header that are not used."""
         if not self.unnamed:
             return []
         *rest, last = map(str, self.unnamed)
@@ -84,7 +84,7 @@ class Header(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordTable:
     """The records of a file or of a frame."""
 
     where: str
@@ -98,7 +98,7 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def place(self, k: int) -> str:
-        """Where record k stands."""
+        """The line of record k."""
         return f"{self.where}:{self.lines[k]}" if self.lines is not None else f"{self.where}, row {k + 1}"
 
 
@@ -122,10 +122,12 @@ def read_header(path: Path) -> Header:
         fields = pyarrow.parquet.read_schema(path)
     # pandas writes its index beside the columns
     index = "__index_level_"
-    return _once([(one.name, _kind_of_type(one)) for one in fields if not one.name.startswith(index)], str(path))
+    return _once(
+        [(field.name, _kind_of_type(field)) for field in fields if not field.name.startswith(index)], str(path)
+    )
 
 
-def read_table(source: Path | object) -> Table:
+def read_record_table(source: Path | object) -> RecordTable:
     """The records of a file, or of what holds columns in memory, each by itself.
 
     In memory: a frame of pandas, polars or pyarrow, a Series, a mapping of columns, or an array [n, k] whose columns
@@ -137,14 +139,14 @@ def read_table(source: Path | object) -> Table:
     if suffix in TEXTS:
         table = _read_lines(source, header)
     elif suffix == ".npz":
-        table = Table(str(source), header, _arrays(source))
+        table = RecordTable(str(source), header, _arrays(source))
     else:
         import pyarrow.parquet
 
         with _readable(source):
             frame = pyarrow.parquet.read_table(source)
         columns = {name: _of_type(frame.column(name), kind) for name, kind in header.kinds.items()}
-        table = Table(str(source), header, columns)
+        table = RecordTable(str(source), header, columns)
     if not len(table):
         raise DataError(f"{source}: holds no records, only a header", "one record a line")
     return table
@@ -153,7 +155,7 @@ def read_table(source: Path | object) -> Table:
 # --- in memory ------------------------------------------------------------------------------------------------------
 
 
-def _of_memory(data: object) -> Table:
+def _of_memory(data: object) -> RecordTable:
     """The records of a frame as a csv file would have them: every value by itself."""
     names, columns = _columns_in_memory(data)
     # what type a column got may be due to one value of one record, so it is no public kind; pandas calls a column
@@ -162,10 +164,10 @@ def _of_memory(data: object) -> Table:
     unnamed = tuple(k for k, own in enumerate(named, 1) if not own)
     kinds: list[tuple[str, ColumnKind]] = [(name, "unknown") for name, own in zip(names, named, strict=True) if own]
     header = _once(kinds, "frame")._replace(unnamed=unnamed)
-    values = [one for one, own in zip(columns, named, strict=True) if own]
+    values = [column for column, own in zip(columns, named, strict=True) if own]
     if not values or not len(values[0]):
         raise DataError("the frame holds no records", "one record a row")
-    return Table("frame", header, dict(zip(header.kinds, _without_blank(values), strict=True)))
+    return RecordTable("frame", header, dict(zip(header.kinds, _without_blank(values), strict=True)))
 
 
 def _columns_in_memory(data: object) -> tuple[list[str], list[Values]]:
@@ -185,7 +187,7 @@ def _columns_in_memory(data: object) -> tuple[list[str], list[Values]]:
             raise DataError(f"columns have {' and '.join(map(str, sorted(lengths)))} values", "one of every record")
         data = pd.DataFrame(dict(data))
     if isinstance(data, pd.DataFrame):
-        return [_name(one) for one in data.columns], [_of_series(data.iloc[:, k]) for k in range(data.shape[1])]
+        return [_name(name) for name in data.columns], [_of_series(data.iloc[:, k]) for k in range(data.shape[1])]
     import pyarrow as pa
 
     try:
@@ -213,7 +215,7 @@ def _of_series(column: pd.Series) -> Values:
 
 
 def _value(value: object) -> Value:
-    """A value in memory: a number stays one, since no public key says how a text of it is spelled."""
+    """A value in memory: a number stays one, since no public key defines how a text of it is spelled."""
     return float(value) if isinstance(value, float | Decimal) else "" if value is None else str(value)
 
 
@@ -228,8 +230,8 @@ def _without_blank(columns: list[Values]) -> list[Values]:
             blank[places] = [not str(values[k]).strip() for k in places]
         if not blank.any():
             return columns
-    kept = np.flatnonzero(~blank).tolist()
-    return [v[kept] if isinstance(v, np.ndarray) else [v[k] for k in kept] for v in columns]
+    places = np.flatnonzero(~blank).tolist()
+    return [v[places] if isinstance(v, np.ndarray) else [v[k] for k in places] for v in columns]
 
 
 # --- csv and tsv ----------------------------------------------------------------------------------------------------
@@ -240,15 +242,15 @@ def _header_line(lines: Sequence[bytes], path: Path) -> Header:
         raise DataError(f"{path}:1: is UTF-16 text", "save the file as UTF-8")
     text, number = _decoded(lines[0].removeprefix(_BOM).rstrip(b"\r\n")), 1
     separators = "\t" if path.suffix.lower() == ".tsv" else _SEPARATORS
-    if stated := _STATED.fullmatch(text):
-        separators, text, number = stated[1], _decoded(lines[1].rstrip(b"\r\n")), 2
+    if match := _STATED.fullmatch(text):
+        separators, text, number = match[1], _decoded(lines[1].rstrip(b"\r\n")), 2
     where = f"{path}:{number}"
     if "\r" in text:
         raise DataError(f"{where}: lines end with CR alone", "save the file with the line ends of Unix or Windows")
     if not text.strip():
         raise DataError(f"{where}: the {'first' if number == 1 else 'second'} line is blank", "it names the columns")
     split = {separator: _fields_of(text, separator) or [] for separator in separators}
-    separator = max(separators, key=lambda one: len(split[one]))
+    separator = max(separators, key=lambda mark: len(split[mark]))
     names = split[separator]
     if not names:
         raise DataError(f"{where}: a quoted name does not end on its line", "this line names the columns")
@@ -260,25 +262,25 @@ def _header_line(lines: Sequence[bytes], path: Path) -> Header:
     return _once(kinds, where, separator)._replace(line=number, unnamed=unnamed)
 
 
-def _read_lines(path: Path, header: Header) -> Table:
+def _read_lines(path: Path, header: Header) -> RecordTable:
     lines, rows = [], []
     width = len(header.kinds) + len(header.unnamed)
     places = [k for k in range(width) if k + 1 not in header.unnamed]
     # (c); such a line keeps its place: that it is there changes no other
     unread: list[str | None] = [None] * len(places)
-    for number, raw in _lines(path, header.line):
+    for number, raw in _record_lines(path, header.line):
         fields = _fields_of(_decoded(raw), header.separator)
         # (a)
         if fields is not None and not any(fields):
             continue
         lines.append(number)
-        whole = fields is not None and len(fields) == width
-        rows.append([fields[k] for k in places] if whole and fields else unread)
+        fits = fields is not None and len(fields) == width
+        rows.append([fields[k] for k in places] if fits and fields else unread)
     columns = dict(zip(header.kinds, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(header.kinds, ())
-    return Table(str(path), header, columns, lines)
+    return RecordTable(str(path), header, columns, lines)
 
 
-def _lines(path: Path, header: int) -> Iterator[tuple[int, bytes]]:
+def _record_lines(path: Path, header: int) -> Iterator[tuple[int, bytes]]:
     """Every line below the header that is not blank, and its number."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

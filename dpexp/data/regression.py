@@ -1,7 +1,7 @@
 """A user's own table as covariates and a response in the units of the computation, and the way back.
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
-scales. Each record is transformed by itself: no statistic of the records is used. One of which a value cannot be read
+scales. Each record is transformed by itself: no statistic of the records is used. One with an unreadable value
 is not usable.
 
 (a) The intercept that users see is the target's mean at the centre of all ranges and at the first category: at 0 of a
@@ -25,9 +25,9 @@ from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import few
 from dpexp.data.budget_file import read_budgets
 from dpexp.data.encode import columns_of, encoded, listed, read_id
-from dpexp.data.formulas import Factor, Formula, applied, limits_of
-from dpexp.data.public_inputs import Column, PublicInputs
-from dpexp.data.records import Header, Table
+from dpexp.data.formulas import FormulaFactor, RegressionFormula, applied, function_limits
+from dpexp.data.public_inputs import PublicColumn, PublicInputs
+from dpexp.data.records import Header, RecordTable
 
 FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
@@ -64,14 +64,14 @@ SHARE_MISSING = 0.1
 """share of missing values that is guessed of a column in which they are expected"""
 
 
-def entries_of(column: Column) -> list[Entry]:
+def entries_of(column: PublicColumn) -> list[Entry]:
     """The covariates of a column: a number, or one for every level but the first; and whether its value is missing."""
 
-    def indicator(said: str, share: float, level: int) -> Entry:
+    def indicator(level_name: str, share: float, level: int) -> Entry:
         """1 with a guessed share of the records, in units of its standard deviation."""
         # divided so an indicator counts as much as a number does; undivided, its curvature would be at most a quarter
         # of theirs
-        return Entry(f"{column.name}{said}", column.name, share, (share * (1 - share)) ** 0.5, level)
+        return Entry(f"{column.name}{level_name}", column.name, share, (share * (1 - share)) ** 0.5, level)
 
     missing = [indicator(" is missing", SHARE_MISSING, MISSING)] * column.may_miss
     if column.levels is None:
@@ -82,28 +82,28 @@ def entries_of(column: Column) -> list[Entry]:
     return [indicator(f"={level}", share, k) for k, level in enumerate(column.levels) if k] + missing
 
 
-def entries_of_term(term: Sequence[Factor], columns: Mapping[str, Column]) -> list[Entry]:
+def entries_of_term(term: Sequence[FormulaFactor], columns: Mapping[str, PublicColumn]) -> list[Entry]:
     """The covariates of a product of factors: one for each combination of levels; for a column alone, as above."""
     parts = [_factor_entries(factor, columns[factor.column]) for factor in term]
     if len(parts) == 1:
         return parts[0]
-    found = []
+    entries = []
     # whether a value is missing is no factor: a missing value counts as the centre, where the product is 0
-    for times in product(*([one for one in part if one.level != MISSING] for part in parts)):
+    for times in product(*([entry for entry in part if entry.level != MISSING] for part in parts)):
         names = [entry.name for entry in times]
         name = f"{names[0]}**{len(names)}" if len(set(names)) == 1 else ":".join(names)
-        found.append(Entry(name, "", 0.0, 1.0, times=times))
-    return found
+        entries.append(Entry(name, "", 0.0, 1.0, times=times))
+    return entries
 
 
-def _factor_entries(factor: Factor, column: Column) -> list[Entry]:
+def _factor_entries(factor: FormulaFactor, column: PublicColumn) -> list[Entry]:
     if (factor.function == "C") > (column.levels is not None):
         raise UsageError(f"{factor.text}: no categories of {column.name} are stated", "--public FILE with categories")
     if factor.function in ("", "C"):
         return entries_of(column)
     if column.levels is not None:
         raise UsageError(f"{factor.text}: {column.name} has categories", f"C({column.name})")
-    low, high = limits_of(factor, column.limits)
+    low, high = function_limits(factor, column.limits)
     plain, *missing = entries_of(column)
     own = replace(plain, name=factor.text, centre=(low + high) / 2, scale=(high - low) / 4, function=factor.function)
     return [own, *missing]
@@ -116,7 +116,7 @@ class Roles:
     target: str
     mu: str | None = None
     person: str | None = None
-    formula: Formula | None = None
+    formula: RegressionFormula | None = None
 
     @property
     def named(self) -> list[str]:
@@ -137,9 +137,9 @@ class Units:
     """whether the last parameter is the scale of the errors"""
     notes: tuple[str, ...] = ()
     """what had to be assumed"""
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PublicColumn, ...] = ()
     """what is read for the covariates"""
-    response: Column | None = None
+    response: PublicColumn | None = None
     """what is read for the response"""
     function: str = ""
     """of the response (`formulas`)"""
@@ -151,7 +151,7 @@ class Units:
         return f"{self.target} = {levels[1]}" if levels else self.target
 
     @property
-    def shown(self) -> list[int]:
+    def visible(self) -> list[int]:
         """Places of the parameters that mean something: all but that of (c)."""
         return [
             0,
@@ -165,7 +165,7 @@ class Units:
         return self.response is not None and self.response.levels is not None
 
     @property
-    def read(self) -> list[Column]:
+    def read(self) -> list[PublicColumn]:
         """Everything that is read of a record."""
         return [*self.columns, *([] if self.response is None else [self.response])]
 
@@ -187,10 +187,10 @@ class Units:
         for j, entry in enumerate(self.entries, 1):
             factors = entry.factors
             # s0 / sqrt d times a product of (col - centre) / scale, whose terms are products of some of the columns
-            own = self.scale / (math.prod(one.scale for one in factors) * math.sqrt(d))
-            for kept in product((True, False), repeat=len(factors)):
-                rest = math.prod(-one.centre for one, stays in zip(factors, kept, strict=True) if not stays)
-                matrix[places[_key(compress(factors, kept))], j] += own * rest
+            own = self.scale / (math.prod(factor.scale for factor in factors) * math.sqrt(d))
+            for stays_in in product((True, False), repeat=len(factors)):
+                rest = math.prod(-factor.centre for factor, stays in zip(factors, stays_in, strict=True) if not stays)
+                matrix[places[_key(compress(factors, stays_in))], j] += own * rest
         # (a)
         matrix[0] += sum(self._at_centre(entry) * matrix[j] for j, entry in enumerate(self.entries, 1))
         if self.has_scale:
@@ -201,9 +201,9 @@ class Units:
         """The value of a covariate, on the user's scale, at the centre of all ranges and the first categories."""
         limits = {column.name: column.limits or TYPICAL_RANGE for column in self.columns}
         values = []
-        for one in entry.factors:
-            middle = np.array(sum(limits[one.column]) / 2 if one.level is None else 0.0)
-            values.append(float(applied(one.function, middle) if one.function else middle))
+        for factor in entry.factors:
+            middle = np.array(sum(limits[factor.column]) / 2 if factor.level is None else 0.0)
+            values.append(float(applied(factor.function, middle) if factor.function else middle))
         return math.prod(values)
 
     def document(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class Units:
 
 
 def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
-    return tuple(sorted(one.name for one in factors))
+    return tuple(sorted(factor.name for factor in factors))
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ class FitRecords:
 
 
 def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -> Units:
-    """The covariates of a table of which only the header is known.
+    """The covariates of a table, from its header alone.
 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
@@ -262,7 +262,7 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
         which = f"{few(both)}, which {'is the target' if both[0] == roles.target else 'the formula uses'}"
         raise DataError(f"{which}, is left out by {public.where or 'leave_out'}", "take it out of leave_out")
     columns = columns_of(header, used, public)
-    terms = roles.formula.terms if roles.formula else [(Factor(name, name),) for name in used]
+    terms = roles.formula.terms if roles.formula else [(FormulaFactor(name, name),) for name in used]
     by_name = {column.name: column for column in columns}
     entries = tuple({e.name: e for term in terms for e in entries_of_term(term, by_name)}.values())
     if not entries and not roles.formula:
@@ -292,19 +292,21 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
     function = target.function if target else ""
     # a quarter of the range of the target is the guess of the errors' scale, where none is stated
     if response.limits is not None or function:
-        low, high = limits_of(target, response.limits) if target and function else response.limits or TYPICAL_RANGE
+        low, high = (
+            function_limits(target, response.limits) if target and function else response.limits or TYPICAL_RANGE
+        )
         centre, scale = (low + high) / 2, scale or (high - low) / 4
     else:
-        said = "its values are taken to lie around 0" + (
+        reason = "its values are taken to lie around 0" + (
             "" if scale else ", and errors to have a standard deviation of about 1"
         )
-        notes.append(f"no range is stated of {roles.target}, the target: {said}")
+        notes.append(f"no range is stated of {roles.target}, the target: {reason}")
     has_scale, response = not public.error_scale_is_known, response._replace(may_miss=False)
     name = target.text if target else roles.target
     return Units(entries, name, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response, function)
 
 
-def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool) -> FitRecords:
+def read_records(table: RecordTable, roles: Roles, public: PublicInputs, binary: bool) -> FitRecords:
     """The records of a file. Raises DataError for what is wrong with its header, or with budgets, which are public."""
     try:
         units = units_of(table.header, roles, public, binary)
@@ -320,12 +322,12 @@ def read_records(table: Table, roles: Roles, public: PublicInputs, binary: bool)
     return FitRecords(units, x[usable], response[usable], np.flatnonzero(usable), len(table), mu)
 
 
-def covariates(table: Table, units: Units) -> tuple[np.ndarray, np.ndarray]:
+def covariates(table: RecordTable, units: Units) -> tuple[np.ndarray, np.ndarray]:
     """The covariates of every record [n, d], and whether all of them could be read [n]."""
-    found = {column.name: encoded(table, column) for column in units.columns}
-    x, usable = covariates_of({name: one.values for name, one in found.items()}, units, len(table))
-    for one in found.values():
-        usable = usable & one.read
+    columns = {column.name: encoded(table, column) for column in units.columns}
+    x, usable = covariates_of({name: column.values for name, column in columns.items()}, units, len(table))
+    for column in columns.values():
+        usable = usable & column.read
     return x, usable
 
 
@@ -336,7 +338,7 @@ def covariates_of(values: Mapping[str, np.ndarray], units: Units, n: int) -> tup
         # that of (c) is 0 in a prediction, and follows from the order in a fit
         if entry.level == SIGN:
             continue
-        z = math.prod(_standardised(one, values[one.column]) for one in entry.factors)
+        z = math.prod(_standardised(factor, values[factor.column]) for factor in entry.factors)
         usable = usable & np.isfinite(z)
         # so that |x|^2 = 1 + |z|^2 is about 2 and hardly any record loses weight
         x[:, j] = np.clip(z, -FARTHEST, FARTHEST) / math.sqrt(len(units.entries))
@@ -353,23 +355,23 @@ def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     return np.asarray(z if entry.level == MISSING else np.where(missing, 0.0, z))
 
 
-def persons_of(table: Table, column: str) -> tuple[np.ndarray, int]:
+def persons_of(table: RecordTable, column: str) -> tuple[np.ndarray, int]:
     """Whose each line is [lines], by the place of its id among all in their order, and how many persons there are.
 
-    Ids are public, and one however they are spelled (`read_id`); a line without one is nobody's, -1. Raises DataError
+    Ids are public, and one however they are spelled (`read_id`); a line without one has no person, -1. Raises DataError
     where all are.
     """
     values = listed(table.columns[column])
     known = {value: read_id("" if value is None else str(value)) for value in set(values)}
     # ids are public, and so is their order; where their lines stand is not
-    places = {one: k for k, one in enumerate(sorted(set(known.values()) - {""}))}
+    places = {person: k for k, person in enumerate(sorted(set(known.values()) - {""}))}
     if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
     return np.array([places.get(known[value], -1) for value in values]), len(places)
 
 
-def by_person(table: Table, records: FitRecords, column: str) -> FitRecords:
-    """The records with persons as their holders: of each the rows in the order of their bits, wherever they stand."""
+def by_person(table: RecordTable, records: FitRecords, column: str) -> FitRecords:
+    """The records with persons as their holders: of each the rows in the order of their bits, on whatever lines."""
     # an average depends on the order of its rows in its last digits, and where a row stands is no public input
     whose, n = persons_of(table, column)
     bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
@@ -381,6 +383,6 @@ def by_person(table: Table, records: FitRecords, column: str) -> FitRecords:
 
 def least_budgets(mu: np.ndarray, whose: np.ndarray, n: int) -> np.ndarray:
     """Of each person the smallest budget of its lines [n], from those of the lines."""
-    found = np.full(n, math.inf)
-    np.minimum.at(found, whose[whose >= 0], mu[whose >= 0])
-    return found
+    least = np.full(n, math.inf)
+    np.minimum.at(least, whose[whose >= 0], mu[whose >= 0])
+    return least

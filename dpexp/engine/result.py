@@ -40,5 +40,5 @@ class Passed(NamedTuple):
     """after the last step, [settings, estimators, replicates, ...]; given where the records are a user's own"""
 
     def of(self, setting: int) -> CellData:
-        """The numbers of one of the settings, in the order in which they were asked for."""
+        """The numbers of one of the settings, in the order of the request."""
         return CellData(self.steps, self.estimators, self.metrics, self.values[setting])

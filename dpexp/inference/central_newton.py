@@ -48,7 +48,7 @@ from dpexp.inference.models import Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.user_blocks import DrawNormals
 from dpexp.problems.huber_linear import HuberLinear, normal_moments
-from dpexp.problems.mallows import WEIGHT_CAP
+from dpexp.problems.weights import WEIGHT_CAP
 
 LEAST_MOMENT = 1e-4
 """to which eigenvalues of A are raised at least"""

@@ -26,8 +26,8 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear, largest_stretch, normal_moments
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import WEIGHT_CAP
 from dpexp.problems.row_rules import rows_along
+from dpexp.problems.weights import WEIGHT_CAP
 
 MODELS: dict[str, type[LinearPredictorProblem]] = {"huber-linear": HuberLinear, "mallows-logistic": MallowsLogistic}
 """the losses of dpexp's own; `loss_of` knows those of plug-ins too"""

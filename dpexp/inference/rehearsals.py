@@ -24,7 +24,7 @@ from dpexp.inference.public_numbers import normal
 from dpexp.inference.refusals import two_digits
 
 if TYPE_CHECKING:
-    from dpexp.data.public_inputs import Column, PublicInputs
+    from dpexp.data.public_inputs import PublicInputs
     from dpexp.inference.fitting import Fitted, Planned
     from dpexp.inference.user_blocks import DrawNormals
 
@@ -81,7 +81,7 @@ def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generat
     return x, (rng.random(n) < 1 / (1 + np.exp(-base - t))).astype(float)
 
 
-def _root(columns: Sequence[Column], public: PublicInputs) -> np.ndarray:
+def _root(columns: Sequence[PublicColumn], public: PublicInputs) -> np.ndarray:
     """A root [k, k] of the nearest correlation that is one: correlations are stated pair by pair."""
     numbers = np.array([column.levels is None for column in columns])
     matrix = np.where(np.outer(numbers, numbers), public.correlation or 0.0, 0.0)
@@ -95,7 +95,7 @@ def _root(columns: Sequence[Column], public: PublicInputs) -> np.ndarray:
     return np.asarray(root / np.linalg.norm(root, axis=1)[:, None])
 
 
-def _values(column: Column, public: PublicInputs, g: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _values(column: PublicColumn, public: PublicInputs, g: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """From standard normals [n]; a level is a part of their range."""
     if column.levels is not None:
         from scipy.special import ndtr
@@ -108,7 +108,7 @@ def _values(column: Column, public: PublicInputs, g: np.ndarray, rng: np.random.
     return np.where(rng.random(len(g)) < SHARE_MISSING, np.nan, values) if column.may_miss else values
 
 
-def _shares(column: Column, public: PublicInputs) -> np.ndarray:
+def _shares(column: PublicColumn, public: PublicInputs) -> np.ndarray:
     """Of each level; those that are not stated have equal parts of what is left."""
     levels, known = column.levels or (), public.shares.get(column.name, {})
     rest = (1 - sum(known.values())) / max(1, len(levels) - len(known))
@@ -150,7 +150,7 @@ def outlook(
     planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, widths: Mapping[str, float]
 ) -> Outlook:
     """Raises UsageError for a width of what is no parameter."""
-    names = [units.names[j] for j in units.shown]
+    names = [units.names[j] for j in units.visible]
     for name in widths:
         if name not in names:
             raise UsageError(f"--width: no parameter {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}")
@@ -161,7 +161,7 @@ def outlook(
 
     def enough(records: int) -> bool:
         # all of 20 and not 18: a search ends where chance was kind
-        return bool((at(records).finite[units.shown] == 1).all())
+        return bool((at(records).finite[units.visible] == 1).all())
 
     def narrow(name: str, width: float) -> Callable[[int], bool]:
         j = units.names.index(name)
@@ -169,7 +169,7 @@ def outlook(
 
     fewest = next(k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons)
     needs = {name: (width, _least(narrow(name, width), max(n, fewest), fewest)) for name, width in widths.items()}
-    return Outlook(at(n, *units.shown), _least(enough, max(n, fewest), fewest), needs)
+    return Outlook(at(n, *units.visible), _least(enough, max(n, fewest), fewest), needs)
 
 
 def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
@@ -220,7 +220,7 @@ def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any
     rows = [
         {"term": units.names[j], "std_error": known[j], "length": known[j + len(units.names)],
          "finite": float(rehearsed.finite[j])}
-        for j in units.shown
+        for j in units.visible
     ]  # fmt: skip
     widths = {name: {"width": width, "n": n} for name, (width, n) in plan.needs.items()}
     return {"expected": rows, "rehearsals": rehearsed.runs, "n_finite": plan.finite_from, "n_width": widths,

@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model
-from dpexp.problems.mallows import WEIGHT_CAP
+from dpexp.problems.weights import WEIGHT_CAP
 
 BLOCK = 960
 """users of a block; a multiple of 2 and of the usual 3 and 5, so that every block has as many Hessian users. With fewer

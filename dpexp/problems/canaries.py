@@ -1,4 +1,4 @@
-"""Records of an audit: the canary and those beside it, chosen by the adversary, for softmax regression and finite sums.
+"""Records of an audit: the canary and the others, chosen by the adversary, for softmax regression and finite sums.
 
 Of finite sums the losses are linear; the slope of the canary is G or -G and all others are 0. No config names these
 problems; `dpexp.reporting.audit` makes them.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dpexp.data.dataset import NORM, Dataset, Shape, Split
+from dpexp.data.dataset import NORM, Dataset, DataShape, Split
 from dpexp.problems.finite_sum import FiniteSum, Sample
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:
-    from dpexp.engine.finite_sum.losses import Pair
+    from dpexp.engine.finite_sum.losses import RecordLoss
 
 NO_LICENCE = "made for an audit"
 
@@ -54,8 +54,8 @@ class Canaries(Softmax):
         return Split(data, data)
 
     @property
-    def shape(self) -> Shape:
-        return Shape(self.records, self.width, self.classes)
+    def shape(self) -> DataShape:
+        return DataShape(self.records, self.width, self.classes)
 
     @property
     def smoothness(self) -> float:
@@ -71,13 +71,15 @@ PREPARED = NORM
 
 
 @cache
-def _linear() -> Pair:
-    """f = y u and its slope y in u = x.w, compiled."""
-    from numba import njit
+def _linear_loss() -> RecordLoss:
+    """f = y x.w, compiled."""
+    from dpexp.engine.finite_sum.losses import record_loss_of
 
-    from dpexp.engine.finite_sum.losses import of_predictor
+    return record_loss_of(_linear_parts)
 
-    return of_predictor(njit(lambda u, y, c: y * u, nogil=True), njit(lambda u, y, c: y, nogil=True))
+
+def _linear_parts(square: Any, along: Any, y: Any, c: np.ndarray) -> tuple[Any, Any, Any]:
+    return y * along, 0.0 * along, y
 
 
 class LinearCanaries(FiniteSum):
@@ -113,8 +115,8 @@ class LinearCanaries(FiniteSum):
         return self.stated_smoothness
 
     @property
-    def pair(self) -> Pair:
-        return _linear()
+    def record_loss(self) -> RecordLoss:
+        return _linear_loss()
 
     def build(self) -> Sample:
         x, y = np.zeros((self.count, self.width)), np.zeros(self.count)

@@ -14,7 +14,7 @@ from dpexp.core.caches import kept_once
 from dpexp.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from dpexp.engine.finite_sum.losses import Pair
+    from dpexp.engine.finite_sum.losses import RecordLoss
 
 
 class Sample(NamedTuple):
@@ -72,7 +72,7 @@ class FiniteSum(Problem):
         return np.zeros(self.dimension)
 
     @property
-    def pair(self) -> Pair:
+    def record_loss(self) -> RecordLoss:
         """The compiled loss and gradient of one record."""
         from dpexp.engine.finite_sum.losses import LOSSES
 
@@ -89,7 +89,7 @@ class FiniteSum(Problem):
 
         # in the order of the records, so that there is one sum
         out, data = np.empty(self.dimension), self.records
-        value = mean_of(self.pair)(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
+        value = mean_of(self.record_loss)(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
         return float(value), out
 
 

@@ -29,7 +29,7 @@ class GaussianMeans:
         if (unknown := unknown_means(problem)) is not None:
             raise unknown
         if problem.has_scale:
-            raise UsageError("the closure of moments is of coefficients, and this problem has a scale beside them")
+            raise UsageError("the closure of moments is of coefficients, and this problem estimates a scale too")
         points = sobol_points(problem.law, ROWS, 3)
         places = placed(problem, points)
         if not problem.labels and np.ptp(places.spread) > 0:
@@ -48,8 +48,8 @@ class GaussianMeans:
                 value, above, below = (score(grid + s, label, 1.0, k)[0] for s in (0.0, h, -h))
                 tables.append((value, (above - below) / (2 * h), value**2))
         else:
-            found = errors_of(problem, grid, np.full_like(grid, self.size), problem.fixed_scale)
-            self.chances, tables = np.ones((1, len(points.x))), [(found.g, found.dg, found.gg)]
+            means = errors_of(problem, grid, np.full_like(grid, self.size), problem.fixed_scale)
+            self.chances, tables = np.ones((1, len(points.x))), [(means.g, means.dg, means.gg)]
         self.tables = np.array(tables)
         """[1 or 2 labels, 3, values at the grid]"""
         self.off = np.zeros(problem.p)

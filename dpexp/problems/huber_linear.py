@@ -149,8 +149,7 @@ class HuberLinear(LinearPredictorProblem):
         if not self.has_scale:
             return super().gradient_bound()
         kappa = normal_moments(self.c).kappa
-        square = self.cap if self.cap < math.inf else self.longest_row**2
-        ends = (square * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
+        ends = (self.row_weight.reach_square() * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
         return math.sqrt(max(ends))
 
     def message_radius(self) -> float:
@@ -159,20 +158,20 @@ class HuberLinear(LinearPredictorProblem):
         With weight w = 2 q the squared distance is at most 4 psi^2 q + (q (kappa - psi^2) - (kappa - c^2) / 2)^2,
         convex in q on [0, 1/2]: at 0 it is below 2 c^2, and at 1/2 it is 2 psi^2 + (c^2 - psi^2)^2 / 4 <= 2 c^2.
         """
-        joint = self.has_scale and self.cap == 2 and self.c < 2
+        joint = self.has_scale and self.law.cap == 2 and self.c < 2
         return math.sqrt(2) * self.c if joint else super().message_radius()
 
     def exact_sensitivity(self) -> float:
         """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
         if not self.has_scale:
             return super().exact_sensitivity()
-        return furthest_messages(self.c) if self.cap == 2 else self.paper_sensitivity()
+        return furthest_messages(self.c) if self.law.cap == 2 else self.paper_sensitivity()
 
     def paper_sensitivity(self) -> float:
         """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
         if not self.has_scale:
             return self.exact_sensitivity()
-        if self.cap != 2:
+        if self.law.cap != 2:
             return math.hypot(2 * self.c * self.longest_row, self.c**2 / 2)
         return math.sqrt(8 * self.c**2 + self.c**4 / 4)
 
@@ -185,7 +184,7 @@ class HuberLinear(LinearPredictorProblem):
         return self.weight(x) * scale * (rho + kappa / 2)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """By two look-ups: half the square of a residual, less half the squares of what lies beyond c scale."""
+        """By two look-ups: half the square of a residual, less half the squares beyond c scale."""
         table, a, q = tables_of(self.error_law).integral, u / spread, self.c * scale / spread
         inside = 2 * (look_up(table, a + q) - look_up(table, a - q)) + q * (2 * a - q)
         return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)

@@ -15,12 +15,12 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, normal_density, where
-from dpexp.problems.mallows import panels
-from dpexp.problems.population import Column, Errors, Population
+from dpexp.problems.mallows import gauss_panels
+from dpexp.problems.population import ColumnLaw, ErrorLaw, Population
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.designs import Design, DesignNumbers
-    from dpexp.engine.linear.designs import Errors as CompiledErrors
+    from dpexp.engine.linear.designs import ErrorShape as CompiledErrors
+    from dpexp.engine.linear.designs import RowNumbers, RowShape
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -34,14 +34,14 @@ class UnitLaw(NamedTuple):
     survival: Function
     """P(e > x)"""
     ends: tuple[float, float]
-    """beyond them nothing is left of bounded scores"""
+    """beyond them no bounded score has mass above 1e-16"""
     kinks: tuple[float, ...] = ()
     """where f or a derivative of it jumps"""
     jump: tuple[float, float] | None = None
     """where f jumps, and by how much"""
 
 
-def law_of(errors: Errors) -> UnitLaw:
+def law_of(errors: ErrorLaw) -> UnitLaw:
     """The unit law of a population's errors."""
     if errors.law == "t":
         return _t(errors.value("df"))
@@ -133,9 +133,9 @@ def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:
     place = np.arcsinh(a) / STEP + len(table) // 2
     k = np.clip(place.astype(np.int64), 0, len(table) - 2)
     s = place - k
-    left, right = table[k], table[k + 1]
-    value, end = left[..., 0], right[..., 0]
-    slope, last = left[..., 1] * STEP, right[..., 1] * STEP
+    low, right = table[k], table[k + 1]
+    value, end = low[..., 0], right[..., 0]
+    slope, last = low[..., 1] * STEP, right[..., 1] * STEP
     gap = end - value
     return np.asarray(value + s * (slope + s * (3 * gap - 2 * slope - last + s * (slope + last - 2 * gap))))
 
@@ -143,16 +143,16 @@ def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:
 def summed(cells: np.ndarray) -> np.ndarray:
     """Sums over the cells of `GRID` from the middle outwards, where small numbers keep their digits."""
     middle = len(cells) // 2
-    right, left = np.cumsum(cells[middle:]), np.cumsum(-cells[:middle][::-1])[::-1]
-    return np.concatenate([left, [0.0], right])
+    above, below = np.cumsum(cells[middle:]), np.cumsum(-cells[:middle][::-1])[::-1]
+    return np.concatenate([below, [0.0], above])
 
 
 @kept_once(16)
-def tables_of(errors: Errors) -> Tables:
+def tables_of(errors: ErrorLaw) -> Tables:
     """Tables for the unit errors of a law."""
     # the kinks of all laws are at -1, 0 and 1, which are ends of cells
     law, a = law_of(errors), GRID
-    x, mass = (part.reshape(len(a) - 1, -1) for part in panels(a, 8))
+    x, mass = (part.reshape(len(a) - 1, -1) for part in gauss_panels(a, 8))
     tail = law.survival(x)
     first = summed(-np.sum(mass * tail, axis=1))
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
@@ -161,7 +161,7 @@ def tables_of(errors: Errors) -> Tables:
     return Tables(np.stack([first, -law.survival(a) * GROWTH], 1), np.stack([second, first * GROWTH], 1))
 
 
-def compiled(population: Population, own: CompiledErrors) -> tuple[Design, CompiledErrors, DesignNumbers]:
+def compiled_population(population: Population, own: CompiledErrors) -> tuple[RowShape, CompiledErrors, RowNumbers]:
     """What the engine compiles and the numbers that it is handed; `own` are the problem's errors, without `errors`."""
     from scipy.special import ndtri
 
@@ -193,19 +193,18 @@ def compiled(population: Population, own: CompiledErrors) -> tuple[Design, Compi
             of_errors[2:4] = ndtri(law.value("share")), law.value("far") / law.value("sd")
         of_errors[:2] = law.heteroscedastic or (1.0, 0.0)
         unit, grows = getattr(designs, f"{law.law}_error"), law.heteroscedastic is not None
-        errors = designs.Errors("normal", unit, law.law in ("t", "contaminated"), grows)
+        errors = designs.ErrorShape("normal", unit, law.law in ("t", "contaminated"), grows)
     if population.bend:
         of_errors[6] = population.mean_square
         errors = errors._replace(bends=True)
     a, b, low, high = numbers
-    design = designs.Design(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
-    weigh = population.own_weight
-    weight = np.array([population.cap] if weigh is None else weigh.numbers(), dtype=float)
-    return design, errors, designs.DesignNumbers(a, b, low, high, mix, df, of_errors, weight, table)
+    design = designs.RowShape(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
+    weight = np.array(population.weight.numbers(), dtype=float)
+    return design, errors, designs.RowNumbers(a, b, low, high, mix, df, of_errors, weight, table)
 
 
-def _column_numbers(column: Column) -> np.ndarray:
-    """[4, width]: a, b, low and high of `designs.DesignNumbers`."""
+def _column_numbers(column: ColumnLaw) -> np.ndarray:
+    """[4, width]: a, b, low and high of `designs.RowNumbers`."""
     from scipy.special import ndtri
 
     if column.law == "categorical":
@@ -245,13 +244,13 @@ def cloglog(t: Value, e: Value, k: np.ndarray) -> Value:
 
 def _mixing(population: Population) -> tuple[str, np.ndarray]:
     """How normals are correlated in place, and its numbers."""
-    given, d = population.design.correlation, population.width
-    if given is None:
+    rule, d = population.design.correlation, population.width
+    if rule is None:
         return "independent", np.zeros((2, d))
     root = np.linalg.cholesky(population.correlation)
-    if isinstance(given, tuple):
+    if isinstance(rule, tuple):
         return "matrix", root
-    if given.ar1 is not None:
-        r = given.ar1
+    if rule.ar1 is not None:
+        r = rule.ar1
         return "ar1", np.stack([np.full(d, math.sqrt((1 - r) * (1 + r))), np.full(d, r)])
     return "exchangeable", np.stack([np.diag(root), np.append(root[-1, :-1], 0.0)])

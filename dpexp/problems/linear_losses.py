@@ -27,7 +27,7 @@ from dpexp.engine.lanes.elementwise import (
 from dpexp.problems.laws import look_up, tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment
-from dpexp.problems.population import Errors
+from dpexp.problems.population import ErrorLaw
 from dpexp.problems.row_rules import rows_along
 
 
@@ -164,14 +164,14 @@ class InsensitiveLinear(LinearPredictorProblem):
     conditional_risk = staticmethod(insensitive_risk)
     populations = True
     risk_parts = 8
-    """A fifth power begins at two places, of which no panel knows: risks have relative errors of 1e-9."""
+    """A fifth power begins at two places, where no panel ends: risks have relative errors of 1e-9."""
 
     @property
     def constants(self) -> np.ndarray:
         return np.array([self.width, self.support])
 
-    def own_errors(self) -> Errors:
-        return Errors(law="bounded", support=self.support)
+    def own_errors(self) -> ErrorLaw:
+        return ErrorLaw(law="bounded", support=self.support)
 
     def score_bounds(self) -> tuple[float, float]:
         return -1.0, 1.0

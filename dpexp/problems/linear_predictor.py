@@ -1,8 +1,8 @@
 """Weighted M-estimators of a linear predictor: the loss of one user, what it reveals, and the risk of a population.
 
-A user holds a row x = (1, z) and a response y. The loss is w(x) rho(y, x'beta, scale) with the Mallows weight
-w(x) = min(1, cap / |x|^2), so that |w(x) x| <= sqrt(cap) whatever the data. A problem is its score (the derivatives of
-rho) with the score's range, from which all sensitivities follow, and the law of y. Source: `ldp-sgd`, section 5.
+A user holds a row x = (1, z) and a response y. The loss is w(x) rho(y, x'beta, scale), by default with the Mallows
+weight, for which |w(x) x| <= sqrt 2 whatever the data. A problem is its score (the derivatives of rho) with the score's
+range, from which all sensitivities follow, and the law of y. Source: `ldp-sgd`, section 5.
 
 Users have z ~ N(0, sigma_z^2 I_d) and coefficients `beta`, or a `population`; to a fit of records this law is a public
 guess. No data are kept: every user is drawn when it is their turn. What follows from the law is integrated by
@@ -22,19 +22,19 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.problems import population_gaps as gaps
 from dpexp.problems import population_means as means
-from dpexp.problems.laws import compiled, look_up, response_of
-from dpexp.problems.mallows import WEIGHT_CAP, capped_weight, no_weight, rule
-from dpexp.problems.population import Design, Errors, Population
+from dpexp.problems.laws import compiled_population, look_up, response_of
+from dpexp.problems.mallows import rule
+from dpexp.problems.population import ErrorLaw, Population, RowLaw
 from dpexp.problems.problem import Problem
-from dpexp.problems.weights import Weight
+from dpexp.problems.weights import MallowsWeight, Weight
 
 if TYPE_CHECKING:
-    from dpexp.engine.linear.linear_pass import Model
+    from dpexp.engine.linear.linear_pass import PassModel
     from dpexp.engine.linear.measuring import Measured
 
 
 class Curvature(NamedTuple):
-    """Second-order constants at the optimum theta* (all local: no m > 0 holds on the whole space)."""
+    """Second-order constants at the optimum theta*, all local: no m > 0 holds everywhere."""
 
     m: float
     """smallest eigenvalue of the Hessian of the population risk at theta*"""
@@ -71,7 +71,7 @@ class LinearPredictorProblem(Problem):
     sensitivity: Literal["paper", "exact", "two-gradient-bounds"] | Positive = "paper"
     """which replace-one sensitivity Delta of the gradient sets the noise"""
     population: Population | None = None
-    """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors cannot say it"""
+    """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors are not enough"""
 
     fresh_users: ClassVar[bool] = True
     populations: ClassVar[bool] = False
@@ -95,16 +95,16 @@ class LinearPredictorProblem(Problem):
 
     @model_validator(mode="before")
     @classmethod
-    def _as_the_population_says(cls, given: object) -> object:
-        if not isinstance(given, Mapping) or given.get("population") is None:
-            return given
-        population = given["population"]
+    def _with_population(cls, values: object) -> object:
+        if not isinstance(values, Mapping) or values.get("population") is None:
+            return values
+        population = values["population"]
         if not isinstance(population, Population):
             population = Population.model_validate(population)
         own: dict[str, Any] = {"population": population, "d": population.width}
         if population.errors is not None and "sigma" in cls.model_fields:
             own["sigma"] = population.errors.size
-        return {**given, **own}
+        return {**values, **own}
 
     @model_serializer(mode="wrap")
     def _one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class LinearPredictorProblem(Problem):
     @property
     def law(self) -> Population:
         """The population, in whichever form it was given."""
-        return self.population or Population(d=self.d, design=Design(sd=self.sigma_z), coefficients=self.beta)
+        return self.population or Population(d=self.d, design=RowLaw(sd=self.sigma_z), coefficients=self.beta)
 
     @property
     def true_coefficients(self) -> np.ndarray:
@@ -152,21 +152,14 @@ class LinearPredictorProblem(Problem):
         return np.full(self.d + 1, self.beta) if self.population is None else self.population.beta
 
     @property
-    def cap(self) -> float:
-        """c of the weight min(1, c / |x|^2); inf without weights."""
-        return WEIGHT_CAP if self.population is None else self.population.cap
-
-    @property
-    def own_weight(self) -> Weight | None:
-        """The weight of a plug-in."""
-        return None if self.population is None else self.population.own_weight
+    def row_weight(self) -> Weight:
+        """w, by which a user multiplies its gradient."""
+        return MallowsWeight() if self.population is None else self.population.weight
 
     @property
     def longest_row(self) -> float:
         """sup |w(x) x|; inf where rows are unbounded and have no weights."""
-        if self.own_weight is not None:
-            return self.own_weight.reach()
-        return self.law.reach if math.isinf(self.cap) else math.sqrt(self.cap)
+        return self.row_weight.reach()
 
     def start(self) -> np.ndarray:
         """theta_0, [p]."""
@@ -177,22 +170,21 @@ class LinearPredictorProblem(Problem):
         return []
 
     def require_one_user(self) -> None:
-        """Evaluate the functions of one user as they stand. Raises UsageError, and what a wrong index raises."""
+        """Evaluate the functions of one user in Python. Raises UsageError, and what a wrong index raises."""
         kind, k = type(self), self.constants
         self.model()
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
         kind.response(0.5, 0.5, k)
         if kind.conditional_risk is not None:
             kind.conditional_risk(0.5, 1.0, k)
-        found = kind.score(0.5, 1.0, 1.0, k)
-        if not isinstance(found, tuple) or len(found) != 2:
+        score = kind.score(0.5, 1.0, 1.0, k)
+        if not isinstance(score, tuple) or len(score) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
-            raise UsageError(f"problem '{self.name}': `score` returns {found}, and not two numbers", hint)
+            raise UsageError(f"problem '{self.name}': `score` returns {score}, and not two numbers", hint)
         if not self._integrated:
             if (unknown := means.unknown_means(self)) is not None:
                 raise unknown
-            grows = self.law.errors is not None and self.law.errors.heteroscedastic is not None
-            self.mean_loss(np.zeros((1, 2)), np.array([1.0, 1.0 + grows]), np.ones((1, 1)))
+            self.mean_loss(np.zeros((1, 2)), np.array([1.0, 1.0 + self.law.grows]), np.ones((1, 1)))
 
     # --- privacy constants -------------------------------------------------------------------------------------
 
@@ -214,15 +206,9 @@ class LinearPredictorProblem(Problem):
 
     def exact_sensitivity(self) -> float:
         """Largest distance between the gradients of two users at one theta (replace-one)."""
-        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart:
-        # these are c apart for c <= 2, where {w x} fills a disc of that diameter, and else (1, z) and (1, -z)
+        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart
         low, high = self.score_bounds()
-        # the square is the cap itself: that of a rounded root would move the last bit of Delta, and so every iterate
-        square = self.cap if self.cap < math.inf else self.longest_row**2
-        across = square if self.cap < 2 else 2 * math.sqrt(square - 1)
-        if self.own_weight is not None:
-            across = self.own_weight.across()
-        return max(self.longest_row * (high - low), across * max(abs(low), abs(high)))
+        return max(self.longest_row * (high - low), self.row_weight.across() * max(abs(low), abs(high)))
 
     def paper_sensitivity(self) -> float:
         """The sensitivity that the source prints, where it differs from the exact one."""
@@ -240,8 +226,7 @@ class LinearPredictorProblem(Problem):
 
     def weight(self, x: np.ndarray) -> np.ndarray:
         """Weight of the rows x [..., d + 1]."""
-        square = np.sum(x * x, axis=-1)
-        return np.asarray(np.minimum(1.0, self.cap / square) if self.own_weight is None else self.own_weight.of(square))
+        return self.row_weight.of(np.sum(x * x, axis=-1))
 
     def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
@@ -257,8 +242,8 @@ class LinearPredictorProblem(Problem):
         """Losses [...] of users (x, y) at theta; shapes as in `gradient`."""
         raise NotImplementedError
 
-    def own_errors(self) -> Errors:
-        """The law of the errors where the population does not say it: normal ones are read off `response`.
+    def own_errors(self) -> ErrorLaw:
+        """The law of the errors where the population has none: normal ones are read off `response`.
 
         Raises UsageError where y is not t + size e.
         """
@@ -267,14 +252,14 @@ class LinearPredictorProblem(Problem):
             moved = type(self).response(t, e, self.constants) - t
             size = float(moved[1, 2])
             if size > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
-                return Errors(law="normal", sd=size)
+                return ErrorLaw(law="normal", sd=size)
         raise UsageError(
             f"the law of the errors of {self.name} is not known: its response is not t + size e",
             "give its class `own_errors`, or `labels = True` where y is 0 or 1",
         )
 
     @property
-    def error_law(self) -> Errors:
+    def error_law(self) -> ErrorLaw:
         """The law of the errors: the population's, or the problem's own. Raises UsageError where it is not known."""
         return self.law.errors or self.own_errors()
 
@@ -289,23 +274,20 @@ class LinearPredictorProblem(Problem):
             raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
         return look_up(means.loss_table(self), u if self.labels else u / self.error_law.size)
 
-    def model(self) -> Model:
+    def model(self) -> PassModel:
         """The functions and numbers from which the engine simulates this problem."""
         from dpexp.engine.linear import designs
-        from dpexp.engine.linear.kernel import Law, Shape
-        from dpexp.engine.linear.linear_pass import Model
+        from dpexp.engine.linear.kernel import ModelNumbers, ModelShape
+        from dpexp.engine.linear.linear_pass import PassModel
 
-        design, errors, numbers = compiled(self.law, designs.Errors(self.response_noise))
+        design, errors, numbers = compiled_population(self.law, designs.ErrorShape(self.response_noise))
         if type(self).weight is not LinearPredictorProblem.weight:
             hint = "write a `dpexp.problems.weights.Weight`, and name it in `population: {weights: NAME}`"
             raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
-        weight = no_weight if math.isinf(self.cap) else capped_weight
-        if self.own_weight is not None:
-            weight = type(self.own_weight).weight
-        response = response_of(self.law, type(self).response)
-        shape = Shape(response, errors, design, type(self).score, weight, self.has_scale)
-        law = Law(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)
-        return Model(shape, law, self.start())
+        response, weight = response_of(self.law, type(self).response), type(self.row_weight).weight
+        shape = ModelShape(response, errors, design, type(self).score, weight, self.has_scale)
+        law = ModelNumbers(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)
+        return PassModel(shape, law, self.start())
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw `size` users: rows x [size, d + 1] and responses y [size]."""
@@ -329,7 +311,7 @@ class LinearPredictorProblem(Problem):
         return means.second_order_of(self)
 
     def unknown_curvature(self) -> UsageError | None:
-        """Why nothing is predicted from the curvature of the risk; None where it is known."""
+        """Why the curvature of the risk predicts nothing; None where it is known."""
         own = type(self)._second_order is not LinearPredictorProblem._second_order
         return None if own else means.unknown_means(self)
 

@@ -17,27 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.engine.lanes.elementwise import Value, minimum
+from dpexp.problems.weights import WEIGHT_CAP
 
-WEIGHT_CAP = 2.0
-"""c of w(x) = min(1, c / |x|^2) where a population says nothing else"""
 POINTS = 24
 """of a panel, for moments"""
 EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
-"""of panels, in deviations of z; 2e-17 of its law lies beyond the last"""
+"""of panels, in deviations of z; 2e-17 of its law is beyond the last"""
 
 
-def capped_weight(norm_sq: Value, n: np.ndarray) -> Value:
-    """w(x) = min(1, cap / |x|^2) from |x|^2, which de-weights outlying covariates, as compiled code calls it."""
-    return minimum(1.0, n[0] / norm_sq)
-
-
-def no_weight(norm_sq: Value, n: np.ndarray) -> Value:
-    """w(x) = 1, as compiled code calls it."""
-    return 1.0
-
-
-def panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
+def gauss_panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [..., (E - 1) points] of Gauss-Legendre rules between consecutive edges [..., E]."""
     from scipy.special import roots_legendre
 
@@ -75,7 +63,7 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, ca
     free = np.maximum(0.0, (cap - 1) / sigma_z**2 - lengths)
     start = np.sqrt(free)
     length = np.maximum(0.0, math.sqrt(across) + 12.0 - start)
-    x, w = panels(np.linspace(0.0, 1.0, 13), 24)
+    x, w = gauss_panels(np.linspace(0.0, 1.0, 13), 24)
     t = start[..., None] + length[..., None] * x
     log_density = (across - 1) * np.log(t) - t * t / 2 - (across / 2 - 1) * math.log(2) - gammaln(across / 2)
     outer = np.sum(w * np.exp(log_density) * weight(t * t), axis=-1) * length
@@ -112,7 +100,7 @@ def rule(
     right = {0.0, *EDGES, *kink_edges(math.sqrt(cap - 1) / sigma_z, d in (2, 4))}
     inside = {split for split in splits if abs(split) < EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
-    z, step = panels(cut(edges, parts), points)
+    z, step = gauss_panels(cut(edges, parts), points)
     density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     # (c)
     return AxisRule(z, density * step * mean_weight(d - 1 + 2 * tilted, power, z * z, sigma_z, cap))
@@ -141,5 +129,5 @@ def cubic_moment(d: int, sigma_z: float) -> float:
 
     # several maxima are possible: the best of a grid is refined
     best = min(np.linspace(0.0, math.pi / 2, 33).tolist(), key=moment)
-    found = minimize_scalar(moment, bounds=(max(0.0, best - 0.05), min(math.pi / 2, best + 0.05)), method="bounded")
-    return -min(float(found.fun), moment(best))
+    peak = minimize_scalar(moment, bounds=(max(0.0, best - 0.05), min(math.pi / 2, best + 0.05)), method="bounded")
+    return -min(float(peak.fun), moment(best))

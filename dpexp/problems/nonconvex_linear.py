@@ -1,7 +1,7 @@
 """Linear predictors with non-convex losses (`momentum`): classification, regression, and a ridge.
 
 Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625) whatever
-the others are. Labels are -1 and 1; a data set says which class is 1.
+the others are. Labels are -1 and 1; of a data set `positive` is the class 1.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.core.parameters import Dimension, Positive, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.data.dataset import Shape, held_out
+from dpexp.data.dataset import DataShape, held_out
 from dpexp.problems.finite_sum import FiniteSum, Sample
 
 
-def _known(name: str) -> Shape:
+def _data_shape(name: str) -> DataShape:
     """Of a shipped data set, without reading it: records to train on, numbers of a prepared record, and classes."""
     from dpexp.data.load import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
     assert source.shape is not None  # every shipped one states it
     records, width, classes = source.shape
-    return Shape(records - (source.published_test or held_out(records, TEST_FRACTION)), width + 1, classes)
+    return DataShape(records - (source.published_test or held_out(records, TEST_FRACTION)), width + 1, classes)
 
 
 class NonconvexLinear(FiniteSum):
@@ -49,7 +49,7 @@ class NonconvexLinear(FiniteSum):
     @model_validator(mode="after")
     def _own_dimension(self) -> NonconvexLinear:
         if self.data != "synthetic":
-            records, _, classes = _known(self.data)
+            records, _, classes = _data_shape(self.data)
             if self.d is not None:
                 raise ValueError("a data set has its own d; leave it out")
             if self.N is not None and records < self.N:
@@ -60,11 +60,11 @@ class NonconvexLinear(FiniteSum):
 
     @property
     def count(self) -> int:
-        return self.N or (1000 if self.data == "synthetic" else _known(self.data).records)
+        return self.N or (1000 if self.data == "synthetic" else _data_shape(self.data).records)
 
     @property
     def dimension(self) -> int:
-        return (self.d or 10) if self.data == "synthetic" else _known(self.data).width
+        return (self.d or 10) if self.data == "synthetic" else _data_shape(self.data).width
 
     @property
     def radius(self) -> float:
@@ -82,9 +82,9 @@ class NonconvexLinear(FiniteSum):
 
     def build(self) -> Sample:
         if self.data != "synthetic":
-            from dpexp.data.load import load
+            from dpexp.data.load import load_split
 
-            train, rows = load(self.data).train, slice(self.N)
+            train, rows = load_split(self.data).train, slice(self.N)
             return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
         rng, n, d = generator(self.data_seed, 0, "data"), self.count, self.dimension
         x = rng.standard_normal((n, d))

@@ -1,7 +1,7 @@
 """The population from which users are drawn, as `population:` of a config: rows, coefficients, errors and weights.
 
 A user holds x = (1, z) and y = t* + error, or a label with the chance link(t*), for
-t* = x'beta* + bend (x_1^2 - E x_1^2). Every column of z has one standard normal of its own, of which its law is a
+t* = x'beta* + bend (x_1^2 - E x_1^2). Every column of z is made of one standard normal of its own: its law is a
 function, and `correlation` is that of these normals: laws are compared on common random numbers, and those that the
 short forms `d`, `sigma_z`, `beta` and `sigma` of a problem can say have the same users in either spelling.
 
@@ -31,8 +31,8 @@ from pydantic import (
 from dpexp.core.errors import DataError
 from dpexp.core.parameters import Dimension, Fault, Faults, Finite, Parameters
 from dpexp.core.places import FOLDER
-from dpexp.problems.public_rows import rows_at, with_content
-from dpexp.problems.weights import OURS, Weight, named_weight
+from dpexp.problems.public_rows import public_rows, with_content
+from dpexp.problems.weights import OURS, WEIGHT_CAP, MallowsWeight, NoWeight, Weight, named_weight
 
 REQUIRED = math.nan
 COLUMNS: dict[str, dict[str, float]] = {
@@ -67,14 +67,18 @@ Keys = tuple[str | int, ...]
 
 
 class _Sparse(Parameters):
-    """Parameters whose stored form leaves out what is not given."""
+    """Parameters whose stored form leaves out what is None, and what `_implied` names."""
 
     @model_serializer(mode="wrap")
-    def _given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in dump(self).items() if value is not None}
+    def _without_none(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        implied = self._implied()
+        return {key: value for key, value in dump(self).items() if value is not None and key not in implied}
+
+    def _implied(self) -> tuple[str, ...]:
+        return ()
 
 
-class Law(_Sparse):
+class NamedLaw(_Sparse):
     """A law by its name, with all the numbers that it takes."""
 
     laws: ClassVar[dict[str, dict[str, float]]] = COLUMNS
@@ -93,45 +97,50 @@ class Law(_Sparse):
 
     @model_validator(mode="before")
     @classmethod
-    def _filled(cls, given: object) -> object:
-        given = {"law": given} if isinstance(given, str) else given
-        if not isinstance(given, Mapping) or "columns" in given or "rows" in given:
-            return given
-        keys = cls.keys(given)
-        return {"law": "normal", **{key: value for key, value in keys.items() if not math.isnan(value)}, **given}
+    def _with_defaults(cls, entry: object) -> object:
+        entry = {"law": entry} if isinstance(entry, str) else entry
+        if not isinstance(entry, Mapping) or "columns" in entry or "rows" in entry:
+            return entry
+        defaults = {key: value for key, value in cls.keys(entry).items() if not math.isnan(value)}
+        return {"law": "normal", **defaults, **entry}
 
     @classmethod
-    def keys(cls, given: Mapping[str, Any]) -> dict[str, float]:
-        """The keys of a law that is given by its name and some numbers, with their defaults."""
-        return cls.laws.get(str(given.get("law", "normal")), {})
+    def keys(cls, entry: Mapping[str, Any]) -> dict[str, float]:
+        """The keys of a law with its name and some numbers, with their defaults."""
+        return cls.laws.get(str(entry.get("law", "normal")), {})
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that are set, by their keys."""
+        keys = (key for key in NamedLaw.model_fields if key != "law")
+        return {key: value for key in keys if (value := getattr(self, key)) is not None}
 
     def value(self, key: str) -> float:
         """A number of the law."""
         return float(getattr(self, key))
 
-    def faults(self, path: Keys, what: str) -> Iterator[Fault]:
+    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
         """What is wrong with the law alone."""
         if self.law not in self.laws:
             hint = "{law: t, df: 1}" if self.law == "cauchy" else f"laws: {', '.join(self.laws)}"
-            yield Fault((*path, "law"), f"names an unknown law of {what} '{self.law}'", hint)
+            yield Fault((*path, "law"), f"names an unknown law of {kind} '{self.law}'", hint)
             return
-        given = {key: value for key in Law.model_fields if key != "law" and (value := getattr(self, key)) is not None}
-        keys = self.keys({"law": self.law, **given})
-        for key in (key for key in given if key not in keys):
+        numbers = self.numbers
+        keys = self.keys({"law": self.law, **numbers})
+        for key in (key for key in numbers if key not in keys):
             yield Fault((*path, key), f"does not belong to the law {self.law}", f"keys: {', '.join(keys)}")
-        yield from (Fault(path, f"needs '{key}'") for key in keys if key not in given)
+        yield from (Fault(path, f"needs '{key}'") for key in keys if key not in numbers)
         if self.law == "uniform" and not self.value("low") < self.value("high"):
             yield Fault(path, f"must have low < high, got {self.value('low'):g} and {self.value('high'):g}")
 
 
-class Column(Law):
+class ColumnLaw(NamedLaw):
     """One column of the rows, or `times` of them; a categorical one becomes an indicator a level after the first."""
 
     times: Dimension = 1
 
-    @model_serializer(mode="wrap")
-    def _given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in dump(self).items() if value is not None and (key, value) != ("times", 1)}
+    def _implied(self) -> tuple[str, ...]:
+        return ("times",) if self.times == 1 else ()
 
     @property
     def width(self) -> int:
@@ -146,8 +155,8 @@ class Column(Law):
         return () if self.p is None else (1 - self.p, self.p)
 
     @property
-    def largest(self) -> float:
-        """The largest absolute value of the column, squared and summed over what it makes; inf where there is none."""
+    def largest_square(self) -> float:
+        """The largest square of the column, summed over what it makes; inf where there is none."""
         if self.law in ("normal", "t"):
             return math.inf
         return 1.0 if self.law == "categorical" else self.times * max(self.value("low") ** 2, self.value("high") ** 2)
@@ -167,8 +176,8 @@ class Column(Law):
             return (low * low + low * high + high * high) / 3
         return self.levels[0] * low**2 + self.levels[1] * high**2
 
-    def faults(self, path: Keys, what: str) -> Iterator[Fault]:
-        yield from super().faults(path, what)
+    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
+        yield from super().faults(path, kind)
         if self.law == "categorical" and isinstance(self.p, tuple):
             total = math.fsum(self.p)
             if not 2 <= len(self.p) <= 100 or not all(0 < p < 1 for p in self.p):
@@ -197,10 +206,10 @@ Vector = Annotated[tuple[Finite, ...], Tag("list")]
 Number = Annotated[Finite, Tag("number")]
 
 
-class Design(Law):
+class RowLaw(NamedLaw):
     """The law of rows: one law for all columns, a list of columns, or the rows of a public table, drawn uniformly."""
 
-    columns: tuple[Column, ...] | None = None
+    columns: tuple[ColumnLaw, ...] | None = None
     rows: str | None = None
     """the table's file"""
     sha256: str | None = None
@@ -209,19 +218,16 @@ class Design(Law):
     _folder: Path | None = PrivateAttr(None)
     correlation: Annotated[Annotated[Correlation, Tag("mapping")] | Matrix, Discriminator(_shape)] | None = None
 
-    @model_serializer(mode="wrap")
-    def _given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        own = {key: value for key, value in dump(self).items() if value is not None}
-        listed = self.columns is not None or self.rows is not None
-        return {key: value for key, value in own.items() if key != "law" or not listed}
+    def _implied(self) -> tuple[str, ...]:
+        return () if self.columns is None and self.rows is None else ("law",)
 
     @model_validator(mode="before")
     @classmethod
-    def _with_content(cls, given: object) -> object:
-        return with_content(given) if isinstance(given, Mapping) else given
+    def _with_content(cls, entry: object) -> object:
+        return with_content(entry) if isinstance(entry, Mapping) else entry
 
     @model_validator(mode="after")
-    def _placed(self) -> Design:
+    def _located(self) -> RowLaw:
         self._folder = None if self.rows is None else FOLDER.get()
         return self
 
@@ -229,39 +235,37 @@ class Design(Law):
     def table(self) -> np.ndarray:
         """The rows of the table, [N, d]. Raises DataError where they are not read."""
         assert self.rows is not None
-        return rows_at(self.rows, self._folder, self.sha256)
+        return public_rows(self.rows, self._folder, self.sha256)
 
     def matrix(self, d: int) -> np.ndarray:
         """Correlation of the columns' normals, [d, d]."""
-        given = self.correlation
-        if given is None:
+        rule = self.correlation
+        if rule is None:
             return np.eye(d)
-        if isinstance(given, tuple):
-            return np.array(given)
-        if given.ar1 is not None:
-            return np.asarray(given.ar1 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))))
-        return np.where(np.eye(d) > 0, 1.0, given.exchangeable or 0.0)
+        if isinstance(rule, tuple):
+            return np.array(rule)
+        if rule.ar1 is not None:
+            return np.asarray(rule.ar1 ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))))
+        return np.where(np.eye(d) > 0, 1.0, rule.exchangeable or 0.0)
 
     def all_faults(self, d: int | None) -> Iterator[Fault]:
-        """What is wrong with the law of rows, of which `d` columns are asked for."""
+        """What is wrong with the law of rows, of `d` columns where the config states d."""
         if self.rows is not None:
             yield from self._table_faults(d)
         elif self.columns is not None:
-            if self.law != "normal" or any(getattr(self, key) is not None for key in Law.model_fields if key != "law"):
-                yield Fault(("design",), "has a law beside 'columns': give one of them")
+            if self.law != "normal" or self.numbers:
+                yield Fault(("design",), "has a law and 'columns': give one of them")
             if not self.columns:
                 yield Fault(("design", "columns"), "is an empty list")
             for k, column in enumerate(self.columns):
                 yield from column.faults(("design", "columns", k), "columns")
             width = sum(column.width for column in self.columns)
             if d not in (None, width):
-                message = f"is {d}, but 'design.columns' makes {width} columns"
-                yield Fault(("d",), message, "leave out `d`")
+                yield Fault(("d",), f"is {d}, but 'design.columns' makes {width} columns", "leave out `d`")
         elif self.law in COLUMNS and self.law not in ROWS:
-            given = self.model_dump(exclude={"columns", "correlation"})
-            given = {k: v for k, v in given.items() if v != COLUMNS[self.law].get(k)}
-            shown = ", ".join(f"{key}: {value}" for key, value in given.items())
-            hint = f"design: {{columns: [{{{shown}, times: {d or 5}}}]}}"
+            own = {"law": self.law} | {k: v for k, v in self.numbers.items() if v != COLUMNS[self.law].get(k)}
+            keys = ", ".join(f"{key}: {value}" for key, value in own.items())
+            hint = f"design: {{columns: [{{{keys}, times: {d or 5}}}]}}"
             yield Fault(("design", "law"), f"is wrong: {self.law} is a law of one column", hint)
         else:
             yield from self.faults(("design",), "rows")
@@ -270,8 +274,8 @@ class Design(Law):
                 yield Fault(("design", "df"), f"must be a whole number, 1 to {MOST_ROW_DF}, got {self.df:g}", hint)
 
     def _table_faults(self, d: int | None) -> Iterator[Fault]:
-        if beside := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
-            yield Fault(("design", beside[0]), "does not go with 'rows', which is a law", "keep one of them")
+        if others := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
+            yield Fault(("design", others[0]), "does not go with 'rows', which is a law", "keep one of them")
         if self._folder is None:
             if d is None:
                 yield Fault(("d",), "is missing: the rows of stored results are not read")
@@ -286,21 +290,24 @@ class Design(Law):
 
     def correlation_faults(self, d: int) -> Iterator[Fault]:
         """What is wrong with the correlation of d columns."""
-        given, path = self.correlation, ("design", "correlation")
-        if isinstance(given, tuple):
-            if {len(given), *map(len, given)} != {d}:
+        rule, path = self.correlation, ("design", "correlation")
+        if rule is None:
+            return
+        hint = f"with {d} columns above -1/{d - 1}"
+        if isinstance(rule, tuple):
+            if {len(rule), *map(len, rule)} != {d}:
                 yield Fault(path, f"is no matrix of {d} rows and {d} columns")
                 return
-            matrix = np.array(given)
+            matrix = np.array(rule)
             wrong = np.argwhere(~(matrix == matrix.T) | (np.eye(d, dtype=bool) & (matrix != 1)))
             if len(wrong):
                 i, j = map(int, wrong[0])
-                where = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}"
-                where += "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
-                yield Fault(path, f"must be symmetric with 1 on the diagonal: {where}")
+                entry = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}"
+                entry += "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
+                yield Fault(path, f"must be symmetric with 1 on the diagonal: {entry}")
                 return
-        elif given is not None:
-            named = list(given.model_dump().items())
+        else:
+            named = list(rule.model_dump().items())
             if len(named) != 1:
                 yield Fault(path, "needs one of 'ar1' and 'exchangeable'")
                 return
@@ -309,12 +316,10 @@ class Design(Law):
                 bound = "less than 1" if value > 0 else "greater than -1"
                 yield Fault((*path, key), f"must be {bound}, got {value:g}")
                 return
-        least = 1.0 if given is None else float(np.linalg.eigvalsh(self.matrix(d))[0])
+        least = float(np.linalg.eigvalsh(self.matrix(d))[0])
         if least < LEAST_EIGENVALUE:
-            factor = math.floor(1000 / (1 - least)) / 1000
-            hint = f"multiply the entries off the diagonal by less than {factor:g}"
-            if isinstance(given, Correlation):
-                hint = f"with {d} columns above -1/{d - 1}"
+            if isinstance(rule, tuple):
+                hint = f"multiply the entries off the diagonal by less than {math.floor(1000 / (1 - least)) / 1000:g}"
             yield Fault(path, f"is not positive definite: its least eigenvalue is {least:.3g}", hint)
 
 
@@ -330,12 +335,12 @@ class Coefficients(_Sparse):
 
     @model_validator(mode="before")
     @classmethod
-    def _filled(cls, given: object) -> object:
-        if not isinstance(given, Mapping):
-            return given
-        value = {"value": 1.0} if "nonzero" in given else {}
-        intercept = given.get("value", 1.0) if "nonzero" in given else given.get("first")
-        return {**value, **({} if intercept is None else {"intercept": intercept}), **given}
+    def _with_defaults(cls, entry: object) -> object:
+        if not isinstance(entry, Mapping):
+            return entry
+        value = {"value": 1.0} if "nonzero" in entry else {}
+        intercept = entry.get("value", 1.0) if "nonzero" in entry else entry.get("first")
+        return {**value, **({} if intercept is None else {"intercept": intercept}), **entry}
 
     def beta(self, d: int) -> np.ndarray:
         """The coefficients of d columns, the intercept first."""
@@ -359,7 +364,7 @@ class Coefficients(_Sparse):
             yield Fault(("coefficients", "nonzero"), f"is {self.nonzero}, but there are {d} slopes")
 
 
-class Errors(Law):
+class ErrorLaw(NamedLaw):
     """The law of the error; `heteroscedastic` [a, b] multiplies it by a + b |x_1|, x_1 in its own units."""
 
     laws: ClassVar[dict[str, dict[str, float]]] = ERRORS
@@ -368,16 +373,16 @@ class Errors(Law):
 
     @model_validator(mode="before")
     @classmethod
-    def _constant(cls, given: object) -> object:
-        if isinstance(given, Mapping) and given.get("heteroscedastic") in ((1, 0), [1, 0]):
-            return {key: value for key, value in given.items() if key != "heteroscedastic"}
-        return given
+    def _constant(cls, entry: object) -> object:
+        if isinstance(entry, Mapping) and entry.get("heteroscedastic") in ((1, 0), [1, 0]):
+            return {key: value for key, value in entry.items() if key != "heteroscedastic"}
+        return entry
 
     @classmethod
-    def keys(cls, given: Mapping[str, Any]) -> dict[str, float]:
+    def keys(cls, entry: Mapping[str, Any]) -> dict[str, float]:
         # a t is sized by its scale or its standard deviation
-        by_sd = given.get("law") == "t" and given.get("sd") is not None
-        return {"df": REQUIRED, "sd": REQUIRED} if by_sd else super().keys(given)
+        by_sd = entry.get("law") == "t" and entry.get("sd") is not None
+        return {"df": REQUIRED, "sd": REQUIRED} if by_sd else super().keys(entry)
 
     @property
     def size(self) -> float:
@@ -386,13 +391,13 @@ class Errors(Law):
             return self.sd * math.sqrt((self.value("df") - 2) / self.value("df"))
         return self.value({"normal": "sd", "contaminated": "sd", "bounded": "support"}.get(self.law, "scale"))
 
-    def faults(self, path: Keys, what: str) -> Iterator[Fault]:
-        yield from super().faults(path, what)
+    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
+        yield from super().faults(path, kind)
         if self.law == "t" and self.sd is not None and self.df is not None and self.df <= 2:
             message = f"is wrong: t with df = {self.df:g} has no standard deviation: give 'scale', or df > 2"
             yield Fault(path, message)
-        grown = self.heteroscedastic
-        if grown is not None and (len(grown) != 2 or min(grown) < 0 or max(grown) == 0):
+        factors = self.heteroscedastic
+        if factors is not None and (len(factors) != 2 or min(factors) < 0 or max(factors) == 0):
             message = "must be two numbers of at least 0, not both 0"
             yield Fault((*path, "heteroscedastic"), message, "for instance [1, 0.5]")
 
@@ -403,19 +408,19 @@ class Response(Parameters):
     link: Literal["logit", "probit", "cloglog"] = "logit"
 
 
-class Cap(Parameters):
+class WeightCap(Parameters):
     """The largest weighted squared length of a row; at least that of the intercept alone."""
 
-    cap: Annotated[float, Field(ge=1, le=1e6)] = 2.0
+    cap: Annotated[float, Field(ge=1, le=1e6)] = WEIGHT_CAP
 
 
 class Mallows(Parameters):
     """w(x) = min(1, cap / |x|^2)."""
 
-    mallows: Cap = Cap()
+    mallows: WeightCap = WeightCap()
 
 
-def _weights(value: object) -> str:
+def _weight_form(value: object) -> str:
     if isinstance(value, str):
         return "word" if value in OURS else "own"
     return "mapping" if isinstance(value, Mallows) or (isinstance(value, Mapping) and "mallows" in value) else "own"
@@ -425,43 +430,43 @@ class Population(Parameters):
     """Rows, coefficients, errors and weights. Raises Faults where they do not fit each other."""
 
     d: Dimension | None = None
-    design: Design = Design(sd=1.0, mean=0.0)
+    design: RowLaw = RowLaw(sd=1.0, mean=0.0)
     coefficients: Annotated[Number | Vector | Annotated[Coefficients, Tag("mapping")], Discriminator(_shape)] = 1.0
-    errors: Errors | None = None
+    errors: ErrorLaw | None = None
     response: Response | None = None
     bend: Annotated[float, Field(ge=-10, le=10)] = 0.0
     weights: Annotated[
         Annotated[Literal["mallows", "none"], Tag("word")]
         | Annotated[Mallows, Tag("mapping")]
         | Annotated[SerializeAsAny[Weight], BeforeValidator(named_weight), Tag("own")],
-        Discriminator(_weights),
+        Discriminator(_weight_form),
     ] = "mallows"
 
     @model_validator(mode="after")
-    def _fits(self) -> Population:
-        if found := list(self._faults()):
-            raise Faults(found)
+    def _parts_fit(self) -> Population:
+        if faults := list(self._faults()):
+            raise Faults(faults)
         return self
 
     @model_serializer(mode="wrap")
     def _canonical(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        found = {key: value for key, value in dump(self).items() if value is not None}
-        return found | {"d": self.width} | ({"weights": "mallows"} if self.cap == 2 else {})
+        stored = {key: value for key, value in dump(self).items() if value is not None}
+        return stored | {"d": self.width} | ({"weights": "mallows"} if self.cap == WEIGHT_CAP else {})
 
     # --- what follows from it --------------------------------------------------------------------------------------
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[ColumnLaw, ...]:
         """The columns one by one, where each has a law of its own."""
         if self.design.columns is not None:
             return self.design.columns
         law = self.design.law
-        given = {key: self.design.value(key) for key in COLUMNS[law]}
-        return (Column(law=law, times=self.width, **given),)
+        numbers = {key: self.design.value(key) for key in COLUMNS[law]}
+        return (ColumnLaw(law=law, times=self.width, **numbers),)
 
     @property
     def width(self) -> int:
-        """d, the number of columns beside the intercept."""
+        """d, the number of columns without the intercept."""
         if self.design.columns is not None:
             return sum(column.width for column in self.design.columns)
         if self.d is not None:
@@ -473,10 +478,10 @@ class Population(Parameters):
     @property
     def beta(self) -> np.ndarray:
         """True coefficients, [d + 1]."""
-        given = self.coefficients
-        if isinstance(given, Coefficients):
-            return given.beta(self.width)
-        return np.array(given) if isinstance(given, tuple) else np.full(self.width + 1, float(given))
+        rule = self.coefficients
+        if isinstance(rule, Coefficients):
+            return rule.beta(self.width)
+        return np.array(rule) if isinstance(rule, tuple) else np.full(self.width + 1, float(rule))
 
     @property
     def correlation(self) -> np.ndarray:
@@ -484,28 +489,25 @@ class Population(Parameters):
         return self.design.matrix(self.width)
 
     @property
-    def own_weight(self) -> Weight | None:
-        """The weight of a plug-in."""
-        return self.weights if isinstance(self.weights, Weight) else None
-
-    def weigh(self, norm_sq: np.ndarray) -> np.ndarray:
-        """Weights of rows of these squared lengths, same shape."""
-        own = self.own_weight
-        return np.asarray(np.minimum(1.0, self.cap / norm_sq) if own is None else own.of(norm_sq))
+    def weight(self) -> Weight:
+        """What a user multiplies its gradient by."""
+        if isinstance(self.weights, Weight):
+            return self.weights
+        if isinstance(self.weights, Mallows):
+            return MallowsWeight(cap=self.weights.mallows.cap)
+        return MallowsWeight() if self.weights == "mallows" else NoWeight(row=self.reach)
 
     @property
     def cap(self) -> float:
-        """c of w(x) = min(1, c / |x|^2); inf without weights."""
-        if isinstance(self.weights, Mallows):
-            return self.weights.mallows.cap
-        return 2.0 if self.weights == "mallows" else math.inf
+        """c of w(x) = min(1, c / |x|^2); inf for other weights."""
+        return self.weight.cap if isinstance(self.weight, MallowsWeight) else math.inf
 
     @property
     def reach(self) -> float:
         """The largest |x| that a row can have; inf where there is none."""
         if self.design.longest is not None:
             return self.design.longest
-        return math.sqrt(1 + sum(column.largest for column in self.columns))
+        return math.sqrt(1 + sum(column.largest_square for column in self.columns))
 
     @property
     def mean_square(self) -> float:
@@ -515,17 +517,22 @@ class Population(Parameters):
         return self.columns[0].mean_square
 
     @property
+    def grows(self) -> bool:
+        """Whether the size of errors depends on x."""
+        return self.errors is not None and self.errors.heteroscedastic is not None
+
+    @property
     def short(self) -> dict[str, float] | None:
-        """`d`, `sigma_z`, `beta` and, where errors are given, `sigma`, where these say the same; None elsewhere."""
+        """`d`, `sigma_z`, `beta` and, where errors are set, `sigma`, where these say the same; None elsewhere."""
         rows, errors, beta = self.design, self.errors, self.beta
         listed = rows.columns is not None or rows.rows is not None
         plain = not listed and rows.law == "normal" and rows.correlation is None and rows.value("mean") == 0
-        usual = errors is None or (errors.law == "normal" and errors.heteroscedastic is None)
+        usual = (errors is None or errors.law == "normal") and not self.grows
         logit = self.response is None or self.response.link == "logit"
-        if not (plain and usual and logit and len(set(beta)) == 1 and self.cap == 2 and self.bend == 0):
+        if not (plain and usual and logit and len(set(beta)) == 1 and self.cap == WEIGHT_CAP and not self.bend):
             return None
-        found = {"d": self.width, "sigma_z": rows.value("sd"), "beta": float(beta[0])}
-        return found if errors is None else {**found, "sigma": errors.size}
+        values = {"d": self.width, "sigma_z": rows.value("sd"), "beta": float(beta[0])}
+        return values if errors is None else {**values, "sigma": errors.size}
 
     def _faults(self) -> Iterator[Fault]:
         of_laws = list(self.design.all_faults(self.d))
@@ -533,13 +540,13 @@ class Population(Parameters):
         yield from of_laws
         if of_laws:
             return
-        d, given = self.width, self.coefficients
-        if isinstance(given, tuple) and len(given) != d + 1:
-            message = f"has {len(given)} numbers; d = {d} needs {d + 1}, the intercept first"
+        d, rule = self.width, self.coefficients
+        if isinstance(rule, tuple) and len(rule) != d + 1:
+            message = f"has {len(rule)} numbers; d = {d} needs {d + 1}, the intercept first"
             hint = "a list is one vector; to sweep a number write {nonzero: 5, value: [..]}"
             yield Fault(("coefficients",), message, hint)
-        elif isinstance(given, Coefficients):
-            yield from given.faults(d)
+        elif isinstance(rule, Coefficients):
+            yield from rule.faults(d)
         yield from self.design.correlation_faults(d)
         if self.bend and math.isinf(self.mean_square):
             yield Fault(("bend",), "needs a first column whose square has a mean")

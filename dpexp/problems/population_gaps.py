@@ -36,18 +36,23 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
 
 
 @kept_once(16)
-def _public(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
+def _public_points(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray, np.ndarray, np.ndarray]:
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem)
-    found = means.means_at(problem, places, best)
-    lacking = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, found)) / 2
-    return places, -means.gradient_at(problem, places, best, found), lacking, _mean_losses(problem, places, best[None])
+    here = means.means_at(problem, places, best)
+    correction = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, here)) / 2
+    return (
+        places,
+        -means.gradient_at(problem, places, best, here),
+        correction,
+        _mean_losses(problem, places, best[None]),
+    )
 
 
 def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(a) of states [N, p], [N]; NaN where a state is not finite or far away."""
-    places, slope, lacking, least = _public(problem)
+    places, slope, correction, least = _public_points(problem)
     best = optimum_of(problem)
     out = np.full(len(theta), math.nan)
     finite = np.flatnonzero(np.isfinite(theta).all(axis=1) & (np.abs(theta).max(axis=1) < FARTHEST))
@@ -55,7 +60,7 @@ def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
         state = theta[own]
         away = state - best
         mean = (_mean_losses(problem, places, state) - least) @ places.rows.mass[1]
-        out[own] = mean + away @ slope + np.einsum("ni,ij,nj->n", away, lacking, away)
+        out[own] = mean + away @ slope + np.einsum("ni,ij,nj->n", away, correction, away)
     return out
 
 
@@ -71,7 +76,7 @@ def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
 def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
     beta, scale = theta[: problem.d + 1], np.full((1, 1), means.scale_of(problem, theta))
     if not (problem.labels or means.alike(problem)):
-        places = places_of(problem, whole=True)
+        places = places_of(problem, full=True)
         return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0])
     away = beta if problem.labels else beta - problem.true_coefficients
     fine = 3 if problem.labels and problem.law.design.law == "t" else 1

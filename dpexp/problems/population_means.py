@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -106,11 +107,11 @@ def score_kinks(problem: LinearPredictorProblem, scale: float) -> np.ndarray:
         if halving in (0, 24):
             # of a smooth score the bend falls like the square of the width, at a kink like the width
             least = 1e-10 if halving == 0 else 1e-5 * (high - low) / (np.abs(low) + scale)
-            kept = bend(low, high) > least * (largest + 1e-300)
-            low, high = low[kept], high[kept]
+            bent = bend(low, high) > least * (largest + 1e-300)
+            low, high = low[bent], high[bent]
         middle = (low + high) / 2
-        left = bend(low, middle) >= bend(middle, high)
-        low, high = np.where(left, low, middle), np.where(left, middle, high)
+        in_lower = bend(low, middle) >= bend(middle, high)
+        low, high = np.where(in_lower, low, middle), np.where(in_lower, middle, high)
     return high
 
 
@@ -126,7 +127,7 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     base = np.union1d(base, np.array(law.kinks))
     z, step = np.polynomial.legendre.leggauss(_NODES)
     kinks = score_kinks(problem, scale)
-    found = []
+    chunks = []
     size = max(1, _CHUNK // (_NODES * (len(base) + len(kinks))))
     for start in range(0, len(u), size):
         at, wide = u[start : start + size, None], spread[start : start + size, None]
@@ -140,22 +141,22 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
         parts = [np.sum(mass * part, axis=1) for part in (g, h, g * g, g * h, h * h)]
         slopes = [np.sum(moved * part, axis=1) for part in (g, h)]
         if law.jump is not None:
-            there, by = law.jump
-            jumps = score(0.0, wide * there - at, scale, k)
+            place, by = law.jump
+            jumps = score(0.0, wide * place - at, scale, k)
             slopes = [slope + (part * by / wide)[:, 0] for slope, part in zip(slopes, jumps, strict=True)]
-        found.append([*parts, *slopes])
-    return Means(*map(np.concatenate, zip(*found, strict=True)))
+        chunks.append([*parts, *slopes])
+    return Means(*map(np.concatenate, zip(*chunks, strict=True)))
 
 
 def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
-    """Chances of the label 1 at true predictors t: the largest uniform number of which the label is 1."""
+    """Chances of the label 1 at true predictors t: the largest uniform number with label 1."""
     response = response_of(problem.law, type(problem).response)
     low, high = np.zeros_like(t), np.ones_like(t)
     with np.errstate(over="ignore"):
         for _ in range(54):
             middle = (low + high) / 2
-            one = response(t, middle, problem.constants) > 0.5
-            low, high = np.where(one, middle, low), np.where(one, high, middle)
+            label = response(t, middle, problem.constants) > 0.5
+            low, high = np.where(label, middle, low), np.where(label, high, middle)
     return np.asarray(low)
 
 
@@ -164,8 +165,8 @@ def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Me
     score, k = type(problem).score, problem.constants
 
     def mean(shift: float, power: int = 1) -> np.ndarray:
-        one, zero = (np.asarray(score(t + shift, label, 1.0, k)[0]) ** power for label in (1.0, 0.0))
-        return np.asarray(p * one + (1 - p) * zero)
+        of_one, of_zero = (np.asarray(score(t + shift, label, 1.0, k)[0]) ** power for label in (1.0, 0.0))
+        return np.asarray(p * of_one + (1 - p) * of_zero)
 
     nothing = np.zeros_like(t)
     return Means(mean(0.0), nothing, mean(0.0, 2), nothing, nothing, _derivative(mean, 0.01), nothing)
@@ -180,25 +181,24 @@ def loss_table(problem: LinearPredictorProblem) -> np.ndarray:
     size = 1.0 if problem.labels else problem.error_law.size
     u = size * GRID
     if problem.labels:
-        found = _labels(problem, u, np.zeros_like(u))
+        means = _labels(problem, u, np.zeros_like(u))
     else:
-        found = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
+        means = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
     wide = np.diff(u)
-    cells = wide * (found.g[1:] + found.g[:-1]) / 2 - wide**2 * np.diff(found.dg) / 12
-    return np.stack([summed(cells), found.g * size * GROWTH], axis=1)
+    cells = wide * (means.g[1:] + means.g[:-1]) / 2 - wide**2 * np.diff(means.dg) / 12
+    return np.stack([summed(cells), means.g * size * GROWTH], axis=1)
 
 
 # --- all rows -------------------------------------------------------------------------------------------------------
 
 
 @kept_once(32)
-def places_of(problem: LinearPredictorProblem, whole: bool = False) -> Places:
-    """Rows of the population, for functions of the true predictor; with `whole` for any function of x."""
+def places_of(problem: LinearPredictorProblem, full: bool = False) -> Places:
+    """Rows of the population, for functions of the true predictor; with `full` for any function of x."""
     population = problem.law
-    grown = population.errors is not None and population.errors.heteroscedastic is not None
     # labels of rows with tails are decided far out, where the chance is steep on the first axis
     fine = 3 if problem.labels and population.design.law == "t" else 1
-    return placed(problem, rows_along(population, None, grown or population.bend != 0, fine, whole=whole))
+    return placed(problem, rows_along(population, None, population.grows or population.bend != 0, fine, full=full))
 
 
 def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
@@ -220,8 +220,7 @@ def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
 
 def alike(problem: LinearPredictorProblem) -> bool:
     """Whether errors do not depend on x."""
-    population = problem.law
-    return not (problem.labels or population.bend) and problem.error_law.heteroscedastic is None
+    return not (problem.labels or problem.law.bend or problem.law.grows)
 
 
 def scale_of(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
@@ -237,28 +236,28 @@ def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray)
     return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta))
 
 
-def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, found: Means) -> np.ndarray:
+def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
     """Gradient of the risk at theta [p], for the means there."""
-    gradient = places.rows.mean(1, found.g)
+    gradient = places.rows.mean(1, means.g)
     if (rest := places.rows.beside(theta[: problem.d + 1])) is not None:
-        gradient = gradient + places.rows.moments(1, found.dg) @ rest
-    return np.append(gradient, places.rows.mean(1, found.h)[0]) if problem.has_scale else gradient
+        gradient = gradient + places.rows.moments(1, means.dg) @ rest
+    return np.append(gradient, places.rows.mean(1, means.h)[0]) if problem.has_scale else gradient
 
 
-def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, found: Means) -> np.ndarray:
+def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
     """Hessian of the risk at theta [p], for the means there."""
-    hessian = _second(problem, places, theta, found, 1)
+    hessian = _second(problem, places, theta, means, 1)
     if not problem.has_scale:
         return hessian
     u, scale = places.rows.predictor(theta[:-1]) - places.true, float(theta[-1])
     in_scale = _derivative(lambda h: errors_of(problem, u, places.spread, scale + h).h, 1e-2 * scale)
-    return _bordered(hessian, places.rows.mean(1, found.dh), places.rows.mean(1, in_scale)[0])
+    return _bordered(hessian, places.rows.mean(1, means.dh), places.rows.mean(1, in_scale)[0])
 
 
-def _second(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, found: Means, power: int) -> np.ndarray:
+def _second(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means, power: int) -> np.ndarray:
     """E[w^power f x x'], f the second derivative of the loss (power 1) or its squared score (power 2); (d)."""
     rows, name = places.rows, ("dg", "gg")[power - 1]
-    second = rows.moments(power, getattr(found, name))
+    second = rows.moments(power, getattr(means, name))
     if (rest := rows.beside(theta[: problem.d + 1])) is not None:
         moved = np.eye(problem.p)[0]
         slope = _derivative(lambda h: getattr(means_at(problem, places, theta + h * moved), name), 0.02)
@@ -280,52 +279,44 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     if (unknown := unknown_means(problem)) is not None:
         raise unknown
 
-    def one(shift: float) -> Means:
-        return errors_of(problem, np.array([shift]), spread[:1], problem.fixed_scale)
-
     places, q = places_of(problem), problem.d + 1
     if problem.law.design.columns is not None or problem.law.design.rows is not None:
         eigenvalues = np.linalg.eigvalsh(places.rows.moments(1))
         if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
             message = "the design is collinear: its columns and the intercept are linearly dependent"
             raise UsageError(message, "drop a level")
-    theta, spread = problem.true_coefficients, places.spread
+    theta, spread, slopes_move = problem.true_coefficients, places.spread, not alike(problem)
+
+    def state(theta: np.ndarray) -> tuple[Means, np.ndarray]:
+        means = means_at(problem, places, theta)
+        return means, gradient_at(problem, places, theta, means)
+
     if problem.has_scale:
         theta = np.append(theta, spread[0] if np.ptp(spread) == 0 else np.average(spread, weights=places.rows.mass[0]))
-    slopes_move = not alike(problem)
-    found, hessian = means_at(problem, places, theta), None
-    gradient = gradient_at(problem, places, theta, found)
+    means, gradient = state(theta)
     if not (slopes_move or problem.has_scale) and np.abs(gradient).max() > 1e-14:
         # one number, by a method that does not mind where the risk is straight
         far = 1e3 * float(spread[0])
-        theta[0] += brentq(lambda shift: float(one(shift).g[0]), -far, far, xtol=1e-15, rtol=1e-15)
-        found = means_at(problem, places, theta)
-        gradient = gradient_at(problem, places, theta, found)
+        at_shift = partial(errors_of, problem, spread=spread[:1], scale=problem.fixed_scale)
+        theta[0] += brentq(lambda u: float(at_shift(np.array([u])).g[0]), -far, far, xtol=1e-15, rtol=1e-15)
+        means, gradient = state(theta)
     for _ in range(100):
         size = float(np.abs(gradient).max())
         if size <= 1e-13:
             break
-        if fresh := hessian is None:
-            hessian = hessian_at(problem, places, theta, found)
-        step = np.linalg.solve(hessian, gradient)
+        step = np.linalg.solve(hessian_at(problem, places, theta, means), gradient)
         step[1:q] *= slopes_move
-        for part in 0.5 ** np.arange(30 if fresh else 1):
-            new = theta - part * step
-            if problem.has_scale and new[-1] <= 0:
+        for part in 0.5 ** np.arange(30):
+            trial = theta - part * step
+            if problem.has_scale and trial[-1] <= 0:
                 continue
-            tried = means_at(problem, places, new)
-            of_new = gradient_at(problem, places, new, tried)
-            if np.abs(of_new).max() < size:
-                theta, found, gradient = new, tried, of_new
+            trial_means, trial_gradient = state(trial)
+            if np.abs(trial_gradient).max() < size:
+                theta, means, gradient = trial, trial_means, trial_gradient
                 break
         else:
-            if fresh:
-                break
-        # a step that gains little is followed by one with the Hessian of its own place
-        if np.abs(gradient).max() > 0.1 * size:
-            hessian = None
-    left = float(np.abs(gradient).max())
-    if left > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
+            break
+    if float(np.abs(gradient).max()) > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
         hint = "smaller coefficients, or another link"
         raise UsageError("no minimiser of the risk was found: the classes are nearly separated, or it is flat", hint)
     return theta
@@ -334,11 +325,11 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
 def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
-    found = means_at(problem, places, theta)
-    covariance = _second(problem, places, theta, found, 2)
+    means = means_at(problem, places, theta)
+    covariance = _second(problem, places, theta, means, 2)
     if problem.has_scale:
-        covariance = _bordered(covariance, places.rows.mean(2, found.gh), places.rows.mean(2, found.hh)[0])
-    return hessian_at(problem, places, theta, found), covariance
+        covariance = _bordered(covariance, places.rows.mean(2, means.gh), places.rows.mean(2, means.hh)[0])
+    return hessian_at(problem, places, theta, means), covariance
 
 
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
@@ -354,12 +345,12 @@ def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     tensor = rows.tensor(_derivative(lambda h: at(h).dg, 0.02 * float(spread.min())))
     if tensor is None or not problem.has_scale:
         return tensor
-    found, h, in_scale = np.pad(tensor, (0, 1)), 0.02 * scale, np.eye(q + 1)[-1]
+    third, h, in_scale = np.pad(tensor, (0, 1)), 0.02 * scale, np.eye(q + 1)[-1]
     inner = np.pad(rows.moments(1, _derivative(lambda m: at(0.0, m).dg, h)), (0, 1))
     side = np.append(rows.mean(1, _derivative(lambda m: at(0.0, m).dh, h)), 0.0)
-    found += symmetrised(inner, in_scale) + symmetrised(np.outer(in_scale, in_scale), side)
-    found[-1, -1, -1] += rows.mean(1, _derivative(lambda m: at(0.0, m).h, h, 2))[0]
-    return found
+    third += symmetrised(inner, in_scale) + symmetrised(np.outer(in_scale, in_scale), side)
+    third[-1, -1, -1] += rows.mean(1, _derivative(lambda m: at(0.0, m).h, h, 2))[0]
+    return third
 
 
 def _label_bend(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -390,8 +381,8 @@ def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
     grid, step = np.linspace(-far, far, 1201, retstep=True)
     best = float(grid[int(np.argmax(third(grid)))])
     bounds, options = (best - step, best + step), {"xatol": 1e-7 * far}
-    found = minimize_scalar(lambda t: -float(third(np.array([t]))[0]), bounds=bounds, method="bounded", options=options)
-    return -float(found.fun) * cubic_moment(problem.d, problem.sigma_z)
+    peak = minimize_scalar(lambda t: -float(third(np.array([t]))[0]), bounds=bounds, method="bounded", options=options)
+    return -float(peak.fun) * cubic_moment(problem.d, problem.sigma_z)
 
 
 def mean_label_row(problem: LinearPredictorProblem) -> np.ndarray:
@@ -414,7 +405,7 @@ def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
     assert problem.labels
     assert isinstance(rows, Points)
     assert rows.norm_sq is not None
-    bound, weight = clip / np.sqrt(rows.norm_sq), problem.law.weigh(rows.norm_sq)
+    bound, weight = clip / np.sqrt(rows.norm_sq), problem.row_weight.of(rows.norm_sq)
     true, score, k = problem.true_coefficients, type(problem).score, problem.constants
     chance = chances(problem, rows.predictor(true))
     # the root lies in the span of the rows' directions, and is found there
@@ -422,7 +413,7 @@ def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
 
     def mean(at: np.ndarray) -> np.ndarray:
         t = rows.x @ at
-        one, zero = (np.clip(weight * score(t, label, 1.0, k)[0], -bound, bound) for label in (1.0, 0.0))
-        return np.asarray(rows.x.T @ (rows.mass[0] * (chance * one + (1 - chance) * zero)))
+        of_one, of_zero = (np.clip(weight * score(t, label, 1.0, k)[0], -bound, bound) for label in (1.0, 0.0))
+        return np.asarray(rows.x.T @ (rows.mass[0] * (chance * of_one + (1 - chance) * of_zero)))
 
     return np.asarray(basis @ root(mean, basis.T @ true, tol=1e-12).x)

@@ -12,7 +12,7 @@ from dpexp.core.parameters import Parameters
 class Problem(Parameters):
     """What is learnt from which data.
 
-    Algorithms ask a problem for more than this, and each says by `runs_on` of which classes: those on fresh users need
+    Algorithms need more than this, and each names by `runs_on` the classes that have it: those on fresh users need
     a `dpexp.problems.linear_predictor.LinearPredictorProblem`, those on a finite sum a
     `dpexp.problems.finite_sum.FiniteSum`, those on labelled records a `dpexp.problems.softmax.Softmax`.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import DataError
 from dpexp.core.places import FOLDER, place_of
-from dpexp.data.records import read_table
+from dpexp.data.records import read_record_table
 
 MOST_ROWS, MOST_COLUMNS, LARGEST = 1_000_000, 1000, 1e6
 
@@ -26,10 +26,10 @@ def _hash(place: Path) -> str:
 
 
 @kept_once(8)
-def _rows(place: Path, digest: str) -> np.ndarray:
+def _read_rows(place: Path, digest: str) -> np.ndarray:
     if _hash(place) != digest:
         raise DataError(f"{place}: its content is not that of sha256 {digest[:12]}...", "leave out `sha256`")
-    table = read_table(place)
+    table = read_record_table(place)
     if len(table) > MOST_ROWS or len(table.columns) > MOST_COLUMNS:
         raise DataError(f"{place}: a design takes at most {MOST_ROWS:,} rows of {MOST_COLUMNS:,} columns")
     out = np.empty((len(table), len(table.columns)))
@@ -45,25 +45,25 @@ def _rows(place: Path, digest: str) -> np.ndarray:
     return out
 
 
-def rows_at(path: str, folder: Path | None, digest: str | None) -> np.ndarray:
-    """The rows of a table [N, d]. Raises DataError for stored results, of which none are read, and changed tables."""
+def public_rows(path: str, folder: Path | None, digest: str | None) -> np.ndarray:
+    """The rows of a table [N, d]. Raises DataError for stored results, which open no table, and for changed tables."""
     if folder is None:
         raise DataError(f"{path}: the rows of stored results are not read", "dpexp run CONFIG reads them")
     place = place_of(path, folder)
     if not place.is_file():
         raise DataError(f"{path}: no such file (a path in a config starts at the config's folder)")
-    return _rows(place, digest or _hash(place))
+    return _read_rows(place, digest or _hash(place))
 
 
-def with_content(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_content(design: Mapping[str, Any]) -> Mapping[str, Any]:
     """A design with the hash of its table and the length of the longest row (1, z); as given where it has none."""
-    path, folder = given.get("rows"), FOLDER.get()
-    if not isinstance(path, str) or folder is None or given.get("sha256") is not None:
-        return given
+    path, folder = design.get("rows"), FOLDER.get()
+    if not isinstance(path, str) or folder is None or design.get("sha256") is not None:
+        return design
     try:
-        rows = rows_at(path, folder, None)
+        rows = public_rows(path, folder, None)
     except DataError:
         # the design says what is wrong, at its place
-        return given
+        return design
     longest = float(np.sqrt(1 + np.max(np.sum(rows**2, axis=1))))
-    return {**given, "sha256": _hash(place_of(path, folder)), "longest": longest}
+    return {**design, "sha256": _hash(place_of(path, folder)), "longest": longest}

@@ -7,7 +7,7 @@ The weight min(1, c / |x|^2) has a kink, at one distance on every ray from the o
 (c) Correlated normals of any number: the law of |x|^2 given the predictor, by a contour integral (`slices`).
 (d) Up to 3 columns: rays z = r L omega of normal rows with any covariance and of t rows, the first axis along the
 predictor, or along x_1 where an error depends on |x_1|, and then split at 0; and rays through the faces of a box.
-(e) Bernoulli and categorical columns beside (d) are enumerated, which moves the kink of the rest.
+(e) Bernoulli and categorical columns together with (d) are enumerated, which moves the kink of the rest.
 (f) Everything else: a randomised Sobol sequence (16 scrambles of fixed seeds), whose error is three standard errors of
 the mean weight.
 (g) The rows of a public table themselves.
@@ -22,10 +22,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.caches import kept_once
-from dpexp.problems.laws import compiled
-from dpexp.problems.mallows import POINTS, cut, panels, rule, symmetrised
-from dpexp.problems.population import Column, Population
+from dpexp.problems.laws import compiled_population
+from dpexp.problems.mallows import POINTS, cut, gauss_panels, rule, symmetrised
+from dpexp.problems.population import ColumnLaw, Population
 from dpexp.problems.slices import Slices, slices_of
+from dpexp.problems.weights import Weight
 
 MOST_CELLS = 10_000
 WHOLE = 2048
@@ -66,8 +67,8 @@ class Points(NamedTuple):
 
     def mean(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
         """E[w^power f x], [d + 1], for the values f of a function at the points."""
-        found = self.x.T @ (self.mass[power] * f)
-        return np.asarray(found if self.basis is None else self.basis @ found)
+        inner = self.x.T @ (self.mass[power] * f)
+        return np.asarray(inner if self.basis is None else self.basis @ inner)
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
         """E[w^power f x x'], [d + 1, d + 1]."""
@@ -96,14 +97,14 @@ Rows = Points | Slices
 def full_points(x: np.ndarray, mass: np.ndarray, population: Population, error: float) -> Points:
     """Points in all coordinates, x [K, d + 1] with their masses [K]."""
     square = np.sum(x * x, axis=1)
-    weight = population.weigh(square)
+    weight = population.weight.of(square)
     return Points(x, None, mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
 
 
 class _Parts(NamedTuple):
     """Columns of a population by how they are integrated."""
 
-    discrete: list[Column]
+    discrete: list[ColumnLaw]
     family: str
     """of the rest: normal, t (of whole rows), box (around the origin); empty: none of these"""
     sizes: np.ndarray
@@ -112,7 +113,7 @@ class _Parts(NamedTuple):
     correlated: bool
 
 
-def _parts(population: Population) -> _Parts:
+def _parts_of(population: Population) -> _Parts:
     discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
     rest = [c for c in population.columns if c not in discrete]
     if population.design.columns is None and population.design.law == "t":
@@ -135,27 +136,27 @@ def rows_along(
     folded: bool = False,
     fine: int = 1,
     cuts: int = 1,
-    whole: bool = False,
+    full: bool = False,
 ) -> Rows:
     """The rule of a population. `along` is the direction of the predictor (slopes; the true ones where left out),
     `folded` whether functions depend on |x_1| or x_1^2, and `fine` multiplies the number of nodes on the first axis.
 
-    `cuts` divides panels along rays, for functions with kinks of their own; with `whole` points have all coordinates.
+    `cuts` divides panels along rays, for functions with kinks of their own; with `full` points have all coordinates.
     """
     if population.design.rows is not None:
         x = np.insert(population.design.table, 0, 1.0, axis=1)
         return full_points(x, np.full(len(x), 1 / len(x)), population, 1e-15)
-    if population.own_weight is not None:
+    if isinstance(population.weights, Weight):
         # where it has kinks is not known
         return _sobol(population)
     d, slopes, cap = population.width, population.beta[1:] if along is None else np.array(along), population.cap
-    parts = _parts(population)
+    parts = _parts_of(population)
     normal, m = parts.family == "normal", len(parts.sizes)
     alike = parts.family in ("normal", "t") and not (parts.correlated or parts.discrete) and len(set(parts.sizes)) == 1
     # with one coordinate functions may vary along it alone: x_1, if errors are symmetric and nothing is bent
     skewed = population.errors is not None and population.errors.law == "skewed"
     bent = folded and (skewed or population.bend != 0)
-    if alike and not whole and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
+    if alike and not full and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
         axis = np.eye(d)[0] if folded or not np.any(slopes) else slopes / np.linalg.norm(slopes)
         if not normal or cuts > 1:
             return _spherical(parts, axis, cap, folded, (fine, cuts))
@@ -168,13 +169,13 @@ def rows_along(
         return normal_axis(float(parts.sizes[0]), axis, cap, 4, tuple(map(float, (*doubled, *-doubled))))
     if d > MOST_COLUMNS:
         raise ValueError(f"rows of more than {MOST_COLUMNS} columns of their own law are not integrated")
-    if normal and not parts.discrete and d > 3 and not folded and not whole and cuts == 1:
+    if normal and not parts.discrete and d > 3 and not folded and not full and cuts == 1:
         root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
         return slices_of(root, slopes, cap)
     mixed = parts.correlated and (parts.discrete or parts.family == "box")
     cells = math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in parts.discrete)
     if parts.family and m <= 3 and not mixed and cells <= MOST_CELLS:
-        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + whole), cuts)), population, 1e-10)
+        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + full), cuts)), population, 1e-10)
     return _sobol(population)
 
 
@@ -229,7 +230,7 @@ def _on_rays(
         directions = directions @ root.T
     lengths = np.sqrt(np.sum(directions**2, axis=1))
     xs, masses = [], []
-    for values, chance in _cells(parts.discrete):
+    for values, chance in _discrete_cells(parts.discrete):
         free, radial = population.cap - 1 - float(np.sum(np.square(values))), np.ones((1, 1))
         z = np.zeros((1, 0))
         if m:
@@ -243,7 +244,7 @@ def _on_rays(
     return np.concatenate(xs), np.concatenate(masses)
 
 
-def _cells(discrete: list[Column]) -> list[tuple[np.ndarray, float]]:
+def _discrete_cells(discrete: list[ColumnLaw]) -> list[tuple[np.ndarray, float]]:
     """(e): values of the enumerated columns, and their chance."""
     options: list[list[tuple[tuple[float, ...], float]]] = []
     for column in discrete:
@@ -263,40 +264,40 @@ def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) 
     if m == 2:
         angle, share = 2 * math.pi * np.arange(96 * fine) / (96 * fine), np.full(96 * fine, 1 / (96 * fine))
         if folded:
-            angle, share = panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, 24 * fine)
+            angle, share = gauss_panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, 24 * fine)
             share = share / (2 * math.pi)
-        found = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        units = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     else:
         sine, share = _latitudes(m, folded, fine)
         around = 2 * math.pi * np.arange(turns) / turns
         circle = np.stack([np.cos(around), np.sin(around)], axis=1)
         across = (np.sqrt(1 - sine**2)[:, None, None] * circle).reshape(-1, m - 1)
-        found = np.concatenate([np.repeat(sine, turns)[:, None], across], axis=1)
+        units = np.concatenate([np.repeat(sine, turns)[:, None], across], axis=1)
         share = np.repeat(share, turns) / turns
     # a reflection takes the first axis to `first`
     length = float(np.linalg.norm(first))
     away = np.eye(m)[0] - first / length if length > 0 else np.zeros(m)
     if (square := float(away @ away)) > 1e-30:
-        found = found - 2 * np.outer(found @ away, away) / square
-    return found, share
+        units = units - 2 * np.outer(units @ away, away) / square
+    return units, share
 
 
 def _latitudes(m: int, folded: bool, fine: int) -> tuple[np.ndarray, np.ndarray]:
     """First coordinates of points on the sphere of m >= 3 dimensions, and their shares of it."""
     # the density of one coordinate is proportional to (1 - w^2)^((m - 3) / 2): w = sin(angle)
     edges = np.array([-1.0, 0.0, 1.0] if folded else [-1.0, 1.0]) * math.pi / 2
-    angle, share = panels(edges, 12 * fine if folded else 40 * fine)
+    angle, share = gauss_panels(edges, 12 * fine if folded else 40 * fine)
     share = share * np.cos(angle) ** (m - 2)
     return np.sin(angle), share / share.sum()
 
 
 def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
     """Points of the faces of [-1, 1]^m and their shares."""
-    v, w = panels(np.array([-1.0, 1.0]), 20 * fine)
+    v, w = gauss_panels(np.array([-1.0, 1.0]), 20 * fine)
     grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(len(v) ** (m - 1), m - 1)
     share = np.array([math.prod(ws) for ws in itertools.product(w / 2, repeat=m - 1)])
-    found = [np.insert(grid, axis, side, axis=1) for axis in range(m) for side in (-1.0, 1.0)]
-    return np.concatenate(found), np.tile(share, 2 * m) / (2 * m)
+    faces = [np.insert(grid, axis, side, axis=1) for axis in range(m) for side in (-1.0, 1.0)]
+    return np.concatenate(faces), np.tile(share, 2 * m) / (2 * m)
 
 
 def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -307,7 +308,7 @@ def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarr
     end = {"normal": math.sqrt(m) + 8.5, "t": math.pi / 2, "box": 1.0}[family]
     inside = np.minimum(kink, end)[:, None]
     edges = np.concatenate([inside * _INNER, inside + (end - inside) * _OUTER["t" * (family == "t")]], axis=1)
-    r, step = panels(cut(edges, cuts), 14 if cuts == 1 else 6)
+    r, step = gauss_panels(cut(edges, cuts), 14 if cuts == 1 else 6)
     if family == "box":
         return r, step * m * r ** (m - 1)
     if family == "normal":
@@ -331,7 +332,7 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     from dpexp.engine.linear import designs
 
     d = population.width
-    design, _, numbers = compiled(population, designs.Errors())
+    design, _, numbers = compiled_population(population, designs.ErrorShape())
     factored = design.uniforms + design.normals > 0
     u = qmc.Sobol(d + design.second + factored, rng=np.random.default_rng(seed)).random(count)
     u = np.clip(u, 2.0**-33, 1 - 2.0**-33)
@@ -340,12 +341,12 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     if population.design.correlation is not None:
         normals = normals @ np.linalg.cholesky(population.correlation).T
     z = normals * numbers.a
-    taken, first = 0, np.zeros(count)
+    used, first = 0, np.zeros(count)
     for j, kind in enumerate(design.columns):
         first = normals[:, j] if kind == "category" else first
         column = designs.COLUMNS["category" if kind == "more" else kind]
-        z[:, j] = column(normals[:, j], more[:, taken] if kind == "t" else first, first, j, numbers)
-        taken += kind == "t"
+        z[:, j] = column(normals[:, j], more[:, used] if kind == "t" else first, first, j, numbers)
+        used += kind == "t"
     if factored:
         z = z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None]
     return np.concatenate([np.ones((count, 1)), z], axis=1)
@@ -359,7 +360,7 @@ def sobol_points(population: Population, count: int, *seeds: int) -> Points:
 
 def _sobol(population: Population) -> Points:
     """(f)"""
-    found = sobol_points(population, _SOBOL, *range(_SCRAMBLES))
-    means = found.mass[1].reshape(_SCRAMBLES, -1).sum(axis=1) * _SCRAMBLES
+    points = sobol_points(population, _SOBOL, *range(_SCRAMBLES))
+    means = points.mass[1].reshape(_SCRAMBLES, -1).sum(axis=1) * _SCRAMBLES
     error = 3 * float(np.std(means, ddof=1)) / math.sqrt(_SCRAMBLES) / float(np.mean(means))
-    return found._replace(error=max(error, 1e-5))
+    return points._replace(error=max(error, 1e-5))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.problems.mallows import EDGES, kink_edges, panels, symmetrised
+from dpexp.problems.mallows import EDGES, gauss_panels, kink_edges, symmetrised
 
 MOST_THIRDS = 8
 """coefficients up to which third moments are kept"""
@@ -47,26 +47,21 @@ class Slices(NamedTuple):
     """relative error of the mean weight"""
 
     def predictor(self, theta: np.ndarray) -> np.ndarray:
-        """x'theta, [..., K], of the part of theta [..., d + 1] along the slopes."""
         share = theta[..., 1:] @ self.slopes / (self.slopes @ self.slopes)
         return np.asarray(theta[..., :1] + share[..., None] * self.length * self.p)
 
     def beside(self, theta: np.ndarray) -> np.ndarray | None:
-        """The part of theta that `predictor` leaves out; None where there is none."""
         share = theta[1:] @ self.slopes / (self.slopes @ self.slopes)
         rest = np.append(0.0, theta[1:] - share * self.slopes)
         return rest if np.abs(rest).max() > 1e-13 * np.abs(theta).max() else None
 
     def mean(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        """E[w^power f x], [d + 1], for the values f of a function of the predictor."""
         return np.asarray(np.einsum("k,ki->i", np.broadcast_to(f, self.p.shape), self.first[power]))
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        """E[w^power f x x'], [d + 1, d + 1]."""
         return np.asarray(np.einsum("k,kij->ij", np.broadcast_to(f, self.p.shape), self.second[power]))
 
     def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
-        """E[w^power f x x x], [d + 1, d + 1, d + 1]; None where third moments are not kept."""
         if self.third is None:
             return None
         return np.asarray(np.einsum("k,kijl->ijl", np.broadcast_to(f, self.p.shape), self.third[power]))
@@ -87,12 +82,12 @@ def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     unit = e.T @ r / lam
     k = max(float(r @ r - lam @ unit**2), 0.0)
     kinks = kink_edges(math.sqrt((cap - 1) / k), True) if k > 0 and math.isfinite(cap) else []
-    p, step = panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
+    p, step = gauss_panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
     thirds = d < MOST_THIRDS
     density = np.tile(step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi), 2)
-    found = zip(*(_moments(lam, unit * value, k * value * value, cap, thirds) for value in p), strict=True)
+    moments = zip(*(_moments(lam, unit * value, k * value * value, cap, thirds) for value in p), strict=True)
     # at -p all odd moments of y have the other sign
-    orders = [np.moveaxis(np.array(part), 0, 1) for part in found]
+    orders = [np.moveaxis(np.array(part), 0, 1) for part in moments]
     m0, m1, m2, m3 = (np.concatenate([part, (-1) ** j * part], axis=1) for j, part in enumerate(orders))
     p = np.append(p, -p)
     x0, b = np.column_stack([np.ones(len(p)), p[:, None] * r]), np.vstack([np.zeros(d - 1), e])
@@ -119,7 +114,7 @@ def _moments(
     ends = np.linspace(low, high, 9)
     if low < (kink := math.sqrt(max(free, 0.0))) < high:
         ends = np.sort(np.append(ends, kink))
-    root, step = panels(ends, 12)
+    root, step = gauss_panels(ends, 12)
     v = root * root
     # (b), Talbot's contour with the constants of Weideman (2006); conjugate nodes give twice the imaginary part
     angle = (np.arange(_CONTOUR // 2) + 0.5) * 2 * math.pi / _CONTOUR

@@ -1,7 +1,7 @@
 """Multinomial logistic regression with lambda/2 |W|^2 on labelled records (`dp-sgld`, section 5).
 
 Every record is scaled to norm 1 by itself and gets a bias entry, so that all norms are one public number and so are the
-constants: L of the data part and the smoothness of every record's loss. Nothing is computed from several records.
+constants: L of the data part and the smoothness of every record's loss. No number is computed from several records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpexp.data.dataset import (
     NORM,
     VALIDATION,
     Dataset,
-    Shape,
+    DataShape,
     Split,
     held_out,
     prepare,
@@ -43,9 +43,9 @@ from dpexp.data.dataset import (
 )
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import columns_of_file
-from dpexp.data.load import DATASETS, TEST_FRACTION, load
+from dpexp.data.load import DATASETS, TEST_FRACTION, load_split
 from dpexp.data.public_inputs import BLANKS, PublicInputs
-from dpexp.data.records import FORMATS, read_table
+from dpexp.data.records import FORMATS, read_record_table
 from dpexp.data.table_remarks import none_read
 from dpexp.problems.problem import Problem
 from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, minimiser_radius, smoothness_of_norm
@@ -101,7 +101,7 @@ class DataSource(Parameters):
     categories: Categories | None = None
     """column -> its possible values, known without the records; those of the target are the classes"""
     missing: Names = ()
-    """columns whose values may be missing: an entry of its own says so"""
+    """columns whose values may be missing, which then have an entry of their own"""
     leave_out: Names = ()
     """columns that are not used"""
     decimal: Literal[".", ","] = "."
@@ -112,7 +112,8 @@ class DataSource(Parameters):
     """constants, which the names of stored cells contain"""
     records: RecordCount | None = None
     """about how many there are, a number that is public and not counted in the file. Sampling for records that are
-    added or removed needs it: probabilities, steps and noise follow from it, and each record is held out by itself"""
+    added or removed needs it: probabilities, steps and noise follow from it, and each record falls into its part by
+    itself"""
 
     _folder: Path | None = PrivateAttr(None)
 
@@ -121,12 +122,12 @@ class DataSource(Parameters):
         self._folder = None if self.path is None else FOLDER.get()
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
-        beside = [
+        others = [
             key for key, value in self if key not in ("name", "path") and value not in (None, (), "", ".", "pixels")
         ]
         if self.path is None:
-            if beside:
-                raise ValueError(f"{', '.join(sorted(beside))}: only for data given by path, not for {self.name!r}")
+            if others:
+                raise ValueError(f"{', '.join(sorted(others))}: only for data with a path, not for {self.name!r}")
             return self
         if self._folder is None:
             return self
@@ -177,7 +178,7 @@ class Softmax(Problem):
     regulariser: Annotated[float, Field(ge=1e-9, le=1e6)] = 1e-4
     """lambda"""
     test_fraction: Fraction | None = None
-    """share of the records that is held out at random; without it the published test part, or a fifth"""
+    """share of the records drawn at random for the test; without it the published test part, or a fifth"""
     validation_fraction: Fraction | None = None
     """this share of the training records is taken out at random and held out in place of the test records, which then
     are not looked at: for choosing settings"""
@@ -188,7 +189,7 @@ class Softmax(Problem):
 
     @property
     def split(self) -> Split:
-        """Prepared records to train on, and held out: test records, or validation records where these are asked for.
+        """Prepared records to train on, and held out: test records, or validation records with `validation_fraction`.
 
         Raises DataError, which lists all that is wrong.
         """
@@ -210,12 +211,12 @@ class Softmax(Problem):
         return None if self.train.draws is None else self.train.draws[:, GROUP]
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> DataShape:
         """Training records, length of a prepared record and classes; shipped data are not read for it."""
         known = DATASETS[self.data.name].shape if self.data.name else None
         if known is None:
-            return Shape(self._parts[0], self.train.features.shape[1], len(self.train.classes))
-        return Shape(self._parts[0], (self.random_features or known.width) + 1, known.classes)
+            return DataShape(self._parts[0], self.train.features.shape[1], len(self.train.classes))
+        return DataShape(self._parts[0], (self.random_features or known.width) + 1, known.classes)
 
     @property
     def held_out_records(self) -> int:
@@ -250,9 +251,9 @@ class Softmax(Problem):
         """Bytes of the records: as read and prepared, and where a record is replaced by more numbers, these twice."""
         records, width, _ = self.shape
         # those of the user's own files have been read by now, so that only what is made of them is counted
-        held = DATASETS[self.data.name].shape.records if self.data.name else 2 * records  # type: ignore[union-attr]
+        records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records  # type: ignore[union-attr]
         directions = 4 * width * width if self.random_features else 0
-        return 4 * held * width * (2 if self.data.name is None and not self.random_features else 3) + directions
+        return 4 * records_read * width * (2 if self.data.name is None and not self.random_features else 3) + directions
 
     def prepare(self) -> None:
         """Read the user's records, whose number and width nothing else says. Raises UsageError where they are wrong."""
@@ -281,7 +282,7 @@ class Softmax(Problem):
         }
 
     def notices(self) -> Sequence[str]:
-        """What the records are, how they are encoded, and what of it is not private."""
+        """What the records are, how they are encoded, and which parts are not private."""
         if self.data.name is not None:
             source = DATASETS[self.data.name]
             return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
@@ -292,7 +293,7 @@ class Softmax(Problem):
         """Raises DataError where no record of the user's table can be read."""
         parts = self.split if self.data.path and self.data.target else ()
         if parts and not any(np.any(part.usable) for part in parts if part.usable is not None):
-            table = read_table(self.data.place)
+            table = read_record_table(self.data.place)
             raise none_read(table, self.remarks())
 
     def remarks(self) -> Sequence[str]:
@@ -331,22 +332,22 @@ class Softmax(Problem):
 @lru_cache(maxsize=2)
 def _loaded(source: str, folder: Path | None) -> Split:
     with paths_from(folder):
-        asked = Softmax.model_validate_json(source, strict=False)
-    data = asked.data
-    parts = load(
+        problem = Softmax.model_validate_json(source, strict=False)
+    data = problem.data
+    parts = load_split(
         data.name, path=data.path and str(data.place), target=data.target, public=data.public,
-        records=data.records, test_fraction=asked.test_fraction, seed=asked.data_seed,
+        records=data.records, test_fraction=problem.test_fraction, seed=problem.data_seed,
     )  # fmt: skip
-    if asked.validation_fraction is not None:
+    if problem.validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
         parts = (
-            split(parts.train, asked.validation_fraction, generator(asked.data_seed, 0, "data", 1))
+            split(parts.train, problem.validation_fraction, generator(problem.data_seed, 0, "data", 1))
             if parts.train.draws is None
-            else split_by_draws(parts.train, asked.validation_fraction, VALIDATION)
+            else split_by_draws(parts.train, problem.validation_fraction, VALIDATION)
         )
-    if asked.random_features is None:
+    if problem.random_features is None:
         return parts
-    return Split(*(part.with_features(expanded(part.features, asked.random_features)) for part in parts))
+    return Split(*(part.with_features(with_random_features(part.features, problem.random_features)) for part in parts))
 
 
 # settings of one experiment share it, and a process may outlive an edit of it
@@ -357,14 +358,14 @@ def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]
 
     with paths_from(folder):
         data = DataSource.model_validate_json(source, strict=False)
-    table = read_table(data.place)
+    table = read_record_table(data.place)
     columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
-    said = [*remarks(table, columns, classes), *majority(table, classes)]
-    shown = Path(table.where).name
-    return tuple(remark if remark.startswith(table.where) else f"{shown}: {remark}" for remark in said)
+    lines = [*remarks(table, columns, classes), *majority(table, classes)]
+    file = Path(table.where).name
+    return tuple(remark if remark.startswith(table.where) else f"{file}: {remark}" for remark in lines)
 
 
-def expanded(features: np.ndarray, count: int) -> np.ndarray:
+def with_random_features(features: np.ndarray, count: int) -> np.ndarray:
     """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
     from dpexp.engine.softmax.softmax_metrics import add_product
 

@@ -1,7 +1,7 @@
 """A released softmax model on the scale of the user's own columns, and what it predicts.
 
 The model saw prepared records: columns scaled by stated ranges, categories as 0/1 entries, all of it divided by its own
-norm |x|, and a constant entry b beside it. In the user's own values v the score of a class is therefore
+norm |x|, and a constant entry b. In the user's own values v the score of a class is therefore
 
     score = (offset + sum over columns of value times coefficient) / |x| + intercept,
 
@@ -22,11 +22,11 @@ import numpy as np
 from dpexp.core.errors import UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.encode import unread
-from dpexp.data.labelled import entries_of
-from dpexp.data.public_inputs import Column, column_of
-from dpexp.data.records import read_table
+from dpexp.data.labelled import encode_features
+from dpexp.data.public_inputs import PublicColumn, column_of
+from dpexp.data.records import read_record_table
 from dpexp.data.table_remarks import losses
-from dpexp.problems.softmax import expanded
+from dpexp.problems.softmax import with_random_features
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"
 OWN_SCALE = (
@@ -41,7 +41,7 @@ class SoftmaxModel:
 
     weights: np.ndarray
     classes: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[PublicColumn, ...]
     bias: float
     random_features: int | None
 
@@ -58,8 +58,8 @@ class SoftmaxModel:
     def names(self) -> list[str]:
         """What the coefficients of a class are called, in the order of `coefficients`."""
         if not self.on_own_scale:
-            what = "pixel or feature" if self.random_features is None else "random feature"
-            return [*(f"{what} {k}" for k in range(self.weights.shape[1] - 1)), INTERCEPT]
+            kind = "pixel or feature" if self.random_features is None else "random feature"
+            return [*(f"{kind} {k}" for k in range(self.weights.shape[1] - 1)), INTERCEPT]
         return [*(name for column in self.columns for name in column.entries), OFFSET, INTERCEPT]
 
     @property
@@ -81,23 +81,23 @@ class SoftmaxModel:
         """
         if not self.columns:
             raise UsageError("this model did not learn from a table, so a table cannot be predicted")
-        read = read_table(table)
+        read = read_record_table(table)
         read.header.require([column.name for column in self.columns], read.where)
         # prepared by the lines by which the records were: a record's norm is its own
-        features = prepare(entries_of(read, self.columns)[0])
+        features = prepare(encode_features(read, self.columns)[0])
         if self.random_features is not None:
-            features = expanded(features, self.random_features)
+            features = with_random_features(features, self.random_features)
         scores = np.asarray(features, np.float64) @ np.asarray(self.weights, np.float64).T
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
-        found = unread(read, self.columns)
-        shares[list(found)] = np.nan
-        reasons = {k: f"{read.place(k)}: {error}" for k, error in found.items()}
-        return shares, reasons, losses(read, found, "have no prediction")
+        unreadable = unread(read, self.columns)
+        shares[list(unreadable)] = np.nan
+        reasons = {k: f"{read.place(k)}: {error}" for k, error in unreadable.items()}
+        return shares, reasons, losses(read, unreadable, "have no prediction")
 
 
 def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:
-    """A model from released parameters and the legend beside them."""
+    """A model from released parameters and their legend."""
     return SoftmaxModel(
         weights,
         tuple(map(str, legend["classes"])),

@@ -1,14 +1,18 @@
-"""Weights of rows that plug-ins bring: what a user multiplies its gradient by, as a function of |x|^2 alone."""
+"""Weights of rows: what a user multiplies its gradient by, as a function of |x|^2 alone; also those of plug-ins."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from dpexp.core.parameters import Parameters, Registry
+from dpexp.engine.lanes.elementwise import Value, minimum
+
+WEIGHT_CAP = 2.0
+"""c of w(x) = min(1, c / |x|^2) where a population says nothing else"""
 
 
 class Weight(Parameters):
@@ -26,6 +30,10 @@ class Weight(Parameters):
         """sup |w(x) x|, from which sensitivities follow; inf: not known, so that no finite budget is taken."""
         return math.inf
 
+    def reach_square(self) -> float:
+        """Its square."""
+        return self.reach() ** 2
+
     def across(self) -> float:
         """sup |w(x) x - w(x') x'|, x and x' with a leading 1."""
         return 2 * self.reach()
@@ -33,6 +41,51 @@ class Weight(Parameters):
     def of(self, norm_sq: np.ndarray) -> np.ndarray:
         """w of rows of these squared lengths, same shape."""
         return np.asarray(type(self).weight(norm_sq, np.array(self.numbers())))
+
+
+class MallowsWeight(Weight):
+    """w(x) = min(1, cap / |x|^2), which de-weights outlying rows."""
+
+    name: Literal["mallows"] = "mallows"
+    cap: float = WEIGHT_CAP
+
+    def numbers(self) -> tuple[float, ...]:
+        return (self.cap,)
+
+    def reach(self) -> float:
+        return math.sqrt(self.cap)
+
+    def reach_square(self) -> float:
+        # that of a rounded root would move the last bit of Delta, and so every iterate
+        return self.cap
+
+    def across(self) -> float:
+        # for c <= 2 {w x} fills a disc of diameter c; else (1, z) and (1, -z) are farthest apart
+        return self.cap if self.cap < 2 else 2 * math.sqrt(self.cap - 1)
+
+    @staticmethod
+    def weight(norm_sq: Value, k: np.ndarray) -> Value:
+        return minimum(1.0, k[0] / norm_sq)
+
+
+class NoWeight(Weight):
+    """w(x) = 1 of rows that are no longer than `row`."""
+
+    name: Literal["none"] = "none"
+    row: float = math.inf
+
+    def numbers(self) -> tuple[float, ...]:
+        return (math.inf,)
+
+    def reach(self) -> float:
+        return self.row
+
+    def across(self) -> float:
+        return 2 * math.sqrt(self.row**2 - 1)
+
+    @staticmethod
+    def weight(norm_sq: Value, k: np.ndarray) -> Value:
+        return 1.0
 
 
 WEIGHTS: Registry[type[Weight]] = Registry("weight", {})
@@ -43,11 +96,11 @@ def named_weight(value: object) -> Weight:
     """The weight that a word, `{name: NAME, ...}` or `{NAME: {...}}` names. Raises ValueError."""
     if isinstance(value, Weight):
         return value
-    name, given = value, {}
+    name, fields = value, {}
     if isinstance(value, Mapping) and "name" in value:
-        name, given = value["name"], dict(value)
+        name, fields = value["name"], dict(value)
     elif isinstance(value, Mapping) and len(value) == 1:
-        name, given = next(iter(value.items()))
+        name, fields = next(iter(value.items()))
     if not isinstance(name, str) or name not in WEIGHTS:
         raise ValueError(f"unknown weight {name!r}; weights: {', '.join([*OURS, *WEIGHTS])}")
-    return WEIGHTS[name].model_validate(given, strict=True)
+    return WEIGHTS[name].model_validate(fields, strict=True)

@@ -109,10 +109,6 @@ def computed(
     of them may be the reason."""
     # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
     waiting = sorted(chunks, key=lambda chunk: -chunk.seconds)
-    if waiting:
-        from dpexp.engine.lanes.internals import require_compiler  # with a compiler, which takes as long as the rest
-
-        require_compiler()
     while waiting:
         retries: list[Chunk] = []
         tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in waiting]

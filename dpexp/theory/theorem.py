@@ -17,7 +17,7 @@ class Theorem:
     form: Literal["printed", "completed"]
     """`printed` follows the text to the letter; `completed` repairs what is undefined, cut off or does not follow"""
     kind: Literal["upper", "rate", "tight", "asymptote", "prediction", "guarantee", "prescription"]
-    """`guarantee` bounds a privacy loss; `prescription` says how to set noise, steps or a schedule"""
+    """`guarantee` bounds a privacy loss; `prescription` sets noise, steps or a schedule"""
     quantity: str
     """what the number is, by the name of the metric where it is one: loss_gap, gdp_mu, rdp, noise_multiplier, ..."""
     estimator: str

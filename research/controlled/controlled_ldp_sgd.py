@@ -1,4 +1,4 @@
-"""LDP-SGD beside its linearised recursion on the same random numbers: the same errors from fewer replicates.
+"""LDP-SGD minus its linearised recursion on the same random numbers: the same errors from fewer replicates.
 
 With H the Hessian of the risk and g_k the gradient of user k, both at theta*, and xi_k = g_k + (Delta / mu_k) omega_k,
 
@@ -44,8 +44,8 @@ from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of,
 if TYPE_CHECKING:
     from dpexp.algorithms.algorithm import Settings
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.linear.kernel import Shape
-    from dpexp.engine.linear.linear_pass import Model
+    from dpexp.engine.linear.kernel import ModelShape
+    from dpexp.engine.linear.linear_pass import PassModel
 
 TOGETHER = 65536
 """steps whose factors are multiplied at once"""
@@ -77,7 +77,7 @@ class Linear(NamedTuple):
 
 
 class ControlledLdpSgd(OnePassAlgorithm):
-    """LDP-SGD, and beside its squared distance and its loss gap the same numbers less what their linear part knows."""
+    """LDP-SGD, with its squared distance and loss gap, and the same less their linear part."""
 
     name: Literal["controlled-ldp-sgd"] = "controlled-ldp-sgd"
     populations: ClassVar[bool] = False
@@ -94,14 +94,16 @@ class ControlledLdpSgd(OnePassAlgorithm):
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Losses, step sizes and budgets for which the second moment of the linearised recursion is not known."""
-        found = super().complaints(problem, schedule, budget, n) or list(_unknown(problem))
-        if not found and isinstance(budget, ListBudget):
-            found = ["a list of budgets gives every step a noise of its own, for which no second moment is computed"]
-        if not found:
+        faults = super().complaints(problem, schedule, budget, n) or list(_unknown(problem))
+        if not faults and isinstance(budget, ListBudget):
+            faults = ["a list of budgets gives every step a noise of its own, for which no second moment is computed"]
+        if not faults:
             first, limit = float(schedule.step_sizes(1, 1)[0]), 2 / float(linear(problem, budget).modes.h[-1])
             if first > limit:
-                found = [f"the linearised recursion grows: its first step size, {first:g}, must be at most {limit:.4g}"]
-        return found
+                faults = [
+                    f"the linearised recursion grows: its first step size, {first:g}, must be at most {limit:.4g}"
+                ]
+        return faults
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
         """Estimated time of one replicate of one of many settings."""
@@ -136,38 +138,38 @@ class ControlledLdpSgd(OnePassAlgorithm):
         self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int, lanes: Sequence[int]
     ) -> np.ndarray:
         """|e|^2 and e' H e / 2 less their exact means, for up to 8 replicates; [settings, 2, K, 2, replicates]."""
-        from dpexp.engine.linear.linear_pass import Setting, run_lane_group
+        from dpexp.engine.linear.linear_pass import PassSetting, run_lane_group
 
         # one pass for all: settings that share a schedule, an eigenvalue and a part of (b) share its states
         linears = [linear(problem, budget) for _, budget in settings]
         parts = [_parts(budget) for _, budget in settings]
-        wanted = {
-            Setting(Scaled(schedule, h), part): None
+        passes = {
+            PassSetting(Scaled(schedule, h), part): None
             for (schedule, _), of, own in zip(settings, linears, parts, strict=True)
             for h in of.modes.h.tolist()
             for part, _ in own
         }
-        place = {setting: number for number, setting in enumerate(wanted)}
+        place = {setting: number for number, setting in enumerate(passes)}
         delta = self.sensitivities(problem).noise
-        seen = run_lane_group(at_optimum(problem), Rule(update), list(wanted), delta, steps, seed, lanes).theta
-        found = np.empty((len(settings), 2, len(steps), 2, seen.shape[-1]))
+        states = run_lane_group(at_optimum(problem), Rule(update), list(passes), delta, steps, seed, lanes).theta
+        values = np.empty((len(settings), 2, len(steps), 2, states.shape[-1]))
         at = tuple(steps.tolist())
         for s, (schedule, budget) in enumerate(settings):
             modes, projectors, start = linears[s]
-            squares = np.empty((2, len(steps), len(modes.h), seen.shape[-1]))
+            squares = np.empty((2, len(steps), len(modes.h), states.shape[-1]))
             for j, h in enumerate(modes.h.tolist()):
                 # (a), whose r is the sum of the parts of (b); the projector comes last
-                left = _left(schedule, h, at)
-                error = left[:, :, None, None] * start[:, None]
+                remainder = _left(schedule, h, at)
+                error = remainder[:, :, None, None] * start[:, None]
                 for part, share in parts[s]:
-                    error = error + share / h * seen[:, :, place[Setting(Scaled(schedule, h), part)]]
+                    error = error + share / h * states[:, :, place[PassSetting(Scaled(schedule, h), part)]]
                 along = sum(projectors[j, :, i, None] * error[:, :, i, None] for i in range(problem.p))
                 squares[:, :, j] = np.sum(along * along, axis=2).transpose(1, 0, 2)
             # |e|^2 is the sum over modes of |P e|^2, and e' H e that of h |P e|^2
             away = squares - _exact(problem, schedule, budget, at)[..., None]
-            found[s, :, :, 0] = away.sum(axis=2)
-            found[s, :, :, 1] = (modes.h[:, None] / 2 * away).sum(axis=2)
-        return found[..., : len(lanes)]
+            values[s, :, :, 0] = away.sum(axis=2)
+            values[s, :, :, 1] = (modes.h[:, None] / 2 * away).sum(axis=2)
+        return values[..., : len(lanes)]
 
 
 def exact(schedule: Schedule, modes: Modes, steps: np.ndarray) -> np.ndarray:
@@ -213,21 +215,21 @@ def _left(schedule: Schedule, h: float, steps: tuple[int, ...]) -> np.ndarray:
     """f_k of (a), and the mean of f_1..f_k, at the steps; [K, 2]."""
     factor: np.ndarray = np.ones(1)
     total: np.ndarray = np.zeros(1)
-    wanted, found = np.array(steps), []
+    at, factors = np.array(steps), []
     for first in range(0, steps[-1], TOGETHER):
         last = min(first + TOGETHER, steps[-1])
         # one product after the other, so that the bits are the same wherever it is cut
         factor = np.cumprod(np.append(factor[-1:], 1 - h * schedule.step_sizes(first + 1, last)))
         total = np.cumsum(np.append(total[-1:], factor[1:]))
-        here = wanted[(wanted > first) & (wanted <= last)]
-        found.append(np.stack([factor[here - first], total[here - first] / here], axis=1))
-    return np.concatenate(found)
+        here = at[(at > first) & (at <= last)]
+        factors.append(np.stack([factor[here - first], total[here - first] / here], axis=1))
+    return np.concatenate(factors)
 
 
 # --- the gradient at theta*
 
 
-def at_optimum(problem: LinearPredictorProblem) -> Model:
+def at_optimum(problem: LinearPredictorProblem) -> PassModel:
     """The problem whose users send g_k, wherever theta is; it starts from 0, and its scale is free."""
     model = problem.model()
     scale = problem.optimum()[-1] if problem.has_scale else problem.fixed_scale
@@ -236,7 +238,7 @@ def at_optimum(problem: LinearPredictorProblem) -> Model:
 
 
 @lru_cache(maxsize=64)
-def _shape_at_optimum(shape: Shape) -> Shape:
+def _shape_at_optimum(shape: ModelShape) -> ModelShape:
     """What is drawn is the score at theta* itself; where there is a scale, the residual, from which both follow."""
     from dpexp.engine.lanes.language import inlined
 
@@ -265,7 +267,7 @@ def _unknown(problem: LinearPredictorProblem) -> tuple[str, ...]:
         )
     curvature = problem.curvature()
     if curvature.m <= 1e-12 * curvature.M:
-        return (f"the Hessian of {problem.name} is singular at the optimum: nothing is linear there",)
+        return (f"the Hessian of {problem.name} is singular at the optimum: there is no linear part",)
     return ()
 
 

@@ -64,19 +64,19 @@ class ExtrapolatedLdpSgd(OnePassAlgorithm):
     def states(self, steps: np.ndarray) -> np.ndarray:
         return np.array(sorted({end for n in steps.tolist() for end in ends(n)[1:]}))
 
-    def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
+    def estimates(self, recorded: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
         states = self.states(steps)
         summed = np.array([_summed(schedule, tuple(states.tolist())) for schedule in schedules])
-        theta = np.empty((len(steps), 3, *seen.shape[2:]))
+        theta = np.empty((len(steps), 3, *recorded.shape[2:]))
         for k, n in enumerate(steps.tolist()):
             bounds = np.array(ends(n))
             at = np.searchsorted(states, bounds[1:])
             # (c): averages from the start on, times their lengths, are sums whose differences are those of windows
-            sums = seen[at, 1] * bounds[1:].astype(np.float64)[:, None, None, None]
+            sums = recorded[at, 1] * bounds[1:].astype(np.float64)[:, None, None, None]
             means = np.diff(sums, axis=0, prepend=0.0) / np.diff(bounds)[:, None, None, None]
             of = np.array([weights(bounds, np.append(0.0, total[at])) for total in summed])
-            theta[k, :2] = seen[at[-1]]
-            theta[k, 2] = sum(one[:, None, None] * mean for one, mean in zip(of.T, means, strict=True))
+            theta[k, :2] = recorded[at[-1]]
+            theta[k, 2] = sum(weight[:, None, None] * mean for weight, mean in zip(of.T, means, strict=True))
         return theta
 
 

@@ -6,7 +6,7 @@ across their plane, which is a function of the distance from the origin: a table
 (b) The outer integral runs along beta, for either label where its loss is not 0, and so ends at a kink of the loss.
 (c) The inner one runs along what beta* has across beta. It is smooth but for the kink of the weight, a circle around
 the origin, at which panels end.
-(d) The best beta lies in the plane of the intercept and (1, ..., 1): two equations in one integral each.
+(d) The best beta is in the plane of the intercept and (1, ..., 1): two equations in one integral each.
 (e) Curvature comes from the kinks alone.
 """
 
@@ -25,8 +25,9 @@ from dpexp.core.parameters import Dimension
 from dpexp.engine.lanes.elementwise import Value, logistic, where
 from dpexp.plugins import Plugin
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import WEIGHT_CAP, mean_weight, panels, rule
+from dpexp.problems.mallows import gauss_panels, mean_weight, rule
 from dpexp.problems.row_rules import normal_axis, rows_along
+from dpexp.problems.weights import WEIGHT_CAP
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.measuring import Measured
@@ -143,11 +144,11 @@ def _best(d: int, sigma_z: float, beta: float) -> tuple[float, float]:
 
     # the solver may try b < 0 on its way, where kinks change places
     with np.errstate(all="ignore"):
-        found = root(gradient, np.array([0.5, 1.0]), tol=1e-14)
-        left = float(np.abs(gradient(found.x)).max())
-    if not (left <= _FLAT and 0 < found.x[1] < math.inf):  # also where it is nan
+        solution = root(gradient, np.array([0.5, 1.0]), tol=1e-14)
+        residual = float(np.abs(gradient(solution.x)).max())
+    if not (residual <= _FLAT and 0 < solution.x[1] < math.inf):  # also where it is nan
         raise ValueError(f"no minimiser of the hinge risk was found for beta = {beta:g} and sigma_z = {sigma_z:g}")
-    return float(found.x[0]), float(found.x[1])
+    return float(solution.x[0]), float(solution.x[1])
 
 
 class _Plane(NamedTuple):
@@ -166,7 +167,7 @@ class _Plane(NamedTuple):
 @kept_once(64)
 def _plane(d: int, sigma_z: float) -> _Plane:
     # (a): with sigma_z >= .15 no place that is asked for is farther than 12.2 from the origin
-    x, w = panels(np.array([0.0, 1.0]), 10)
+    x, w = gauss_panels(np.array([0.0, 1.0]), 10)
     h = 13.0 / 4096
     return _Plane(x, w, mean_weight(d - 2, 1, (np.arange(4100) * h) ** 2, sigma_z), h, 1 / sigma_z)
 
@@ -226,9 +227,9 @@ def _compiled() -> Callable[..., Any]:
                 continue
             # (b): a label 1 costs something below the one kink, and a label -1 above the other
             right = min(max((1 - b0[i]) / b[i], -_REACH), _REACH)
-            left = min(max((-1 - b0[i]) / b[i], -_REACH), _REACH)
+            split = min(max((-1 - b0[i]) / b[i], -_REACH), _REACH)
             out[i] = half(-_REACH, right, b0[i], b[i], cosine[i], beta, length, 1.0, plane)
-            out[i] += half(left, _REACH, b0[i], b[i], cosine[i], beta, length, -1.0, plane)
+            out[i] += half(split, _REACH, b0[i], b[i], cosine[i], beta, length, -1.0, plane)
 
     return risk
 

@@ -127,7 +127,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
     `points_square` and `cross` are summed only if `regressed`. The messages and the step are those of
     `compiled_messages`, one user at a time.
     """
-    one = compiled_messages(score, curvature, has_scale, inlined=True)
+    message = compiled_messages(score, curvature, has_scale, inlined=True)
 
     @compiled(kept=True)
     def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed):
@@ -137,7 +137,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
             for j in range(p):
                 store(scratch, (p + j,), load(theta, (j,)))
             asked_for_hessian = every > 0 and (first + b + 1) % every == 0
-            one(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number, None)
+            message(first, every, 1, constants, eta, users, theta, hits, scratch, messages, b, b + 1, number, None)
             if asked_for_hessian:
                 number += 1
             # most of the time would be that of these two sums
@@ -194,13 +194,16 @@ class Walk(Server):
 
         With `every` > 0 every k-th user sends a Hessian.
         """
-        found, done = list[Snapshot](), 0
+        snapshots, done = list[Snapshot](), 0
         for boundary in boundaries:
             self.ask(source, eta[done:boundary], every, 1, done)
             done = boundary
-            kept = PathSums(*(np.array(part) for part in self.sums)), Sums(*(np.array(part) for part in self.messages))
-            found.append(Snapshot(boundary, *kept))
-        return found
+            path_sums = (
+                PathSums(*(np.array(part) for part in self.sums)),
+                Sums(*(np.array(part) for part in self.messages)),
+            )
+            snapshots.append(Snapshot(boundary, *path_sums))
+        return snapshots
 
 
 def average(end: Snapshot, begin: Snapshot) -> np.ndarray:
@@ -298,8 +301,8 @@ def tail(q: float) -> float:
 
 def newton_oracle(end: Snapshot, burned: Snapshot, hessian: np.ndarray, level: float) -> LaneIntervals:
     """theta~ and its interval from the messages between two snapshots, with H [p, p] at the target."""
-    found = corrected(since(end, burned), np.broadcast_to(hessian, (LANES, *hessian.shape)), np.zeros(LANES))
-    return symmetric_interval(found.theta, normal(level) * standard_errors(found.covariance))
+    estimates = corrected(since(end, burned), np.broadcast_to(hessian, (LANES, *hessian.shape)), np.zeros(LANES))
+    return symmetric_interval(estimates.theta, normal(level) * standard_errors(estimates.covariance))
 
 
 def t_chains(means: np.ndarray, level: float) -> LaneIntervals:
@@ -312,19 +315,19 @@ def t_chains(means: np.ndarray, level: float) -> LaneIntervals:
 def chains_of_hulc(level: float) -> tuple[int, float]:
     """(B, share): B chains with this probability and B - 1 otherwise miss with probability 1 - level exactly."""
     # share more + (1 - share) fewer = 1 - level, for the chances 2^(1 - B) of the two numbers of chains
-    most = math.ceil(1 - math.log2(1 - level))
-    more, fewer = 2.0 ** (1 - most), 2.0 ** (2 - most)
-    return most, (fewer - (1 - level)) / (fewer - more)
+    chains = math.ceil(1 - math.log2(1 - level))
+    more, fewer = 2.0 ** (1 - chains), 2.0 ** (2 - chains)
+    return chains, (fewer - (1 - level)) / (fewer - more)
 
 
 def hulc(means: np.ndarray, level: float, uniform: np.ndarray) -> LaneIntervals:
     """[min, max] of the first B averages of [K, 8, p]; `uniform` [8] decides between the two numbers of chains."""
-    most, share = chains_of_hulc(level)
-    if len(means) < most:
-        raise ValueError(f"level {level:g} takes {most} chains, not {len(means)}")
-    kept = np.arange(len(means))[:, None] < np.where(uniform <= share, most, most - 1)[None, :]
-    low = np.where(kept[:, :, None], means, np.inf).min(axis=0)
-    high = np.where(kept[:, :, None], means, -np.inf).max(axis=0)
+    chains, share = chains_of_hulc(level)
+    if len(means) < chains:
+        raise ValueError(f"level {level:g} takes {chains} chains, not {len(means)}")
+    used = np.arange(len(means))[:, None] < np.where(uniform <= share, chains, chains - 1)[None, :]
+    low = np.where(used[:, :, None], means, np.inf).min(axis=0)
+    high = np.where(used[:, :, None], means, -np.inf).max(axis=0)
     return LaneIntervals(means.mean(axis=0), low, high)
 
 

@@ -85,8 +85,8 @@ class StretchedLdpSgd(OnePassAlgorithm):
         if not problem.has_scale:
             return ["stretch is of the scale's entry, and with scale: known there is none"]
         # with more, two messages are farther apart than two gradients: a price in privacy that is not paid
-        if self.stretch > (most := largest_stretch(problem.c)):
-            return [f"stretch must be at most {most:g} for c = {problem.c:g}: above that it costs privacy"]
+        if self.stretch > (largest := largest_stretch(problem.c)):
+            return [f"stretch must be at most {largest:g} for c = {problem.c:g}: above that it costs privacy"]
         return super().complaints(problem, schedule, budget, n)
 
     def messages(self, problem: LinearPredictorProblem) -> Messages:
@@ -97,10 +97,10 @@ class StretchedLdpSgd(OnePassAlgorithm):
         # the noise is that of `ldp-sgd`; the farthest two messages are those of the proof
         return Sensitivities(problem.noise_sensitivity(), self.messages(problem).exact_sensitivity())
 
-    def estimates(self, seen: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
+    def estimates(self, states: np.ndarray, schedules: Sequence[Schedule], steps: np.ndarray) -> np.ndarray:
         """Iterates and averages in (beta, s)."""
         # the pass has run in (beta, a s)
-        theta = seen.copy()
+        theta = states.copy()
         theta[..., -1, :] /= self.stretch
         return theta
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, learnt, measured, run_of
+from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, iterate_metrics, learnt, run_of
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.plugins import Plugin
@@ -65,7 +65,7 @@ class BoltOn(SoftmaxAlgorithm):
             noise = generator(seed, replicate, "noise").standard_normal(iterates.shape[1:])
             for s, (_, budget) in enumerate(settings):
                 released = (iterates + scale / budget.constant * noise).astype(np.float32)
-                values[s, 0, :, :, r] = measured(problem, released, [problem.regulariser] * len(steps))
+                values[s, 0, :, :, r] = iterate_metrics(problem, released, [problem.regulariser] * len(steps))
         return Passed(np.asarray(steps), self.estimators, self.metrics, values)
 
 

@@ -14,7 +14,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.engine.linear.designs import Design, Errors, independent_normals
+from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
 from dpexp.engine.linear.linear_pass import run_lane_group
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget, PureBudget
@@ -29,7 +29,7 @@ def messages(algorithm, eps, rule=None):
     """Messages [USERS, 8, 3] about one and the same record, x = (1, 0, 0) and y = 1, at theta = 0."""
     model = LOGISTIC.model()
     law = model.law._replace(beta=np.array([1e3, 0, 0]), design=independent_normals(0.0, 2, 2.0))
-    model = model._replace(law=law, shape=model.shape._replace(design=Design(), errors=Errors("uniform")))
+    model = model._replace(law=law, shape=model.shape._replace(design=RowShape(), errors=ErrorShape("uniform")))
     ((_, settings, radius),) = algorithm.passes(LOGISTIC, [(FLAT, PureBudget(eps=eps))])
     steps = np.arange(1, USERS + 1)
     theta = run_lane_group(model, rule or algorithm.rule(), settings, radius, steps, 5, range(8)).theta[:, 0, 0]

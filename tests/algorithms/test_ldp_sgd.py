@@ -114,7 +114,7 @@ def literal(problem, formulas, schedule, budget, replicate, step, clip, delta):
 
 def snapshots(algorithm, problem, settings=SETTINGS, steps=STEPS, seed=SEED, replicates=(0, 3, 11)):
     """States of a lane group, as the engine returns them."""
-    delta, wrapped = algorithm.sensitivities(problem).noise, [linear_pass.Setting(*s) for s in settings]
+    delta, wrapped = algorithm.sensitivities(problem).noise, [linear_pass.PassSetting(*s) for s in settings]
     return linear_pass.run_lane_group(problem.model(), algorithm.rule(), wrapped, delta, steps, seed, replicates)
 
 

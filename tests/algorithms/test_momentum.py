@@ -36,13 +36,13 @@ def problem_of(n=N, d=D):
 
 
 def data_of(problem):
-    return Data(problem.pair, *problem.records, problem.constants)
+    return Data(problem.record_loss, *problem.records, problem.constants)
 
 
 def gradient_of(problem):
     def gradient(w, i):
         out, data = np.empty(len(w)), problem.records
-        problem.pair.gradient(np.asarray(w), data.x[i], data.y[i], problem.constants, out)
+        problem.record_loss.gradient(np.asarray(w), data.x[i], data.y[i], problem.constants, out)
         return out
 
     return gradient

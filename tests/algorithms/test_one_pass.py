@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dpexp.engine.linear.linear_pass as linear_pass
+from dpexp.algorithms.clipped_ldp_sgd import ClipNumbers as Clip
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd, rescale
-from dpexp.algorithms.clipped_ldp_sgd import Numbers as Clip
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
@@ -16,7 +16,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, exp, maximum, sqrt
 from dpexp.engine.linear.kernel import BLOCK, compiled_segment
-from dpexp.engine.linear.linear_pass import Setting, draw_users, run_lane_group
+from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
 from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
@@ -243,7 +243,7 @@ def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     rule = Rule(_adapted, _clipped, _in_units, _Size(1.0), _Adaptive(0.8, 0.9))
     model, steps = problem.model(), np.array([1, 40])
     schedule = SCHEDULES["power"](eta=0.3, alpha=0.5)
-    setting = Setting(schedule, ConstantBudget(mu=math.inf))
+    setting = PassSetting(schedule, ConstantBudget(mu=math.inf))
     found = run_lane_group(model, rule, [setting], 0.0, steps, 11, range(8)).theta[:, 0, 0]
     x, y = draw_users(model, BLOCK * 8, 11)
     x, y = x.reshape(BLOCK, 8, -1), y.reshape(BLOCK, 8)

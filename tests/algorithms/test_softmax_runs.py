@@ -228,7 +228,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
         (("{name: digits}", "{name: cifar}"), ("2", "problem.data.name' must be 'adult', 'digits' or 'fashion'")),
         (("{name: digits}", "{nam: digits}"), ("2", "unknown key in problem.data: 'nam'")),
         (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
-        (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data given by path")),
+        (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data with a path")),
         (("{name: digits}", f"{{path: {ROOT}/pyproject.toml}}"), ("2", "the format must be one of")),
         (("{name: digits}", f"{{path: {ROOT}/tests, target: y}}"), ("2", "is a folder, not a table")),
         (("{name: digits}", "digits"), ("2", "must be a mapping")),

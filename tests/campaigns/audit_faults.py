@@ -189,7 +189,7 @@ def noise_in_pairs() -> object:
 
 def users_exchanged() -> object:
     """8: two users have each other's noise."""
-    true = linear_pass._Sizes.__call__
+    true = linear_pass._NextSizes.__call__
 
     def wrong(self, first, count):
         sizes = true(self, first, count)
@@ -198,7 +198,7 @@ def users_exchanged() -> object:
             rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
         return sizes
 
-    return patch.object(linear_pass._Sizes, "__call__", wrong)
+    return patch.object(linear_pass._NextSizes, "__call__", wrong)
 
 
 def nodes_reused() -> object:

@@ -22,7 +22,7 @@ from dpexp.core.standard_json import standard_json
 from dpexp.data.budget_file import read_budgets, read_users
 from dpexp.data.dataset import DataError
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import read_table
+from dpexp.data.records import read_record_table
 from dpexp.data.regression import Roles, read_records
 from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central
@@ -340,7 +340,7 @@ def test_what_is_wrong_with_a_header_is_said(tmp_path, table, public, message):
     path = write(tmp_path / "t.csv", table)
     stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
     with pytest.raises(DataError) as caught:
-        read_records(read_table(path), Roles("y"), stated, False)
+        read_records(read_record_table(path), Roles("y"), stated, False)
     assert message in caught.value.message
     assert caught.value.hint
 
@@ -362,7 +362,9 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     """It keeps its place and sends noise alone; the owner of a rehearsal is told, and nobody else."""
     path = write(tmp_path / "t.csv", f"a,y\n1,2\n{line}\n1,4\n")
     stated = write(tmp_path / "p.yaml", public) if public else None
-    read = read_records(read_table(path), Roles("y"), PublicInputs() if not public else read_public(stated), False)
+    read = read_records(
+        read_record_table(path), Roles("y"), PublicInputs() if not public else read_public(stated), False
+    )
     assert read.owners.tolist() == [0, 2]
     assert read.n == 3
     assert len(read.x) == len(read.y) == 2
@@ -379,13 +381,13 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
 def test_a_column_of_budgets_is_spelled_as_a_file_of_users_is(tmp_path, text):
     path = write(tmp_path / "t.csv", f'a,mu\n1,inf\n1,"{text}"\n')
     with pytest.raises(DataError, match=r"t\.csv:3: mu"):
-        read_budgets(read_table(path), "mu", PublicInputs())
+        read_budgets(read_record_table(path), "mu", PublicInputs())
     if text not in ("0",):  # there it is a user who spends nothing
         users = write(tmp_path / "u.csv", f'mu,uses\ninf,1\n"{text}",1\n')
         with pytest.raises(UsageError, match=r"u\.csv:3: mu"):
             read_users(users)
     if text == "1,5":
-        assert read_budgets(read_table(path), "mu", PublicInputs(decimal=","))[1] == 1.5
+        assert read_budgets(read_record_table(path), "mu", PublicInputs(decimal=","))[1] == 1.5
 
 
 @pytest.mark.parametrize(
@@ -416,7 +418,7 @@ def test_what_is_wrong_with_public_inputs_is_said_at_its_place(tmp_path, text, m
 def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
     path = write(tmp_path / "t.csv", "a,b,y\n1,u,2\n,v,3\n4,,5\n")
     public = read_public(write(tmp_path / "p.yaml", "categories: {b: [u, v]}\nmissing: [a, b]"))
-    records = read_records(read_table(path), Roles("y"), public, False)
+    records = read_records(read_record_table(path), Roles("y"), public, False)
     assert [e.name for e in records.units.entries] == ["a", "a is missing", "b=v", "b is missing"]
     assert records.x[1, 0] == 0
     assert list(records.x[:, 1] > 0) == [False, True, False]
@@ -435,7 +437,7 @@ def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
 def test_a_binary_target(tmp_path, values, public, wanted):
     path = write(tmp_path / "t.csv", "a,y\n" + "".join(f"{k},{v}\n" for k, v in enumerate(values.split(","))))
     stated = read_public(write(tmp_path / "p.yaml", public)) if public else PublicInputs()
-    assert list(read_records(read_table(path), Roles("y"), stated, True).y) == wanted
+    assert list(read_records(read_record_table(path), Roles("y"), stated, True).y) == wanted
 
 
 @pytest.mark.parametrize("deployment", [False, True])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.near_the_optimum import linear
+from dpexp.algorithms.near_the_optimum import linear_predictor_of
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.softmax_runs import no_target, target
 from dpexp.config.experiment_file import load_experiment
@@ -68,6 +68,6 @@ def test_a_run_is_named_by_what_differs():
 
 
 def test_predictions_are_refused_in_words_where_the_theory_is_of_another_problem():
-    assert linear(PROBLEMS["huber-linear"]()) == PROBLEMS["huber-linear"]()
+    assert linear_predictor_of(PROBLEMS["huber-linear"]()) == PROBLEMS["huber-linear"]()
     with pytest.raises(UsageError, match="softmax is no linear predictor"):
-        linear(PROBLEMS["softmax"]())
+        linear_predictor_of(PROBLEMS["softmax"]())

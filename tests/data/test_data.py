@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.data import DATASETS, DataError, adult, fashion, load
+from dpexp.data import DATASETS, DataError, adult, fashion, load_split
 from dpexp.data.dataset import BIAS, NORM, prepare, split
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
@@ -23,7 +23,7 @@ RAW_FASHION = Path("/usr/share/datasets/fashion-mnist")
 
 @pytest.fixture(scope="module")
 def shipped():
-    return {name: load(name) for name in DATASETS}
+    return {name: load_split(name) for name in DATASETS}
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_shipped_data_can_be_learnt(shipped, name, reached):
 
 
 def test_random_splits_are_seeded():
-    a, b, c = load("digits", seed=1), load("digits", seed=1), load("digits", seed=2)
+    a, b, c = load_split("digits", seed=1), load_split("digits", seed=1), load_split("digits", seed=2)
     assert np.array_equal(a.test.features, b.test.features)
     assert not np.array_equal(a.test.features, c.test.features)
     both = np.concatenate([a.train.features, a.test.features])
     whole = np.concatenate([c.train.features, c.test.features])
     assert np.array_equal(np.sort(both, axis=0), np.sort(whole, axis=0))
-    assert len(load("digits", test_fraction=0.5).test) == 898
+    assert len(load_split("digits", test_fraction=0.5).test) == 898
     with pytest.raises(DataError, match="fraction"):
-        load("digits", test_fraction=1.0)
+        load_split("digits", test_fraction=1.0)
 
 
 def test_records_are_prepared_one_by_one():
@@ -122,7 +122,7 @@ def test_a_csv_file(tmp_path):
     path.write_text(TABLE)
     stated = {"income": ("low", "high"), "job": ("cook", "nurse", "clerk", "smith"), "member": ("no", "yes")}
     public = PublicInputs({"age": (0, 100)}, stated)
-    parts = load(path=path, target="income", public=public, test_fraction=0.25, prepared=False)
+    parts = load_split(path=path, target="income", public=public, test_fraction=0.25, prepared=False)
     everyone = np.concatenate([parts.train.features, parts.test.features])
     assert sorted(map(tuple, everyone.tolist())) == sorted(
         (np.float32(a).item(), *rest)
@@ -142,7 +142,9 @@ def test_what_cannot_be_read_moves_nothing(tmp_path):
     assert table.usable.tolist() == [True] * 4 + [False] * 3 + [True]
     assert not table.prepared.features[4:7].any()
     assert np.all(table.prepared.features[:4].any(axis=1))
-    train, test = load(path=path, target="income", public=PublicInputs({"age": (0, 100)}, stated), test_fraction=0.5)
+    train, test = load_split(
+        path=path, target="income", public=PublicInputs({"age": (0, 100)}, stated), test_fraction=0.5
+    )
     assert (len(train), len(test)) == (4, 4)
     for part in (train, test):
         scores = part.features @ np.ones((train.features.shape[1], 2))
@@ -172,7 +174,7 @@ def test_parquet_and_npz_files(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     np.savez(tmp_path / "t.npz", x=x, kind=y)
     public = PublicInputs(categories={"kind": ("5", "6", "7")})
-    first, second = (load(path=tmp_path / name, target="kind", public=public) for name in ("t.parquet", "t.npz"))
+    first, second = (load_split(path=tmp_path / name, target="kind", public=public) for name in ("t.parquet", "t.npz"))
     assert np.array_equal(first.train.features, second.train.features)
     assert np.array_equal(first.test.labels, second.test.labels)
     assert first.train.usable.all()
@@ -191,7 +193,9 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
     path = tmp_path / "t.csv"
     path.write_text(content)
     with pytest.raises(DataError, match=message):
-        load(path=path, target=target, public=PublicInputs(categories={"y": ("2", "4")} if "y" in content else {}))
+        load_split(
+            path=path, target=target, public=PublicInputs(categories={"y": ("2", "4")} if "y" in content else {})
+        )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +210,7 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
 def test_columns_whose_schema_cannot_be_used(tmp_path, column, said):
     pd.DataFrame({"x": column, "y": ["u", "v"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(DataError, match=said):
-        load(path=tmp_path / "t.parquet", target="y", public=PublicInputs(categories={"y": ("u", "v")}))
+        load_split(path=tmp_path / "t.parquet", target="y", public=PublicInputs(categories={"y": ("u", "v")}))
 
 
 @pytest.mark.parametrize(
@@ -220,23 +224,23 @@ def test_columns_whose_schema_cannot_be_used(tmp_path, column, said):
 def test_what_is_stated_of_columns_must_fit_them(tmp_path, stated, said):
     (tmp_path / "t.csv").write_text("x,y\n1,u\n2,v\n")
     with pytest.raises(DataError, match=said):
-        load(path=tmp_path / "t.csv", target="y", public=stated)
+        load_split(path=tmp_path / "t.csv", target="y", public=stated)
 
 
 def test_names_and_paths_that_lead_nowhere(tmp_path):
     with pytest.raises(DataError, match="no data set 'fashon'"):
-        load("fashon")
+        load_split("fashon")
     with pytest.raises(DataError, match="either"):
-        load()
+        load_split()
     with pytest.raises(DataError, match="no such file"):
-        load(path=tmp_path / "none.csv", target="y")
+        load_split(path=tmp_path / "none.csv", target="y")
     with pytest.raises(DataError, match="format must be"):
-        load(path=tmp_path / "none.xls", target="y")
+        load_split(path=tmp_path / "none.xls", target="y")
     np.savez(tmp_path / "t.npz", x=np.zeros((3, 2)), y=np.zeros(4))
     with pytest.raises(DataError, match="one n"):
-        load(path=tmp_path / "t.npz", target="y")
+        load_split(path=tmp_path / "t.npz", target="y")
     with pytest.raises(DataError, match="at least 2"):
-        split(load("digits").train.rows(slice(1)), 0.5, np.random.default_rng(0))
+        split(load_split("digits").train.rows(slice(1)), 0.5, np.random.default_rng(0))
 
 
 def test_adult_is_rebuilt_from_raw_lines(tmp_path):
@@ -268,7 +272,7 @@ def test_idx_files(tmp_path):
 
 
 def test_a_check_counts_codes_that_differ():
-    with np.load(fashion.FILE) as stored:
+    with np.load_split(fashion.FILE) as stored:
         codes, labels = stored["features"][:20].copy(), stored["labels"].copy()
     assert rebuild_fashion.compared(codes, labels) == (0, True)
     codes[3, 5] ^= 0x11  # both codes of a byte
@@ -287,7 +291,7 @@ def test_the_first_images_are_rebuilt_as_shipped():
     images, labels = rebuild_fashion.raw_images(RAW_FASHION)
     packed = rebuild_fashion.codes_of(images[:200])
     codes = fashion.unpack(packed)
-    with np.load(fashion.FILE) as stored:
+    with np.load_split(fashion.FILE) as stored:
         assert np.array_equal(stored["labels"], labels)
         shipped = fashion.unpack(stored["features"][:200])
     assert np.abs(codes - shipped).max() <= fashion.STEP * 1.001

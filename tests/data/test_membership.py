@@ -101,13 +101,13 @@ class Caught:
             self.held.append(contents(problem.split.test.features, problem.split.test.labels))
             return measured(problem, *rest)
 
-        measured = softmax_runs.measured
+        measured = softmax_runs.iterate_metrics
         seeds = iter(range(7, 1000))
         with monkeypatch.context() as patched:
             patched.setattr(secrets, "randbits", lambda bits: next(seeds))
             patched.setattr(engine, "train", learn(engine.train))
             patched.setattr(softmax_runs.drawn, "scheme", called)
-            patched.setattr(softmax_runs, "measured", measuring)
+            patched.setattr(softmax_runs, "iterate_metrics", measuring)
             results = tempfile.mkdtemp(dir=folder)
             call("run", path, "--deployment", "--results", results, "-j", "1", "-q", cwd=folder)
         cells = pd.read_parquet(next(Path(results).glob("mine.deployed-*/cells.parquet")))
@@ -278,7 +278,7 @@ def test_parts_of_files_with_odd_values(tmp_path, added):
 
     def parts(file, seed):
         (tmp_path / "t.csv").write_bytes(file.content())
-        found = load.load(
+        found = load.load_split(
             path=tmp_path / "t.csv",
             target="y",
             public=LEARNT,

@@ -46,7 +46,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.standard_json import standard_json
 from dpexp.data.encode import Encoded
 from dpexp.data.labelled import read_labelled
-from dpexp.data.public_inputs import Column, PublicInputs
+from dpexp.data.public_inputs import PublicColumn, PublicInputs
 from dpexp.data.regression import Units, entries_of
 from dpexp.inference.intervals import Release
 from dpexp.inference.refusals import Checked
@@ -248,7 +248,11 @@ def seen_of_labelled(folder: Path, file: File) -> Seen:
 
 def seen_of_predictions(folder: Path, file: File) -> Seen:
     (folder / "t.csv").write_bytes(file.content())
-    columns = [Column("age", (20.0, 70.0)), Column("zone", levels=("1", "2", "3", "other")), Column("job")]
+    columns = [
+        PublicColumn("age", (20.0, 70.0)),
+        PublicColumn("zone", levels=("1", "2", "3", "other")),
+        PublicColumn("job"),
+    ]
     weights = np.random.default_rng(1).standard_normal((2, 7))
     legend = {
         "kind": "softmax", "classes": ["u", "v"], "columns": [c._asdict() for c in columns], "bias": 0.25,
@@ -270,9 +274,13 @@ def _unnumbered(document: dict[str, Any]) -> list[dict[str, Any]]:
 def seen_of_means(folder: Path, file: File) -> Seen:
     """What a stored fit predicts for the records of a table."""
     (folder / "t.csv").write_bytes(file.content())
-    columns = (Column("age", (20.0, 70.0)), Column("zone", levels=("1", "2", "3", "other")), Column("job"))
+    columns = (
+        PublicColumn("age", (20.0, 70.0)),
+        PublicColumn("zone", levels=("1", "2", "3", "other")),
+        PublicColumn("job"),
+    )
     entries = tuple(entry for column in columns for entry in entries_of(column))
-    units = Units(entries, "y", 1.0, 2.0, True, columns=columns, response=Column("y"))
+    units = Units(entries, "y", 1.0, 2.0, True, columns=columns, response=PublicColumn("y"))
     p = len(units.names)
     release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.1, np.ones(p))
     inference = Inference(release, release.point, units, 0.95)
@@ -380,7 +388,7 @@ def everywhere(name: str, fault: Callable[[Callable], Callable]) -> Callable[[],
     return plant
 
 
-def of_column(change: Callable[[np.ndarray, np.ndarray, Column], np.ndarray]) -> Callable[[], Any]:
+def of_column(change: Callable[[np.ndarray, np.ndarray, PublicColumn], np.ndarray]) -> Callable[[], Any]:
     """Values of a column that are changed by what all of them are."""
 
     def fault(right):
@@ -582,8 +590,8 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "persons in the order of their first row": (
         everywhere("by_person", persons_as_they_appear), "fit, person, deployment"),
     "noise for the usable records": (noise_by_count, "fit, central, deployment"),
-    "one encoding for all lines": (lambda: planted(records_module, "_lines", decoded_as_a_whole), "softmax, replace-one"),
-    "quotes over several lines": (everywhere("read_table", quotes_over_lines), "softmax, replace-one"),
+    "one encoding for all lines": (lambda: planted(records_module, "_record_lines", decoded_as_a_whole), "softmax, replace-one"),
+    "quotes over several lines": (everywhere("read_record_table", quotes_over_lines), "softmax, replace-one"),
 }  # fmt: skip
 
 

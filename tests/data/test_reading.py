@@ -8,18 +8,18 @@ import pytest
 
 from dpexp.config.public_file import read_public
 from dpexp.data.dataset import DataError
-from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, readings, unread
-from dpexp.data.public_inputs import Column, PublicInputs, column_of
-from dpexp.data.records import read_header, read_table
+from dpexp.data.encode import Unread, columns_of, encode, encoded, number_readings, read_id, unread
+from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
+from dpexp.data.records import read_header, read_record_table
 
-ZONE = Column("zone", levels=("1", "2", "3", "other"))
-STRICT = Column("zone", levels=("1", "2", "3"))
-CODES = Column("zone", levels=("1", "01"))
-YES = Column("ok", levels=("no", "yes"))
-TRUE = Column("ok", levels=("False", "True"))
-AGE = Column("age")
-SOME = Column("age", may_miss=True)
-BORN = Column("born", days=True)
+ZONE = PublicColumn("zone", levels=("1", "2", "3", "other"))
+STRICT = PublicColumn("zone", levels=("1", "2", "3"))
+CODES = PublicColumn("zone", levels=("1", "01"))
+YES = PublicColumn("ok", levels=("no", "yes"))
+TRUE = PublicColumn("ok", levels=("False", "True"))
+AGE = PublicColumn("age")
+SOME = PublicColumn("age", may_miss=True)
+BORN = PublicColumn("born", days=True)
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ BORN = Column("born", days=True)
     [
         ("2", ZONE, 1), ("02", ZONE, 1), (" 2 ", ZONE, 1), ("2.0", ZONE, 1), ("2.5", ZONE, 3), ("x", ZONE, 3),
         ("1e400", ZONE, 3), ("TRUE", ZONE, 3), ("other", ZONE, 3), ("2,0", ZONE, 3),
-        ("01", Column("c", levels=("01", "1")), 0), ("1", Column("c", levels=("01", "1")), 1),
-        ("TRUE", YES, 1), ("true", TRUE, 1), ("1", TRUE, 1), ("No", YES, 0), ("0", YES, 0), ("TRUE", Column("c", levels=("0", "1", "other")), 1),
-        ("yes", Column("c", levels=("yes", "no", "nan")), 0), ("nan", Column("c", levels=("yes", "no", "nan")), 2),
+        ("01", PublicColumn("c", levels=("01", "1")), 0), ("1", PublicColumn("c", levels=("01", "1")), 1),
+        ("TRUE", YES, 1), ("true", TRUE, 1), ("1", TRUE, 1), ("No", YES, 0), ("0", YES, 0), ("TRUE", PublicColumn("c", levels=("0", "1", "other")), 1),
+        ("yes", PublicColumn("c", levels=("yes", "no", "nan")), 0), ("nan", PublicColumn("c", levels=("yes", "no", "nan")), 2),
         ("31", AGE, 31), ("-.5e2", AGE, -50), ("TRUE", AGE, 1), ("no", AGE, 0), ("", SOME, math.nan),
         ("1", CODES, 0), ("01", CODES, 1), ("1.0", CODES, 0), ("NA", SOME, math.nan), ("1970-01-02", BORN, 1), ("2000-01-01 12:30", BORN, 10957),
     ],
@@ -45,7 +45,7 @@ def test_a_value_is_read_by_itself(text, column, wanted):
         ("maybe", YES, "not among"), ("x", AGE, "is not a number: 'x'"), ("1,5", AGE, "not a number"),
         ("1,000", AGE, "not a number"), ("nan", AGE, "missing"), ("inf", AGE, "not a number"),
         ("1e400", AGE, "infinite"), ("1_0", AGE, "not a number"), ("\u0663", AGE, "not a number"),
-        ("no", Column("c", levels=("1", "2")), "not among"), ("001", CODES, "not among"), ("1.3.2000", BORN, "not a day"), (None, AGE, "its line"),
+        ("no", PublicColumn("c", levels=("1", "2")), "not among"), ("001", CODES, "not among"), ("1.3.2000", BORN, "not a day"), (None, AGE, "its line"),
         (None, ZONE, "its line"), (None, SOME, "its line"),
     ],
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_numbers_are_spelled_by_two_public_keys_alone(decimal, thousands, read, 
 )
 def test_a_number_in_another_spelling_has_its_readings(text, wanted):
     """Each by keys that, once stated, read it so."""
-    assert sorted(readings(text)) == sorted(wanted)
+    assert sorted(number_readings(text)) == sorted(wanted)
 
 
 def test_one_id_however_it_is_spelled():
@@ -101,11 +101,11 @@ def test_a_level_is_the_text_of_its_node(tmp_path, text):
     path.write_text(f"categories: {{zone: {text}}}", encoding="utf-8")
     levels = read_public(path).categories["zone"]
     assert list(levels) == text.strip("[]").split(", ")
-    assert [encode(one, Column("zone", levels=levels)) for one in levels] == [0, 1]
+    assert [encode(one, PublicColumn("zone", levels=levels)) for one in levels] == [0, 1]
 
 
 def test_letters_of_one_category_in_two_forms():
-    column = Column("name", levels=("Jos\u00e9 Luis", "m\u00b2", "m2"))
+    column = PublicColumn("name", levels=("Jos\u00e9 Luis", "m\u00b2", "m2"))
     assert [encode(one, column) for one in ("Jose\u0301 Luis", "Jos\u00e9\u00a0 Luis", "m\u00b2", "m2")] == [0, 0, 1, 2]
 
 
@@ -128,13 +128,13 @@ def test_the_header_alone_says_what_separates(tmp_path, name, head, separator):
 def test_lines_are_read_one_by_one(tmp_path):
     """A byte order mark, two encodings, a quote that is left open, a short line, blank lines, both ends of lines."""
     content = "\ufeffname, x\r\nJosé,1\n".encode() + 'Jos\xe9,2\n"Jo,3\n\n"a, b", 4\nonly\n\n'.encode("latin-1")
-    table = read_table(write(tmp_path / "t.csv", content))
+    table = read_record_table(write(tmp_path / "t.csv", content))
     assert list(table.header.kinds) == ["name", "x"]
     assert list(table.columns["name"]) == ["José", "José", None, "a, b", None]
     assert list(table.columns["x"]) == ["1", "2", None, "4", None]
     assert [table.place(k).rpartition(":")[2] for k in range(len(table))] == ["2", "3", "4", "6", "7"]
-    assert encoded(table, Column("x")).read.tolist() == [True, True, False, True, False]
-    assert [table.place(k).rpartition(":")[2] for k in unread(table, [Column("x")])] == ["4", "7"]
+    assert encoded(table, PublicColumn("x")).read.tolist() == [True, True, False, True, False]
+    assert [table.place(k).rpartition(":")[2] for k in unread(table, [PublicColumn("x")])] == ["4", "7"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_lines_are_read_one_by_one(tmp_path):
 )  # fmt: skip
 def test_what_is_wrong_with_a_header(tmp_path, content, message):
     with pytest.raises(DataError, match=message):
-        read_table(write(tmp_path / "t.csv", content))
+        read_record_table(write(tmp_path / "t.csv", content))
 
 
 def test_a_schema_says_what_columns_hold(tmp_path):
@@ -159,24 +159,24 @@ def test_a_schema_says_what_columns_hold(tmp_path):
     # a frame has no public schema: what type a column got may be due to one value
     frame_kinds = dict.fromkeys(kinds, "unknown")
     for source, wanted in ((tmp_path / "t.parquet", kinds), (frame, frame_kinds)):
-        table = read_table(source)
+        table = read_record_table(source)
         assert table.header.kinds == wanted
-        assert encoded(table, Column("t", levels=("False", "True"))).values.tolist() == [1, 0]
-        assert encoded(table, Column("n", levels=("1", "2"))).values.tolist() == [0, 1]
-        assert encoded(table, Column("x")).read.tolist() == [True, False]
-        assert encoded(table, Column("x", may_miss=True)).read.tolist() == [True, True]
-        assert encoded(table, Column("s", levels=("u", "w"))).read.tolist() == [True, False]
+        assert encoded(table, PublicColumn("t", levels=("False", "True"))).values.tolist() == [1, 0]
+        assert encoded(table, PublicColumn("n", levels=("1", "2"))).values.tolist() == [0, 1]
+        assert encoded(table, PublicColumn("x")).read.tolist() == [True, False]
+        assert encoded(table, PublicColumn("x", may_miss=True)).read.tolist() == [True, True]
+        assert encoded(table, PublicColumn("s", levels=("u", "w"))).read.tolist() == [True, False]
         assert encoded(table, BORN._replace(name="d")).values.tolist() == [18262] * 2
     pd.DataFrame({"x": [[1], [2]]}).to_parquet(tmp_path / "lists.parquet")
     assert read_header(tmp_path / "lists.parquet").kinds == {"x": "other"}
     pd.DataFrame({"a.b": [1.5], "c": [2]}, index=[7]).to_parquet(tmp_path / "dots.parquet")
-    dots = read_table(tmp_path / "dots.parquet").columns
+    dots = read_record_table(tmp_path / "dots.parquet").columns
     assert {name: list(values) for name, values in dots.items()} == {"a.b": [1.5], "c": ["2"]}
     content = bytearray((tmp_path / "t.parquet").read_bytes())
     content[4:200] = bytes(196)
     (tmp_path / "damaged.parquet").write_bytes(content)
     with pytest.raises(DataError, match="cannot be read"):
-        read_table(tmp_path / "damaged.parquet")
+        read_record_table(tmp_path / "damaged.parquet")
     np.savez(tmp_path / "t.npz", x=np.eye(2), y=np.array(["a", "b"]))
     assert read_header(tmp_path / "t.npz").kinds == {"x[0]": "number", "x[1]": "number", "y": "text"}
 
@@ -185,14 +185,14 @@ def test_columns_follow_from_what_is_stated_and_from_the_schema_alone(tmp_path):
     header = read_header(write(tmp_path / "t.csv", "a,b,c\n"))
     public = PublicInputs({"a": (0.0, 1.0)}, {"b": ("u", "v")}, ("a",))
     assert columns_of(header, ["a", "b", "c"], public) == [
-        Column("a", (0, 1), may_miss=True), Column("b", levels=("u", "v")), Column("c"),
+        PublicColumn("a", (0, 1), may_miss=True), PublicColumn("b", levels=("u", "v")), PublicColumn("c"),
     ]  # fmt: skip
     assert [column_of(c._asdict()) for c in columns_of(header, ["a", "b", "c"], public)] == columns_of(
         header, ["a", "b", "c"], public
     )
     pd.DataFrame({"s": ["u"], "t": [True]}).to_parquet(tmp_path / "t.parquet")
     header = read_header(tmp_path / "t.parquet")
-    assert columns_of(header, ["t"], PublicInputs()) == [Column("t", levels=("False", "True"))]
+    assert columns_of(header, ["t"], PublicInputs()) == [PublicColumn("t", levels=("False", "True"))]
     with pytest.raises(DataError, match="s holds texts, and no categories"):
         columns_of(header, ["s", "t"], PublicInputs())
 
@@ -207,7 +207,7 @@ def test_columns_follow_from_what_is_stated_and_from_the_schema_alone(tmp_path):
 )  # fmt: skip
 def test_what_programs_write_around_a_table(tmp_path, name, content, unnamed, lines):
     """An index without a name, separators at the end of lines and in lines of their own, a line that says what separates."""
-    table = read_table(write(tmp_path / name, content))
+    table = read_record_table(write(tmp_path / name, content))
     assert {key: list(values) for key, values in table.columns.items()} == {"a": ["1", "2"], "b": ["x", "y"]}
     assert (table.header.unnamed, table.lines) == (unnamed, lines)
     assert len(table.header.notes) == bool(unnamed)
@@ -218,20 +218,22 @@ def test_whatever_holds_columns_is_read_as_its_frame_is():
     frame = pd.DataFrame({"x": [1.5, np.nan, 3.0], "g": ["u", "v", None], "n": [1, 2, 3], "t": [True, False, True]})
     sources = [frame, frame.to_dict("list"), pa.table(frame), {name: frame[name].to_numpy() for name in frame}]
     for source in sources:
-        table = read_table(source)
+        table = read_record_table(source)
         assert table.header.kinds == dict.fromkeys("xgnt", "unknown")
-        found = [encoded(table, Column(name, may_miss=True)).values for name in "xnt"]
+        found = [encoded(table, PublicColumn(name, may_miss=True)).values for name in "xnt"]
         assert np.array_equal(found, [[1.5, np.nan, 3], [1, 2, 3], [1, 0, 1]], equal_nan=True)
-        assert encoded(table, Column("g", levels=("v", "u"))).read.tolist() == [True, True, False]
-    assert list(read_table(np.eye(3)).columns) == ["x[0]", "x[1]", "x[2]"]
-    assert list(read_table(frame.x).columns) == ["x"]
-    assert len(read_table(pd.DataFrame({"x": [1, None], "g": ["u", None]}))) == 1
+        assert encoded(table, PublicColumn("g", levels=("v", "u"))).read.tolist() == [True, True, False]
+    assert list(read_record_table(np.eye(3)).columns) == ["x[0]", "x[1]", "x[2]"]
+    assert list(read_record_table(frame.x).columns) == ["x"]
+    assert len(read_record_table(pd.DataFrame({"x": [1, None], "g": ["u", None]}))) == 1
     # one word makes a column of floats one of objects, and must not change how the others are read
-    german = Column("x", decimal=",")
+    german = PublicColumn("x", decimal=",")
     for values in ([1.5, 2.5, 3.0], [1.5, "word", 3.0]):
-        found = encoded(read_table(pd.DataFrame({"x": values})), german)
+        found = encoded(read_record_table(pd.DataFrame({"x": values})), german)
         assert found.values[[0, 2]].tolist() == [1.5, 3.0]
-    assert encoded(read_table(pd.DataFrame({"x": [1.0, 2.0]})), Column("x", levels=("1", "2"), decimal=",")).read.all()
+    assert encoded(
+        read_record_table(pd.DataFrame({"x": [1.0, 2.0]})), PublicColumn("x", levels=("1", "2"), decimal=",")
+    ).read.all()
     for wrong in ([1, 2], 3, None, {"x": [1], "y": [1, 2]}, np.zeros((2, 2, 2))):
         with pytest.raises(DataError):
-            read_table(wrong)
+            read_record_table(wrong)

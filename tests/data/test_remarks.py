@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.data.labelled import columns_of_file
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.data.records import read_table
+from dpexp.data.records import read_record_table
 from dpexp.data.table_remarks import OF_ONE_SIZE, remarks
 from tests.conftest import call
 
@@ -29,7 +29,7 @@ def table(**columns):
 
 def said(frame, target="y", ranges=(), categories=()):
     levels = {target: ("0", "1"), **{name: tuple(map(str, levels)) for name, levels in dict(categories).items()}}
-    table = read_table(frame)
+    table = read_record_table(frame)
     return remarks(table, *columns_of_file(table.header, "t.csv", target, PublicInputs(dict(ranges), levels)))
 
 

@@ -14,13 +14,13 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from tests.conftest import mostly_slow
 
-IN_LANES = sorted(name for name, pair in LOSSES.items() if pair.lanes is not None)
+IN_LANES = sorted(LOSSES)
 
 
 def data_of(name: str, n: int, d: int) -> tuple[FiniteSum, Data]:
     problem = PROBLEMS[name].model_validate({"N": n, "d": d})
     assert isinstance(problem, FiniteSum)
-    return problem, Data(problem.pair, *problem.records, problem.constants)
+    return problem, Data(problem.record_loss, *problem.records, problem.constants)
 
 
 @pytest.mark.slow
@@ -29,7 +29,7 @@ def data_of(name: str, n: int, d: int) -> tuple[FiniteSum, Data]:
 def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -> None:
     """Sizes with and without a last group that is not full, and an odd last coordinate."""
     problem, data = data_of(name, n, d)
-    one_by_one, rng = mean_of(data.pair), np.random.default_rng(3)
+    one_by_one, rng = mean_of(data.loss), np.random.default_rng(3)
     for size in (0.0, 1e-3, 0.3, 1.0, 30.0):
         w = problem.start() + size * rng.standard_normal(d)
         found, wanted = np.empty(d), np.empty(d)
@@ -37,7 +37,7 @@ def test_the_lanes_agree_with_sums_record_by_record(name: str, n: int, d: int) -
         assert value == pytest.approx(one_by_one(w, *data.numbers, wanted), rel=1e-12)
         terms = np.empty((n, d))  # a sum that cancels is known to a share of its terms
         for i in range(n):
-            data.pair.gradient(w, data.x[i], data.y[i], data.constants, terms[i])
+            data.loss.gradient(w, data.x[i], data.y[i], data.constants, terms[i])
         scale = np.abs(terms).mean(axis=0).max() + np.finfo(float).tiny
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13 * scale * (1 + np.abs(w).max()))
         assert objectives(data, w[:, None], 1) == value
@@ -64,7 +64,7 @@ def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: 
     w = problem.start() + np.array([0.1, wrong, 0.2])
     found, wanted = np.empty(3), np.empty(3)
     with np.errstate(all="ignore"):
-        value, expected = slope(data, w, found), mean_of(data.pair)(w, *data.numbers, wanted)
+        value, expected = slope(data, w, found), mean_of(data.loss)(w, *data.numbers, wanted)
     np.testing.assert_allclose(value, expected, rtol=1e-11)
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
 

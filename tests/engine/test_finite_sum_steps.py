@@ -1,16 +1,15 @@
 """Eight runs side by side: each has the bits that it has alone, follows its own record, and noise is shared rightly."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpexp.core.discounts import discounts
-from dpexp.engine.finite_sum.following import company_of, follow_all
+from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.losses import LOSSES
 from dpexp.engine.finite_sum.momentum_loop import Data, Momentum, Order, Together
-from dpexp.engine.finite_sum.noise_process import Noise, Tree
+from dpexp.engine.finite_sum.noise_process import Noise, TreeNoise
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 
@@ -20,7 +19,7 @@ N, D, STEPS = 13, 5, 90
 def data_of(name: str, d: int = D) -> tuple[FiniteSum, Data]:
     problem = PROBLEMS[name].model_validate({"N": N, "d": d})
     assert isinstance(problem, FiniteSum)
-    return problem, Data(problem.pair, *problem.records, problem.constants)
+    return problem, Data(problem.record_loss, *problem.records, problem.constants)
 
 
 def runs_of(problem: FiniteSum, data: Data, count: int) -> list[Momentum]:
@@ -28,7 +27,7 @@ def runs_of(problem: FiniteSum, data: Data, count: int) -> list[Momentum]:
     made = []
     for k in range(count):
         order = Order(np.random.default_rng(k).integers(0, N, STEPS), False)
-        noise = Noise(0.02 * (k + 1), Tree, (7, k // 2, problem.dimension, STEPS, 0.1))
+        noise = Noise(0.02 * (k + 1), TreeNoise, (7, k // 2, problem.dimension, STEPS, 0.1))
         start = problem.start() + 0.1 * k
         made.append(Momentum(data, start, order, noise, 0.1 + 0.05 * k, 0.01 * (k + 1), k % 3 != 1, STEPS))
     return made
@@ -40,7 +39,7 @@ def literal(run: Momentum, steps: int) -> np.ndarray:
     noise = run.noise.factor * run.noise.begun().take(steps)
     path, g = [], np.empty(len(w))
     for i, z in zip(run.order.between(1, steps), noise, strict=True):
-        run.data.pair.gradient(w, run.data.x[i], run.data.y[i], run.data.constants, g)
+        run.data.loss.gradient(w, run.data.x[i], run.data.y[i], run.data.constants, g)
         m = (1 - run.alpha) * m + run.alpha * g
         step = (m + z) / np.sqrt(np.sum((m + z) ** 2)) if run.normalised else m + z
         w = w - run.eta * step
@@ -75,17 +74,6 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
         np.testing.assert_array_equal(part, whole[first : first + count])
 
 
-@pytest.mark.slow
-def test_a_loss_without_a_form_in_lanes_is_stepped_run_by_run() -> None:
-    problem, data = data_of("rippled-mean")
-    plain = replace(data, pair=data.pair._replace(lanes=None))
-    ours, theirs = (company_of(runs_of(problem, some, 5)) for some in (data, plain))
-    for some in (ours, theirs):
-        some.advance(1, STEPS)
-    assert isinstance(theirs, Together)
-    np.testing.assert_allclose(theirs.w, ours.w, atol=1e-12)
-
-
 @pytest.mark.parametrize("far", [1e9, np.inf])
 def test_a_lane_asks_for_its_own_gradient_where_the_functions_of_lanes_do_not_hold(far: float) -> None:
     """One run is so far away that the lanes' sine is NaN; the others keep their bits."""
@@ -112,7 +100,7 @@ def test_runs_side_by_side_make_a_sequence_once_and_go_no_further_than_they_say(
     problem, data = data_of("rippled-mean")
     taken: list[int] = []
 
-    class Counted(Tree):
+    class Counted(TreeNoise):
         def take(self, count: int) -> np.ndarray:
             taken.append(count)
             return super().take(count)
@@ -124,7 +112,7 @@ def test_runs_side_by_side_make_a_sequence_once_and_go_no_further_than_they_say(
     together = Together([run_of(1.0, 0), run_of(2.5, 0), run_of(1.0, 1), run_of(0.0, 1)])
     together.advance(1, 40)
     assert taken == [STEPS, STEPS]
-    alone = Noise(1.0, Tree, (3, 0, D, STEPS, 0.1)).begun().take(STEPS)
+    alone = Noise(1.0, TreeNoise, (3, 0, D, STEPS, 0.1)).begun().take(STEPS)
     np.testing.assert_array_equal(together.noise[0, :STEPS], alone)
     np.testing.assert_array_equal(together.noise[1, :STEPS], 2.5 * alone)
     assert not np.array_equal(together.noise[2, :STEPS], alone)

@@ -10,7 +10,7 @@ from numba import njit
 from dpexp.core.errors import UsageError
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import exp, maximum, minimum, sqrt, where
-from dpexp.engine.lanes.language import FUNCTIONS, inlined, told
+from dpexp.engine.lanes.language import FUNCTIONS, inlined, located_errors
 from dpexp.engine.lanes.vectors import reals, store
 from tests.conftest import mostly_slow
 
@@ -38,7 +38,7 @@ def compiled_for(function):
 def both(function, *numbers):
     """What compiled code makes of numbers, and of lanes of the same numbers [8]."""
     out = np.empty((1, 8))
-    with told():
+    with located_errors():
         number = compiled_for(function)[len(numbers) - 1](*numbers, out)
     return number, out[0]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.algorithms.schedules import Langevin
+from dpexp.algorithms.schedules import LangevinSchedule
 from dpexp.engine.softmax import softmax_loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.softmax_metrics import RECORDS, add_product, tallies, tally
@@ -37,14 +37,14 @@ def trained(features, labels, run, batches, batch_size, noise=None, checkpoints=
 @pytest.mark.parametrize("classes", [2, 5])
 def test_the_kernel_is_the_printed_algorithm(classes, scheme, clip, radius, noisy):
     features, labels, weights = problem(1, classes=classes)
-    steps = Langevin(decreasing=True).for_losses(0.8, 0.3).step_sizes(1, 30)
+    steps = LangevinSchedule(decreasing=True).for_losses(0.8, 0.3).step_sizes(1, 30)
     scale = softmax.langevin_scale(steps, 0.05 if noisy else 0.0)
     noise = softmax.gaussian(RNG(9))
     draws = np.empty((len(steps), *weights.shape), np.float32)
     noise(draws)
     batches = SAMPLING[scheme](40, 7, RNG(4))
     listed = [next(batches) for _ in steps]
-    run = softmax.Run(weights, steps, 0.3, clip, scale if noisy else None, radius)
+    run = softmax.SoftmaxRun(weights, steps, 0.3, clip, scale if noisy else None, radius)
     kept = trained(features, labels, run, SAMPLING[scheme](40, 7, RNG(4)), 7, softmax.gaussian(RNG(9)), [0, 12, 30])
     last = kept[2]
     literal = oracle.run(features, labels, weights, listed, steps, 7, 0.3, clip, scale, draws, radius)
@@ -87,8 +87,10 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
 
 
 def test_steps_and_the_prescribed_start():
-    assert Langevin().for_losses(4.0, 2.0).step_sizes(1, 3).tolist() == [0.125] * 3
-    assert Langevin(decreasing=True).for_losses(4.0, 2.0).step_sizes(1, 3) == pytest.approx([1 / 8, 1 / 9, 1 / 10])
+    assert LangevinSchedule().for_losses(4.0, 2.0).step_sizes(1, 3).tolist() == [0.125] * 3
+    assert LangevinSchedule(decreasing=True).for_losses(4.0, 2.0).step_sizes(1, 3) == pytest.approx(
+        [1 / 8, 1 / 9, 1 / 10]
+    )
     weights = softmax.start(100, 200, 0.1, 0.5, RNG(0))
     assert weights.std() == pytest.approx(0.2, rel=0.02)
     inside = softmax.start(100, 200, 0.1, 0.5, RNG(0), radius=3.0)
@@ -116,7 +118,7 @@ def test_fixed_size_and_shuffled_batches():
 def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
     features, labels, weights = problem(7)
     steps = np.full(60, 0.3)
-    plain = softmax.Run(weights, steps, 0.1)
+    plain = softmax.SoftmaxRun(weights, steps, 0.1)
     runs = [plain, plain._replace(clip=0.2, scale=steps / 9, radius=1.0), plain._replace(start=2 * weights, clip=0.5)]
 
     def go(some):
@@ -132,7 +134,7 @@ def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
 def test_an_empty_batch_only_shrinks():
     features, labels, weights = problem(5)
     (last,) = trained(
-        features, labels, softmax.Run(weights, np.array([0.5]), 0.2, 1.0), iter([np.empty(0, np.int64)]), 3
+        features, labels, softmax.SoftmaxRun(weights, np.array([0.5]), 0.2, 1.0), iter([np.empty(0, np.int64)]), 3
     )
     assert last == pytest.approx(0.9 * weights, rel=1e-6)
 
@@ -140,7 +142,7 @@ def test_an_empty_batch_only_shrinks():
 def test_what_does_not_fit_is_refused():
     features, labels, weights = problem(6)
     steps = np.full(3, 0.1)
-    run = softmax.Run(weights, steps, 0.1)
+    run = softmax.SoftmaxRun(weights, steps, 0.1)
     with pytest.raises(ValueError, match="starts must be"):
         trained(features, labels, run._replace(start=weights[:, 1:]), iter([]), 5)
     with pytest.raises(ValueError, match="noise needs"):
@@ -156,7 +158,7 @@ def test_what_does_not_fit_is_refused():
 def opacus_equal(features, labels, batches, start, plain, noisy, noise):
     m = batches.shape[1]
     steps = np.full(len(batches), opacus_softmax.STEP)
-    run = softmax.Run(start, steps, opacus_softmax.REGULARISER, opacus_softmax.CLIP)
+    run = softmax.SoftmaxRun(start, steps, opacus_softmax.REGULARISER, opacus_softmax.CLIP)
     (ours,) = trained(features, labels, run, iter(batches), m)
     assert np.max(np.abs(ours - plain)) < 1e-6
     multiplier = 1.1

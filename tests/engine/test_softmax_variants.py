@@ -36,7 +36,7 @@ def test_shares_are_the_closed_form():
 def test_averaging_changes_no_iterate_and_company_no_average():
     train = DIGITS.train
     sizes = np.full(40, 0.5)
-    runs = [engine.Run(np.zeros((10, 65), np.float32), sizes, 1e-2, momentum=m) for m in (0.0, 0.9)]
+    runs = [engine.SoftmaxRun(np.zeros((10, 65), np.float32), sizes, 1e-2, momentum=m) for m in (0.0, 0.9)]
 
     def of(which, averaging=True):
         return engine.train(

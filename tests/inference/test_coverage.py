@@ -9,7 +9,7 @@ import pytest
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton_coverage import CentralNewton
-from dpexp.algorithms.covering import METRICS, LaneIntervals, Trial, efficient_errors, measured, shown
+from dpexp.algorithms.covering import METRICS, LaneIntervals, Trial, coverage_metrics, efficient_errors, fit_coverage
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.config.experiment_file import read_experiment
@@ -146,7 +146,7 @@ def test_an_interval_of_the_efficient_length_has_length_one():
     off = np.tile([0.0, 3.0, -3.0, 0.0], (8, 1)) * bound
     half = np.tile(1.959963985 * bound, (8, 1))
     interval = LaneIntervals(target.theta + off, target.theta + off - half, target.theta + off + half)
-    values = dict(zip(METRICS, measured(interval, target.theta, bound, 0.95, 2)[:, 0], strict=True))
+    values = dict(zip(METRICS, coverage_metrics(interval, target.theta, bound, 0.95, 2)[:, 0], strict=True))
     assert values["length_over_bound_slopes"] == pytest.approx(1)
     assert (values["covered_intercept"], values["covered_slopes"], values["covered_last"]) == (1, 0, 1)
     assert values["error_over_bound_first_slope"] == pytest.approx(3)
@@ -169,7 +169,7 @@ def test_what_is_shown_is_counted_by_kind():
     tested, flat, truth = released(0.14), released(0.02), np.array([0.06, 5.0, 0.0])
     projected, diverged = (Reason("projected", "", parameters=(0,)),), (Reason("diverged", ""),)
     fits = [fitted(tested), fitted(flat), fitted(tested, projected), fitted(tested, diverged)]
-    seen = shown(fits, truth, 0.95)
+    seen = fit_coverage(fits, truth, 0.95)
     assert seen.wald[:4].tolist() == [[1, 0, 1], [1, 0, 1], [0, 0, 1], [0, 0, 0]]
     assert seen.bounded[:4].tolist() == [[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 0, 0]]
     assert seen.covered[:4].tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]]
@@ -177,7 +177,7 @@ def test_what_is_shown_is_counted_by_kind():
     each, _ = intervals(tested, tested.point, np.eye(3), 0.95)
     assert seen.length[0] == pytest.approx([each[0].high - each[0].low, 0, each[2].high - each[2].low])
     for end, covers in ((each[1].high - 1e-4, 1), (each[1].high + 1e-4, 0), (each[1].low - 1e-4, 0)):
-        assert shown(fits[:1], np.array([0.0, end, 0.0]), 0.95).covered[0, 1] == covers
+        assert fit_coverage(fits[:1], np.array([0.0, end, 0.0]), 0.95).covered[0, 1] == covers
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dpexp.algorithms.near_the_optimum import decay_of, linear
+from dpexp.algorithms.near_the_optimum import decay_of, linear_predictor_of
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers import our_papers
 from dpexp.papers.dp_sgld.cases import CASES
@@ -29,7 +29,7 @@ def test_ldp_sgd():
     """Iteration (2) with power steps; bounded gradients, covered by the noise; curved and smooth at the optimum."""
     for name, some in cells("ldp-sgd").items():
         for cell in {(str(cell.problem), str(cell.schedule)): cell for cell in some}.values():
-            problem = linear(cell.problem)
+            problem = linear_predictor_of(cell.problem)
             assert cell.algorithm.name == "ldp-sgd", name
             assert math.isfinite(problem.gradient_bound())
             assert problem.noise_sensitivity() >= problem.exact_sensitivity() * (1 - 1e-12)

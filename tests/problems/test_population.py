@@ -350,7 +350,7 @@ cases: [{privacy: {eps: 1, delta: 1e-6}}, {population: {weights: {mallows: {cap:
 """
     found = read_experiment(text, "e.yaml").cells
     assert [cell.privacy.eps for cell in found] == [1.0, None, None]
-    assert [cell.problem.cap for cell in found] == [2.0, 3.0, 3.0]
+    assert [cell.problem.law.cap for cell in found] == [2.0, 3.0, 3.0]
 
 
 RECORDED = """

@@ -174,8 +174,10 @@ def test_a_message_is_seen_whatever_the_server_does(config, algorithm):
 
 
 def users_with_less_noise():
-    made = linear_pass._Sizes.__init__
-    return patch.object(linear_pass._Sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key))
+    made = linear_pass._NextSizes.__init__
+    return patch.object(
+        linear_pass._NextSizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key)
+    )
 
 
 def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):

@@ -32,12 +32,12 @@ def edited(monkeypatch):
         other.cache_clear = OF_ROOMS.cache_clear
         monkeypatch.setattr(fingerprint, "_of_rooms", other)
         fingerprint.forget()
-        linear_pass._step_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
+        linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
     yield edit
     monkeypatch.undo()
     fingerprint.forget()
-    linear_pass._step_sizes.cache_clear()
+    linear_pass._schedule_sizes.cache_clear()
 
 
 def stored(text, tmp_path):

@@ -15,7 +15,7 @@ class Prescribed(Schedule):
     name: Literal["prescribed"] = "prescribed"
 
 
-class Langevin(Schedule):
+class LangevinSchedule(Schedule):
     """eta_k = 1 / (2 beta), or decreasing 1 / (2 beta + lambda k / 2), of step k + 1 (`dp-sgld`, section 4).
 
     beta and lambda are those of the losses; step sizes are known after `for_losses`.
@@ -26,11 +26,11 @@ class Langevin(Schedule):
 
     def for_losses(self, smoothness: float, strong_convexity: float) -> Schedule:
         lam = strong_convexity if self.decreasing else 0.0
-        return _Langevin(name="langevin", smoothness=smoothness, strong_convexity=lam)
+        return _SettledLangevin(name="langevin", smoothness=smoothness, strong_convexity=lam)
 
 
-class _Langevin(Schedule):
-    """`Langevin` for certain losses."""
+class _SettledLangevin(Schedule):
+    """`LangevinSchedule` for certain losses."""
 
     smoothness: float
     strong_convexity: float

@@ -12,7 +12,7 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.looking import slope
-from dpexp.engine.finite_sum.losses import Compiled, Pair
+from dpexp.engine.finite_sum.losses import Compiled, RecordLoss
 from dpexp.engine.finite_sum.momentum_loop import Data
 
 
@@ -30,20 +30,20 @@ def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> N
 
 
 @kept_once(64)
-def sampled_sum_of(pair: Pair) -> Compiled:
+def sampled_sum_of(loss: RecordLoss) -> Compiled:
     """The sum of the gradients of chosen records, compiled for one loss; out [d] becomes it."""
-    gradient = pair.gradient
+    gradient = loss.gradient
 
     @compiled(kept=True)
     def sampled_sum(
-        w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, chosen: np.ndarray, out: np.ndarray
+        w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, batch: np.ndarray, out: np.ndarray
     ) -> None:
-        one = np.empty(len(w))
+        slope_of_record = np.empty(len(w))
         out[:] = 0.0
-        for i in chosen:
-            gradient(w, x[i], y[i], c, one)
+        for i in batch:
+            gradient(w, x[i], y[i], c, slope_of_record)
             for j in range(len(w)):
-                out[j] += one[j]
+                out[j] += slope_of_record[j]
 
     return sampled_sum
 
@@ -72,8 +72,8 @@ class DescentSteps:
             if self.q == 1:
                 slope(self.data, self.w, self.estimate)
             else:
-                chosen = np.flatnonzero(self.sampling.random(n) < self.q)
-                sampled_sum_of(self.data.pair)(self.w, *self.data.numbers, chosen, self.estimate)
+                batch = np.flatnonzero(self.sampling.random(n) < self.q)
+                sampled_sum_of(self.data.loss)(self.w, *self.data.numbers, batch, self.estimate)
                 self.estimate /= self.q * n
             if self.std > 0:
                 self.estimate += self.std * self.noise.standard_normal(len(self.w))

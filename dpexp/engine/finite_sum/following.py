@@ -85,48 +85,48 @@ def follow_all(
     the slack of the lemma itself. It alone needs F one step after every look: without `slacks` it is NaN.
     """
     company, count = company_of(runs), len(runs)
-    wanted = {int(k): row for row, k in enumerate(checkpoints)}
-    seen = {int(t) for t in looks(int(checkpoints[-1]), len(data.x))}
-    looked_at = seen | {1}
+    row_of = {int(k): row for row, k in enumerate(checkpoints)}
+    averaged = {int(t) for t in looks(int(checkpoints[-1]), len(data.x))}
+    steps_looked_at = averaged | {1}
     out = np.empty((count, len(checkpoints), len(METRICS)))
     gradient, slack = np.empty((count, len(company.w))), np.full(count, math.inf)
     unknown = np.full(count, math.nan)
-    first, found = np.zeros((2, count)), list[np.ndarray]()
+    first, means_so_far = np.zeros((2, count)), list[np.ndarray]()
     done, before, known = 0, unknown, False
 
     # a gradient at w_t is that of the checkpoint before it, if there was one: nothing is computed twice
-    for t in sorted(looked_at | wanted.keys()):
+    for t in sorted(steps_looked_at | row_of.keys()):
         if t - 1 > done:
             company.advance(done + 1, t - 1)
             known = False
-        if t in looked_at and not known:
+        if t in steps_looked_at and not known:
             before = slopes(data, company.w, gradient)
         here = gradient.copy()
         company.advance(t, t)
         # where the gradient is not asked for, F alone is
-        known, after = t in wanted or t + 1 in looked_at, unknown
+        known, after = t in row_of or t + 1 in steps_looked_at, unknown
         if known:
             after = slopes(data, company.w, gradient)
         elif slacks:
             after = objectives(data, company.w, count)
-        if t in looked_at:
+        if t in steps_looked_at:
             look = np.stack([_lengths(here), _lengths(company.estimate[:, :count].T - here)])
             # Lemma 5 of this step
             if slacks:
                 norm, error = look
-                one = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
-                slack = np.where(one < slack, one, slack)
+                own_slack = (before - after) / eta + smoothness * eta / 2 + 2 * error - norm
+                slack = np.where(own_slack < slack, own_slack, slack)
             # the first step stands for the means until there is another
             if t == 1:
                 first = look
-            if t in seen:
-                found.append(look)
-        if t in wanted:
+            if t in averaged:
+                means_so_far.append(look)
+        if t in row_of:
             # along rows that lie in memory as rows, as below
-            means = np.ascontiguousarray(np.moveaxis(np.array(found or [first]), 0, -1)).mean(axis=-1)
+            means = np.ascontiguousarray(np.moveaxis(np.array(means_so_far or [first]), 0, -1)).mean(axis=-1)
             sizes = _squared_lengths(company.w[:, :count].T)
             columns = sizes, after, _lengths(gradient), *means, slack if slacks else unknown
-            out[:, wanted[t]] = np.stack(columns, axis=1)
+            out[:, row_of[t]] = np.stack(columns, axis=1)
         done, before = t, after
     return out
 
@@ -137,11 +137,11 @@ def follow_all(
 
 def _squared_lengths(vectors: np.ndarray) -> np.ndarray:
     """Squared Euclidean lengths of the rows."""
-    found: np.ndarray = np.ascontiguousarray(vectors * vectors).sum(axis=1)
-    return found
+    squares: np.ndarray = np.ascontiguousarray(vectors * vectors).sum(axis=1)
+    return squares
 
 
 def _lengths(vectors: np.ndarray) -> np.ndarray:
     """Euclidean lengths of the rows."""
-    found: np.ndarray = np.sqrt(_squared_lengths(vectors))
-    return found
+    roots: np.ndarray = np.sqrt(_squared_lengths(vectors))
+    return roots

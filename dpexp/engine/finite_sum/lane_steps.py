@@ -5,21 +5,18 @@ looks at another, so a run has the same bits in any company.
 
 (a) Lanes are the last axis of what a kernel reads, and each run has records in its own order: they are laid out anew.
 (b) The gradient of one record is `dpexp.engine.finite_sum.looking`'s: pull (w - x) + push x + grad r(w).
-(c) Where the lanes' functions are not accurate and say NaN, a lane asks for the gradient of its record by itself. For a
-loss without a form in lanes that is everywhere.
+(c) Where the lanes' functions are not accurate and say NaN, a lane takes the gradient of its record by itself.
 (d) m = (1 - alpha) m + alpha grad f,  m_hat = m + noise,  w = w - eta m_hat / |m_hat|  or  w - eta m_hat.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numba import njit
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.losses import Compiled, LaneForm, Pair, nothing
+from dpexp.engine.finite_sum.losses import Compiled, RecordLoss
 from dpexp.engine.lanes.elementwise import sqrt, where
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
@@ -40,30 +37,14 @@ def lay_out(steps, start, count, out):
 def squared_length(v):
     """|v|^2 of every lane of v [d, 8]."""
     # two sums side by side, because an addition waits for the one before
-    one, two = reals(0.0), reals(0.0)
+    even, odd = reals(0.0), reals(0.0)
     for j in range(0, len(v) // 2 * 2, 2):
         a, b = load(v, (j,)), load(v, (j + 1,))
-        one, two = one + a * a, two + b * b
+        even, odd = even + a * a, odd + b * b
     if len(v) % 2:
         a = load(v, (len(v) - 1,))
-        one = one + a * a
-    return one + two
-
-
-@njit(nogil=True, forceinline=True)
-def squared_length_in_order(v):
-    """The same, added up one after the other: of losses without a form in lanes."""
-    total = reals(0.0)
-    for j in range(len(v)):
-        a = load(v, (j,))
-        total = total + a * a
-    return total
-
-
-@njit(nogil=True, forceinline=True)
-def _nowhere(square, along, y, c):
-    unknown = math.nan * square
-    return unknown, unknown, unknown
+        even = even + a * a
+    return even + odd
 
 
 @njit(nogil=True, forceinline=True)
@@ -72,22 +53,21 @@ def distance_and_dot(w, x, k):
     far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
     d = len(w)
     for j in range(0, d // 2 * 2, 2):
-        one, two, here, there = load(x, (k, j)), load(x, (k, j + 1)), load(w, (j,)), load(w, (j + 1,))
-        away, off = here - one, there - two
-        far0, far1 = far0 + away * away, far1 + off * off
-        along0, along1 = along0 + here * one, along1 + there * two
+        x0, x1, w0, w1 = load(x, (k, j)), load(x, (k, j + 1)), load(w, (j,)), load(w, (j + 1,))
+        away0, away1 = w0 - x0, w1 - x1
+        far0, far1 = far0 + away0 * away0, far1 + away1 * away1
+        along0, along1 = along0 + w0 * x0, along1 + w1 * x1
     if d % 2:
-        one, here = load(x, (k, d - 1)), load(w, (d - 1,))
-        away = here - one
-        far0, along0 = far0 + away * away, along0 + here * one
+        x0, w0 = load(x, (k, d - 1)), load(w, (d - 1,))
+        away0 = w0 - x0
+        far0, along0 = far0 + away0 * away0, along0 + w0 * x0
     return far0 + far1, along0 + along1
 
 
 @kept_once(64)
-def lane_steps_of(pair: Pair) -> Compiled:
+def lane_steps_of(loss: RecordLoss) -> Compiled:
     """Some steps of eight runs, compiled for one loss."""
-    (parts, rest), gradient = pair.lanes or LaneForm(_nowhere, nothing), pair.gradient
-    length = squared_length_in_order if pair.lanes is None else squared_length
+    (parts, rest), gradient = loss.lanes, loss.gradient
 
     @compiled(kept=True)
     def lane_steps(
@@ -130,9 +110,9 @@ def lane_steps_of(pair: Pair) -> Compiled:
                 far, along = distance_and_dot(w, records, k)
                 _, pull, push = parts(far, along, load(responses, (k,)), c)
                 for j in range(d):
-                    here, one = load(w, (j,)), load(records, (k, j))
-                    store(g, (j,), pull * (here - one) + push * one + rest(here, c)[1])
-                # (c): 0 times a number is 0, and NaN where it is NaN or infinite; one sum tells whether any lane is
+                    w0, x0 = load(w, (j,)), load(records, (k, j))
+                    store(g, (j,), pull * (w0 - x0) + push * x0 + rest(w0, c)[1])
+                # (c): 0 times a number is 0, and NaN where it is NaN or infinite; one sum says whether any lane is
                 store(checked, (0,), 0.0 * (pull + push))
                 total = 0.0
                 for lane in range(LANES):
@@ -152,7 +132,7 @@ def lane_steps_of(pair: Pair) -> Compiled:
                     mean = keep * load(m, (j,)) + alpha * load(g, (j,))
                     store(m, (j,), mean)
                     store(estimate, (j,), mean + load(added, (k, j)))
-                square = length(estimate)
+                square = squared_length(estimate)
                 unit = where(square > 0.0, eta / sqrt(square), 0.0)
                 scale = where(normalised > 0.0, unit, eta)
                 for j in range(d):

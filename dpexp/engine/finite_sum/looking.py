@@ -1,19 +1,14 @@
 """F and its gradient over all records, eight records side by side: what a run is looked at by.
 
-(a) A record enters a loss of ours by |w - x|^2 and w.x alone, beside its response:
-
-    f(w; x, y) = phi(|w - x|^2, w.x, y) + r(w),   grad f = 2 phi_1 (w - x) + phi_2 x + grad r(w),
-
-with phi_1 and phi_2 the derivatives of phi in its first two arguments. A `LaneForm` gives phi, pull = 2 phi_1 and
-push = phi_2 of eight records.
+(a) Value, pull and push of a record are those of `dpexp.engine.finite_sum.losses`.
 
 (b) So N grad F = w sum(pull) + sum (push - pull) x + N grad r: one multiplication and one addition for a coordinate.
 
 (c) Lane k adds up the records k, k + 8, ...; the eight sums meet in one fixed tree. So the bits are the same on every
 machine, and differ in the last places from means record by record (`dpexp.engine.finite_sum.losses.mean_of`).
 
-(d) Sums record by record remain for losses without a form in lanes, and where the lanes give no finite number: their
-functions say NaN where they are not accurate, and F is made NaN where w is not finite.
+(d) Sums record by record remain where the lanes give no finite number: their functions return NaN where they are not
+accurate, and F is made NaN where w is not finite.
 """
 
 from __future__ import annotations
@@ -36,21 +31,20 @@ def slope(data: Data, w: np.ndarray, out: np.ndarray) -> float:
 
 def slopes(data: Data, w: np.ndarray, out: np.ndarray) -> np.ndarray:
     """F [R] at the first R columns of w [d, columns]; out [R, d] becomes the gradients. No column changes another's."""
-    return _means(data, w, True, out)
+    return _record_means(data, w, True, out)
 
 
 def objectives(data: Data, w: np.ndarray, count: int) -> np.ndarray:
     """F at the first `count` columns of w [d, columns], the same bits as those of `slopes`."""
-    return _means(data, w, False, np.empty((count, len(w))))
+    return _record_means(data, w, False, np.empty((count, len(w))))
 
 
-def _means(data: Data, w: np.ndarray, wanted: bool, out: np.ndarray) -> np.ndarray:
+def _record_means(data: Data, w: np.ndarray, with_gradient: bool, out: np.ndarray) -> np.ndarray:
     values = np.full(len(out), math.nan)
-    if data.pair.lanes is not None:
-        means_of(data.pair.lanes)(w, *data.tiles, len(data.x), data.constants, wanted, out, values)
+    means_of(data.loss.lanes)(w, *data.tiles, len(data.x), data.constants, with_gradient, out, values)
     # (d)
     for k in np.flatnonzero(~np.isfinite(values)):
-        values[k] = mean_of(data.pair)(w[:, k].copy(), *data.numbers, out[k])
+        values[k] = mean_of(data.loss)(w[:, k].copy(), *data.numbers, out[k])
     return values
 
 
@@ -68,7 +62,7 @@ def means_of(form: LaneForm) -> Compiled:
         present: np.ndarray,
         n: int,
         c: np.ndarray,
-        wanted: bool,
+        with_gradient: bool,
         out: np.ndarray,
         values: np.ndarray,
     ) -> None:
@@ -83,19 +77,19 @@ def means_of(form: LaneForm) -> Compiled:
                 # (a), each of the two in two sums side by side, because an addition waits for the one before
                 far0, far1, along0, along1 = reals(0.0), reals(0.0), reals(0.0), reals(0.0)
                 for j in range(0, even, 2):
-                    one, two = load(x, (b, j)), load(x, (b, j + 1))
-                    away, off = w[j] - one, w[j + 1] - two
-                    far0, far1 = far0 + away * away, far1 + off * off
-                    along0, along1 = along0 + w[j] * one, along1 + w[j + 1] * two
+                    x0, x1 = load(x, (b, j)), load(x, (b, j + 1))
+                    away0, away1 = w[j] - x0, w[j + 1] - x1
+                    far0, far1 = far0 + away0 * away0, far1 + away1 * away1
+                    along0, along1 = along0 + w[j] * x0, along1 + w[j + 1] * x1
                 if even < d:
-                    one = load(x, (b, even))
-                    away = w[even] - one
-                    far0, along0 = far0 + away * away, along0 + w[even] * one
+                    x0 = load(x, (b, even))
+                    away0 = w[even] - x0
+                    far0, along0 = far0 + away0 * away0, along0 + w[even] * x0
                 value, pull, push = parts(far0 + far1, along0 + along1, load(y, (b,)), c)
                 # (b), where a lane without a record counts 0 times
                 here = load(present, (b,))
                 losses = losses + here * value
-                if wanted:
+                if with_gradient:
                     pulls = pulls + here * pull
                     weight = here * (push - pull)
                     for j in range(d):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.engine.finite_sum.lane_steps import lane_steps_of
-from dpexp.engine.finite_sum.losses import Pair
+from dpexp.engine.finite_sum.losses import RecordLoss
 from dpexp.engine.finite_sum.noise_process import Noise
 from dpexp.engine.lanes.vectors import LANES
 
@@ -31,7 +31,7 @@ itself"""
 class Data:
     """A finite sum as the kernels take it."""
 
-    pair: Pair
+    loss: RecordLoss
     x: np.ndarray
     y: np.ndarray
     constants: np.ndarray
@@ -110,7 +110,7 @@ class Together:
         for k, run in enumerate(runs):
             run.w, run.m, run.estimate = self.w[:, k], self.m[:, k], self.estimate[:, k]
         self.rule = np.array([[r.alpha for r in lanes], [r.eta for r in lanes], [r.normalised for r in lanes]], float)
-        self.take, self.records = lane_steps_of(first.data.pair), first.data.numbers
+        self.take, self.records = lane_steps_of(first.data.loss), first.data.numbers
         # runs that differ in the factor of their noise alone have one sequence
         noises = {run.noise[1:]: run.noise for run in runs if run.noise.factor > 0}
         self.sequences = {sequence: noise.begun() for sequence, noise in noises.items()}

@@ -105,11 +105,11 @@ def square_root_noise(normals: np.ndarray, alpha: float) -> np.ndarray:
 
 
 @compiled(kept=True)
-def _multiply(left: np.ndarray, right: np.ndarray) -> None:
+def _multiply(a_side: np.ndarray, b_side: np.ndarray) -> None:
     """left becomes left times right, complex [L]. numpy would fuse operations where the processor can."""
-    for k in range(len(left)):
-        a, b, c, d = left[k].real, left[k].imag, right[k].real, right[k].imag
-        left[k] = complex(a * c - b * d, a * d + b * c)
+    for k in range(len(a_side)):
+        a, b, c, d = a_side[k].real, a_side[k].imag, b_side[k].real, b_side[k].imag
+        a_side[k] = complex(a * c - b * d, a * d + b * c)
 
 
 @kept_once(1)

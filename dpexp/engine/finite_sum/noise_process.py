@@ -4,8 +4,8 @@
 into blocks changes no bit. A source is eight streams of `dpexp.engine.lanes.streams`. Its numbers are theirs in turn:
 number k is the next one of stream k mod 8. They are the same bits on every machine, and take about an eighth of the
 time of numpy's normals: a private momentum needs dozens a step.
-(b) Streams give normals in pairs, so numbers are made in whole turns of 16. Those that were not asked for are kept for
-the next request. So the numbers do not depend on how many are asked for at a time.
+(b) Streams give normals in pairs, so numbers are made in whole turns of 16. Unused ones are kept for
+the next request. So the numbers do not depend on the size of requests.
 (c) Settings that differ in budget or step size have the same noise up to a factor. So a `Noise` is a factor and a
 sequence of unit noise, which is made once for all runs that are stepped side by side.
 """
@@ -29,7 +29,7 @@ TURN = 2 * LANES
 
 
 class Normals:
-    """Standard normals for one role of one replicate; `source` tells independent ones of that role apart."""
+    """Standard normals for one role of one replicate; `source` numbers independent ones of that role."""
 
     def __init__(self, seed: int, replicate: int, role: str, source: int = 0) -> None:
         # (a); the parts of a key before these are those of numpy's generators
@@ -41,13 +41,13 @@ class Normals:
     def standard_normal(self, shape: tuple[int, int]) -> np.ndarray:
         """The next numbers, in the order of the array."""
         count = shape[0] * shape[1]
-        kept = len(self._left)
+        spare = len(self._left)
         # (b)
-        turns = -(-max(0, count - kept) // TURN)
-        numbers = np.empty(kept + turns * TURN)
-        numbers[:kept] = self._left
+        turns = -(-max(0, count - spare) // TURN)
+        numbers = np.empty(spare + turns * TURN)
+        numbers[:spare] = self._left
         if turns:
-            draw_normal(self._state, numbers[kept:].reshape(-1, LANES), 2 * turns)  # type: ignore[no-untyped-call]
+            draw_normal(self._state, numbers[spare:].reshape(-1, LANES), 2 * turns)  # type: ignore[no-untyped-call]
         self._left = numbers[count:].copy()
         return numbers[:count].reshape(shape)
 
@@ -63,18 +63,18 @@ class Noise(NamedTuple):
     """Noise of a run, added to its momentum: a factor times a sequence, which nothing but these values decides."""
 
     factor: float
-    """standard deviation of a node, a gradient or an entry in units of the momentum, and for `Windows` what its `stds`
-    are multiplied with; 0: no noise, and nothing is drawn"""
+    """standard deviation of a node, a gradient or an entry in units of the momentum; for `WindowNoise` the factor of
+    its `stds`; 0: no noise and no draws"""
     kind: Callable[..., Unit]
-    given: tuple[object, ...]
+    arguments: tuple[object, ...]
     """what the class takes"""
 
     def begun(self) -> Unit:
         """The sequence at its beginning."""
-        return self.kind(*self.given)
+        return self.kind(*self.arguments)
 
 
-class Tree:
+class TreeNoise:
     """Algorithm 1."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
@@ -88,7 +88,7 @@ class Tree:
         return out
 
 
-class Independent:
+class IndependentNoise:
     """Fresh noise on every gradient."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
@@ -101,7 +101,7 @@ class Independent:
         return out
 
 
-class SquareRoot:
+class SquareRootNoise:
     """The square root of the momentum's own matrix; the whole run is made at once, [T, d]."""
 
     def __init__(self, seed: int, replicate: int, d: int, steps: int, alpha: float) -> None:
@@ -118,7 +118,7 @@ def _unit_square_root_noise(seed: int, replicate: int, d: int, steps: int, alpha
     return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha)
 
 
-class Windows:
+class WindowNoise:
     """Algorithm 2; `stds` [4] are those of the nodes of its streams."""
 
     def __init__(
@@ -150,5 +150,9 @@ class Windows:
         return out
 
 
-DESIGNS: dict[str, Callable[..., Unit]] = {"tree": Tree, "square-root": SquareRoot, "independent": Independent}
+DESIGNS: dict[str, Callable[..., Unit]] = {
+    "tree": TreeNoise,
+    "square-root": SquareRootNoise,
+    "independent": IndependentNoise,
+}
 """of Algorithm 1, by the name that a config gives"""

@@ -36,7 +36,7 @@ from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.noise_designs import lowest_digit, tree_noise, tree_slots, tree_variance
 
 
-class Windows(NamedTuple):
+class WindowMemory(NamedTuple):
     """What a run remembers between steps: about 6 N d floats. Rows of 2 d hold what is of G, then what is of D."""
 
     nodes: np.ndarray
@@ -55,7 +55,7 @@ class Windows(NamedTuple):
     """(1 - alpha)^k for k < N [N]; zeros before the first step"""
 
 
-def empty_windows(n: int, steps: int, d: int) -> Windows:
+def empty_windows(n: int, steps: int, d: int) -> WindowMemory:
     """The memory before the first step, for epochs of n steps. Raises ValueError for n < 1."""
     if n < 1:
         raise ValueError(f"N={n}: need at least one record")
@@ -63,7 +63,7 @@ def empty_windows(n: int, steps: int, d: int) -> Windows:
     sizes = [n >> level for level in range(n.bit_length())]
     offsets = np.cumsum([0, *sizes[:-1]])
     rows = sum(sizes)
-    return Windows(
+    return WindowMemory(
         np.zeros((rows, 2 * d)),
         offsets,
         np.full(len(sizes), -1),
@@ -90,7 +90,7 @@ def window_noise(
     alpha: float,
     gamma: float,
     stds: np.ndarray,
-    memory: Windows,
+    memory: WindowMemory,
     out: np.ndarray,
 ) -> None:
     """Fills out [B, d] with the noise of steps first..first + B - 1.
@@ -129,7 +129,7 @@ def window_noise(
 
         # 2. COMPOSE over the last N steps (b): the sum from c to the peak, and from there to t
         c = max(0, t - n)
-        peak = _peak(c, t)
+        peak = _window_peak(c, t)
         up[:], down[:] = 0.0, 0.0
         if c < peak:
             end = peak
@@ -166,7 +166,7 @@ def window_noise(
 
 
 @njit(nogil=True, forceinline=True)
-def _peak(c: int, t: int) -> int:
+def _window_peak(c: int, t: int) -> int:
     """The number from c to t > c that most powers of 2 divide; 0 is divided by all."""
     if c == 0:
         return 0
@@ -179,7 +179,7 @@ def _peak(c: int, t: int) -> int:
 
 
 @njit(nogil=True, forceinline=True)
-def _row(memory: Windows, n: int, t: int, level: int, end: int) -> int:
+def _row(memory: WindowMemory, n: int, t: int, level: int, end: int) -> int:
     """Where the node of length 2^level is that ended at `end`; t is now."""
     # so many nodes before the newest, around the ring
     back = memory.newest[level] - ((t >> level) - (end >> level))
@@ -203,8 +203,8 @@ def stream_variances(n: int, steps: int, alpha: float, gamma: float) -> np.ndarr
     """
     out = np.zeros((4, steps))
     out[3] = tree_variance(alpha, steps)
-    held = powers(alpha, 2 * n + 1)
-    keep, fade = 1 - gamma, float(held[n])
+    discounts_of = powers(alpha, 2 * n + 1)
+    keep, fade = 1 - gamma, float(discounts_of[n])
     window, both, total = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
     for start, (early, late) in zip(range(0, steps, n), _new_in_windows(n, steps, alpha), strict=True):
         fresh = np.stack([early, late, np.zeros(n)])

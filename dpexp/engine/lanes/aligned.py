@@ -1,7 +1,7 @@
 """Arrays of lanes that begin where a cache line does.
 
 The last axis has length 8, which is 64 bytes or one cache line. numpy begins its arrays at multiples of 16 bytes, and
-then every lane lies in two lines. The compiled loops of messages took up to 1.7 times as long with such arrays.
+then every lane spans two lines. The compiled loops of messages took up to 1.7 times as long with such arrays.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ def lanes_empty(*shape: int) -> np.ndarray:
 
 def lanes_zeros(*shape: int) -> np.ndarray:
     """Zeros [*shape, 8]."""
-    found = lanes_empty(*shape)
-    found.fill(0.0)
-    return found
+    zeros = lanes_empty(*shape)
+    zeros.fill(0.0)
+    return zeros

@@ -57,7 +57,7 @@ def _with_helpers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def located_errors() -> Iterator[None]:
     """Compiler errors within are said in one sentence, at the line of the function of the language that caused them."""
     try:
         yield
@@ -68,15 +68,15 @@ def told() -> Iterator[None]:
         for file, line in ((a or c, int(b or d)) for a, b, c, d in places):
             path = Path(file).resolve()
             if path.is_file() and engine not in path.parents:
-                shown = path.relative_to(here) if path.is_relative_to(here := Path.cwd()) else path
-                raise UsageError(f"{shown}:{line}: {_sentence(path, line)}", ALLOWED) from error
+                path_here = path.relative_to(here) if path.is_relative_to(here := Path.cwd()) else path
+                raise UsageError(f"{path_here}:{line}: {_sentence(path, line)}", ALLOWED) from error
         raise
 
 
 def _sentence(file: Path, line: int) -> str:
-    """What of a line compiled code cannot take, where eight replicates are computed at once."""
-    found = list(ast.walk(ast.parse(file.read_bytes())))
-    here = [node for node in found if getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0)]
+    """Why a line cannot be compiled for eight replicates at once."""
+    nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    here = [node for node in nodes if getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0)]
     # a definition spans the lines of its whole body, so that anything might stand in it
     here = [node for node in here if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) for node in here):

@@ -31,7 +31,7 @@ def _many(lanes, *tuples):
 
 @intrinsic
 def no_sums(typingctx, array, first, second):
-    """Zeros for each pair of an element of `first` and one of `second`, of the lanes of which the array consists."""
+    """Zeros for each pair of an element of `first` and one of `second`, of the array's kind of lanes."""
     lanes = LANES_OF[array.dtype]
     many = _many(lanes, first, second)
 
@@ -49,15 +49,15 @@ def rows_at(typingctx, array, rows, column):
     many = _many(lanes, rows)
 
     def codegen(context, builder, signature, args):
-        kind, taken, place = signature.args
-        found = [
+        kind, array, place = signature.args
+        rows = [
             builder.load(
-                _pointer(context, builder, kind, args[0], (row, args[2]), (taken.dtype, place), lanes),
+                _pointer(context, builder, kind, args[0], (row, args[2]), (array.dtype, place), lanes),
                 align=_aligned(lanes),
             )
             for row in cgutils.unpack_tuple(builder, args[1])
         ]
-        return context.make_tuple(builder, many, found)
+        return context.make_tuple(builder, many, rows)
 
     return many(array, rows, column), codegen
 
@@ -68,11 +68,11 @@ def keep_rows(typingctx, array, rows, column, values):
     lanes = LANES_OF[array.dtype]
 
     def codegen(context, builder, signature, args):
-        kind, taken, place, _ = signature.args
+        kind, array, place, _ = signature.args
         for row, value in zip(
             cgutils.unpack_tuple(builder, args[1]), cgutils.unpack_tuple(builder, args[3]), strict=True
         ):
-            where = _pointer(context, builder, kind, args[0], (row, args[2]), (taken.dtype, place), lanes)
+            where = _pointer(context, builder, kind, args[0], (row, args[2]), (array.dtype, place), lanes)
             builder.store(value, where, align=_aligned(lanes))
         return context.get_dummy_value()
 
@@ -108,9 +108,9 @@ def outer(typingctx, sums, first, second):
 
     def codegen(context, builder, signature, args):
         fused = _fused(builder, lanes)
-        old, left, right = (cgutils.unpack_tuple(builder, a) for a in args)
+        old, first, second = (cgutils.unpack_tuple(builder, a) for a in args)
         # a loaded vector stays in its register for all its products
-        pairs = [(a, b) for a in left for b in right]
+        pairs = [(a, b) for a in first for b in second]
         new = [fused(a, b, s) for s, (a, b) in zip(old, pairs, strict=True)]
         return context.make_tuple(builder, signature.return_type, new)
 
@@ -124,13 +124,13 @@ def weighted(typingctx, sums, factors, values):
 
     def codegen(context, builder, signature, args):
         fused = _fused(builder, lanes)
-        found, weights, terms = (cgutils.unpack_tuple(builder, a) for a in args)
+        sums, weights, terms = (cgutils.unpack_tuple(builder, a) for a in args)
         # one term after the other: the order of a sum is the same on every machine
-        for k, own in enumerate(found):
+        for k, own in enumerate(sums):
             for weight, term in zip(weights[k * len(terms) : (k + 1) * len(terms)], terms, strict=True):
                 own = fused(weight, term, own)
-            found[k] = own
-        return context.make_tuple(builder, signature.return_type, found)
+            sums[k] = own
+        return context.make_tuple(builder, signature.return_type, sums)
 
     return sums(sums, factors, values), codegen
 
@@ -139,7 +139,7 @@ def _neighbours(builder, a, b, count):
     """Sums of neighbours: those of a [count], then those of b [count]."""
     even, odd = ([ir.IntType(32)(k) for k in range(start, 2 * count, 2)] for start in (0, 1))
     kind = ir.VectorType(ir.IntType(32), count)
-    return builder.fadd(*(builder.shuffle_vector(a, b, ir.Constant(kind, some)) for some in (even, odd)))
+    return builder.fadd(*(builder.shuffle_vector(a, b, ir.Constant(kind, mask)) for mask in (even, odd)))
 
 
 @intrinsic
@@ -151,9 +151,9 @@ def keep_totals(typingctx, array, first, place, sums):
     lanes = sums.dtype
 
     def codegen(context, builder, signature, args):
-        found = cgutils.unpack_tuple(builder, args[3])
+        sums = cgutils.unpack_tuple(builder, args[3])
         for n, i in enumerate(cgutils.unpack_tuple(builder, args[1])):
-            a, b, c, d = found[4 * n : 4 * n + 4]
+            a, b, c, d = sums[4 * n : 4 * n + 4]
             count = lanes.count
             # Neighbours are added, then neighbours of these sums, and so on: 15 instructions for four totals in place
             # of 8 for each. Here a quarter of the lanes is left for each of a, b, c, d.
@@ -164,7 +164,7 @@ def keep_totals(typingctx, array, first, place, sums):
                 even, odd = (
                     ir.Constant(half, [ir.IntType(32)(k) for k in range(start, 2 * count, 2)]) for start in (0, 1)
                 )
-                total = builder.fadd(*(builder.shuffle_vector(total, total, some) for some in (even, odd)))
+                total = builder.fadd(*(builder.shuffle_vector(total, total, mask) for mask in (even, odd)))
             where = _element(context, builder, signature.args[0], args[0], i, args[2])
             builder.store(total, builder.bitcast(where, total.type.as_pointer()), align=_aligned(lanes))
         return context.get_dummy_value()

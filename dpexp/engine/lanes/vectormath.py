@@ -89,7 +89,7 @@ def log(x):
 
 
 @njit(nogil=True, forceinline=True)
-def _reduced(x):
+def _exp_reduced(x):
     """Lanes r and 2^k with x = k log 2 + r and |r| <= log(2) / 2, for arguments in [-708, 708]: exp(x) = 2^k exp(r)."""
     shifted = x * _LOG2_E + _ROUND
     k = shifted - _ROUND
@@ -100,7 +100,7 @@ def _reduced(x):
 @njit(nogil=True, forceinline=True)
 def exp(x):
     """Exponential of lanes, for arguments clipped to [-708, 708]; NaN counts as -708."""
-    r, power = _reduced(minimum(maximum(x, -708.0), 708.0))  # (a), then (b)
+    r, power = _exp_reduced(minimum(maximum(x, -708.0), 708.0))  # (a), then (b)
     return polynomial(r, _EXP) * power
 
 
@@ -233,7 +233,7 @@ _DENSITY = tuple(c / math.sqrt(2 * math.pi) for c in _EXP)
 @njit(nogil=True, forceinline=True)
 def _decay(x):
     """exp(x) / sqrt(2 pi) of lanes -100 < x <= 0, as `exp` computes it; what it is of others is of no use."""
-    r, power = _reduced(x)
+    r, power = _exp_reduced(x)
     return wide_polynomial(r, _DENSITY) * power
 
 
@@ -297,8 +297,8 @@ def _normal_density(a):
 def _log(a):
     # a number below the least normal one is lifted by 54 octaves
     small = a < 2.2250738585072014e-308
-    found = log(where(small, a * 18014398509481984.0, a)) - where(small, 37.429947750237048, 0.0)
-    return where(a < math.inf, where(a > 0.0, found, where(a < 0.0, math.nan, -math.inf)), a)
+    lifted = log(where(small, a * 18014398509481984.0, a)) - where(small, 37.429947750237048, 0.0)
+    return where(a < math.inf, where(a > 0.0, lifted, where(a < 0.0, math.nan, -math.inf)), a)
 
 
 @njit(nogil=True, forceinline=True)

@@ -2,7 +2,7 @@
 
 `Real` holds 8 float64, `Bits` 8 uint64, `Mask` 8 truth values, `Single` 16 float32 and `SingleMask` 16 truth values.
 Each is one LLVM vector, so that arithmetic written like scalar mathematics is one vector instruction an operation.
-Arithmetic is strict IEEE (nothing is contracted or reassociated unless the source says so): the numbers depend neither
+Arithmetic is strict IEEE (no contraction or reassociation but where the source has it): the numbers depend neither
 on how wide the machine's vectors are, nor on the lane in which a replicate lives.
 
 Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has the length of one.
@@ -87,8 +87,8 @@ def _operand(a: types.Type, b: types.Type) -> LaneType | None:
     return lanes.pop() if all(isinstance(t, LaneType) or _is_number(t) for t in (a, b)) else None
 
 
-def _define_binary(function: Any, emit: Callable[..., Any], wanted: LaneType, result: LaneType | None = None) -> None:
-    """Give `function` a meaning on lanes: `emit` builds the instruction, `wanted` is the lane type it takes."""
+def _define_binary(function: Any, emit: Callable[..., Any], operand: LaneType, result: LaneType | None = None) -> None:
+    """Give `function` a meaning on lanes: `emit` builds the instruction, `operand` is the lane type it takes."""
 
     @intrinsic
     def instruction(typingctx, a, b):
@@ -102,7 +102,7 @@ def _define_binary(function: Any, emit: Callable[..., Any], wanted: LaneType, re
 
     @overload(function)
     def on_lanes(a, b):
-        if _operand(a, b) is wanted:
+        if _operand(a, b) is operand:
             return lambda a, b: instruction(a, b)
 
 
@@ -134,7 +134,7 @@ _WIDTHS = {Real: f"v{LANES}f64", Single: f"v{SINGLES}f32"}
 """what LLVM's functions of such vectors end with"""
 
 
-def _define_unary(function: Any, emit: Callable[..., Any], *wanted: LaneType) -> None:
+def _define_unary(function: Any, emit: Callable[..., Any], *operands: LaneType) -> None:
     """The same for functions of one value."""
 
     @intrinsic
@@ -143,7 +143,7 @@ def _define_unary(function: Any, emit: Callable[..., Any], *wanted: LaneType) ->
 
     @overload(function)
     def on_lanes(a):
-        if a in wanted:
+        if a in operands:
             return lambda a: instruction(a)
 
 
@@ -201,11 +201,11 @@ def _where(condition, a, b):
         return lambda condition, a, b: a if condition else b
 
 
-def _define_of_numbers(function: Any, chosen: Callable[..., Any]) -> None:
+def _define_of_numbers(function: Any, chooser: Callable[..., Any]) -> None:
     @overload(function)
     def of_numbers(a, b):
         if _is_number(a) and _is_number(b):
-            return chosen
+            return chooser
 
 
 _define_of_numbers(elementwise.minimum, lambda a, b: a if a < b else b)

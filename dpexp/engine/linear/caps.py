@@ -1,6 +1,6 @@
 """Cosines of messages by cap sampling (`dpexp.privacy.cap`), as the pass over users draws them.
 
-A cosine is the quantile, in a table, of a uniform number that lies in the cap's share of the tail or beside it.
+A cosine is the quantile, in a table, of a uniform number in the cap's share of the tail or outside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dpexp.engine.lanes.vectors import LANES
 QUANTILES = 2**16
 
 
-class Cap(NamedTuple):
+class MessageCap(NamedTuple):
     """The part of the sphere from which a message comes more often."""
 
     q: float

@@ -23,10 +23,10 @@ from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 MOST_FACTORS = 18
-"""uniform numbers are 2^-52 or more: a product of so many is no denormal number"""
+"""uniform numbers are 2^-52 or more: a product of 18 is no denormal number"""
 
 
-class Errors(NamedTuple):
+class ErrorShape(NamedTuple):
     """The law of the number from which a response is made: what is compiled."""
 
     kind: str = "normal"
@@ -41,7 +41,7 @@ class Errors(NamedTuple):
     """whether bend (x_1^2 - E x_1^2) is added to the linear predictor"""
 
 
-class Design(NamedTuple):
+class RowShape(NamedTuple):
     """The law of rows: what is compiled."""
 
     mixing: str = "independent"
@@ -61,7 +61,7 @@ class Design(NamedTuple):
         return self.columns.count("t")
 
 
-class DesignNumbers(NamedTuple):
+class RowNumbers(NamedTuple):
     """Numbers of that law; other values compile nothing."""
 
     a: np.ndarray
@@ -82,11 +82,11 @@ class DesignNumbers(NamedTuple):
     """[N, d] rows"""
 
 
-def independent_normals(sd: float, d: int, cap: float) -> DesignNumbers:
+def independent_normals(sd: float, d: int, cap: float) -> RowNumbers:
     """Columns sd g, without correlation."""
     zero = np.zeros(d)
     none = np.zeros((0, d))
-    return DesignNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]), none)
+    return RowNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]), none)
 
 
 # --- (c) ------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def skewed_error(z: Value, v: Value, n: Value) -> Value:
 # --- compiled -------------------------------------------------------------------------------------------------------
 
 
-def mixing_of(design: Design) -> Callable[..., Any]:
+def mixing_of(design: RowShape) -> Callable[..., Any]:
     """(a): mix(x, b, d, n), in place."""
     if design.mixing == "ar1":
 
@@ -199,7 +199,7 @@ def mixing_of(design: Design) -> Callable[..., Any]:
     return inlined(mix)
 
 
-def factor_of(design: Design) -> Callable[..., Any] | None:
+def factor_of(design: RowShape) -> Callable[..., Any] | None:
     """(b): factor(u, v, b, n), of every column of the row."""
     count, odd = design.uniforms, design.normals
     if design.table or (not count and not odd):
@@ -223,17 +223,17 @@ def factor_of(design: Design) -> Callable[..., Any] | None:
     return inlined(factor)
 
 
-def columns_of(design: Design) -> Callable[..., Any] | None:
+def column_maker(design: RowShape) -> Callable[..., Any] | None:
     """(c): columns(x, v, b, n), in place; None where all are sd g. Of a table v are the uniform numbers of rows."""
     if design.table:
         return inlined(_from_table)
     if not design.columns:
         return None
-    place, taken = 0, design.normals
+    place, used = 0, design.normals
     made = inlined(_nothing)
     for kind, count in _runs(design.columns):
-        made = _chained(made, inlined(COLUMNS[kind]), place, place + count, taken if kind == "t" else -1, kind)
-        place, taken = place + count, taken + count * (kind == "t")
+        made = _chained(made, inlined(COLUMNS[kind]), place, place + count, used if kind == "t" else -1, kind)
+        place, used = place + count, used + count * (kind == "t")
     return made
 
 

@@ -14,7 +14,7 @@ leading 1 and is known from the weight.
 (f) Capped messages (`caps`) replace (d)'s: size (T u + sqrt(1 - T^2) c / |c|) with u = v / |v| and c = omega -
 <omega, u> u, or size omega / |omega| of a user who sends a random direction.
 
-The functions by which memory is read and written tell the compiler what cannot overlap: the rows of the block, the
+The functions by which memory is read and written declare to the compiler what cannot overlap: rows of the block, the
 iterates, and the sums.
 """
 
@@ -32,22 +32,22 @@ from dpexp.engine.lanes.elementwise import absolute, maximum, sqrt, where
 from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
-from dpexp.engine.linear.designs import Design, DesignNumbers, Errors, columns_of, factor_of, mixing_of
-from dpexp.engine.linear.rule import Received, Source
+from dpexp.engine.linear.designs import ErrorShape, RowNumbers, RowShape, column_maker, factor_of, mixing_of
+from dpexp.engine.linear.rule import Received, RuleSource
 from dpexp.engine.linear.segments import BLOCK
 
 UNROLLED = 20
 """largest d for which the kernel is compiled for that very d (a fifth faster); larger d share one kernel"""
 
 
-class Shape(NamedTuple):
+class ModelShape(NamedTuple):
     """What a kernel is compiled for; everything else is an argument, so that changed numbers compile nothing."""
 
     response: Callable[..., Any]
     """response(t, e, k) -> y"""
-    errors: Errors
+    errors: ErrorShape
     """the law of e"""
-    design: Design
+    design: RowShape
     """the law of rows"""
     score: Callable[..., Any]
     """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
@@ -56,12 +56,12 @@ class Shape(NamedTuple):
     has_scale: bool
 
 
-class Law(NamedTuple):
+class ModelNumbers(NamedTuple):
     """Numbers of the problem."""
 
     beta: np.ndarray
     """true coefficients [d + 1]"""
-    design: DesignNumbers
+    design: RowNumbers
     k: np.ndarray
     """constants handed to response and score"""
     fixed_scale: float
@@ -106,14 +106,14 @@ class Block(NamedTuple):
     omega: np.ndarray
     """noise directions [BLOCK, p, 8]"""
     u: np.ndarray
-    """uniform numbers of rows beside the normals of their columns [BLOCK, uniforms, 8]"""
+    """further uniform numbers of rows [BLOCK, uniforms, 8]"""
     v: np.ndarray
     """normals of the same kind [BLOCK, normals, 8]"""
     e: np.ndarray
-    """second normals of errors [BLOCK, 8]; filled where they are asked for"""
+    """second normals of errors [BLOCK, 8]; filled where the law needs them"""
 
 
-class Sizes(NamedTuple):
+class SegmentSizes(NamedTuple):
     """Step sizes and noise of one segment of steps."""
 
     eta: np.ndarray
@@ -127,7 +127,7 @@ class Sizes(NamedTuple):
     noise_stride: np.ndarray
     """rows from one step to the next [settings]: 0 for a budget common to all users"""
     size: np.ndarray
-    """length of capped messages [settings], whose cosines stand in the rows of `noise`"""
+    """length of capped messages [settings], whose cosines are in the rows of `noise`"""
     threshold: np.ndarray
     """rows [8], one a step: the length from which a user sends its own direction and not a random one"""
 
@@ -159,7 +159,7 @@ class Known(NamedTuple):
     """eta times that"""
 
 
-def _recalling(source: Source) -> Callable[..., Any]:
+def _recalling(source: RuleSource) -> Callable[..., Any]:
     """The function recall(memory, s, j) -> the rule's NamedTuple of its vectors' coordinate j in setting s."""
     kind = source.memory
 
@@ -175,25 +175,25 @@ def _recalling(source: Source) -> Callable[..., Any]:
 
 
 def _remembering(count: int) -> Callable[..., Any]:
-    """The function remember(memory, s, j, kept) that writes the first `count` entries of `kept` to where they lie."""
+    """The function remember(memory, s, j, next_memory) that writes its first `count` entries back."""
     if count == 0:
-        return inlined(lambda memory, s, j, kept: None)
+        return inlined(lambda memory, s, j, next_memory: None)
     before, last = _remembering(count - 1), count - 1
 
-    def remember(memory, s, j, kept):
-        before(memory, s, j, kept)
-        write(memory, (s, last, j), kept[last])
+    def remember(memory, s, j, next_memory):
+        before(memory, s, j, next_memory)
+        write(memory, (s, last, j), next_memory[last])
 
     return inlined(remember)
 
 
-def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., Any]:
+def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Callable[..., Any]:
     """The function draw(block, streams, law) that fills a block with users; with `lengths` with |x|^2 too."""
     response, weight = inlined(shape.response), inlined(shape.weight)
     errors, design = shape.errors, shape.design
     normal, uniforms, extra = errors.kind == "normal", design.uniforms, design.normals + design.second
     more, grows, bends = errors.second, errors.grows, errors.bends
-    mix, factor, columns = mixing_of(design), factor_of(design), columns_of(design)
+    mix, factor, columns = mixing_of(design), factor_of(design), column_maker(design)
     of_errors, factored, plain, from_table = errors.unit is not None, factor is not None, columns is None, design.table
     error = None if errors.unit is None else inlined(errors.unit)
 
@@ -247,9 +247,9 @@ def drawing(shape: Shape, lengths: bool, known_d: int | None) -> Callable[..., A
 
 
 @kept_once(16)
-def compiled_drawing(shape: Shape, d: int) -> Callable[..., None]:
+def compiled_drawing(shape: ModelShape, d: int) -> Callable[..., None]:
     """The compiled `draw(block, streams, law)` of users alone."""
-    draw = drawing(shape, False, d)
+    draw = user_drawing(shape, False, d)
 
     @compiled(kept=True)
     def block_of_users(block, streams, law):
@@ -259,7 +259,7 @@ def compiled_drawing(shape: Shape, d: int) -> Callable[..., None]:
 
 
 @kept_once(64)
-def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: bool) -> Callable[..., Any]:
+def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None, capped: bool) -> Callable[..., Any]:
     """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
     problem and one source of a rule; `capped` for messages by cap sampling.
 
@@ -274,7 +274,7 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: 
     whiten = inlined(source.whiten) if source.whiten is not None else None
     if whitens and recall is None:
         recall = inlined(lambda memory, s, j: ())
-    draw = drawing(shape, (rescales or capped) and not whitens, known_d)
+    draw = user_drawing(shape, (rescales or capped) and not whitens, known_d)
 
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
@@ -288,8 +288,8 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: 
         stepped = fused(-known.gradient_step, direction_j, fused(-known.noise_step, omega_j, theta_j))
         received = Received(known.i, known.eta, noisy, step, stepped)
         if remembers:
-            theta_j, kept = update(theta_j, received, recall(state.memory, s, j), numbers)
-            remember(state.memory, s, j, kept)
+            theta_j, next_memory = update(theta_j, received, recall(state.memory, s, j), numbers)
+            remember(state.memory, s, j, next_memory)
             return theta_j
         return update(theta_j, received, (), numbers)[0]
 
@@ -360,10 +360,10 @@ def compiled_segment(shape: Shape, source: Source, known_d: int | None, capped: 
             known = Known(number, eta, w * g, weighted * g, noise, noise_step)
             if whitens:
                 known = Known(number, eta, factor, eta * factor, noise, noise_step)
-                one = whiten(w * g, recall(state.memory, s, 0), numbers)
+                whitened = whiten(w * g, recall(state.memory, s, 0), numbers)
             else:
-                one = 1.0
-            theta_0 = moved(s, 0, load_state(theta, (s, 0)), one, read(omega, (b, 0)), known, state, numbers)
+                whitened = 1.0
+            theta_0 = moved(s, 0, load_state(theta, (s, 0)), whitened, read(omega, (b, 0)), known, state, numbers)
             write(theta, (s, 0), theta_0)
             add(total, (s, 0), theta_0)
             for j in range(1, d + 1):

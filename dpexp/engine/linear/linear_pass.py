@@ -10,7 +10,7 @@ last one, so that every lane holds numbers that are right, and what it returns i
 noise_stride[s] i. The first rows belong to the settings in turn, and one whose users share a budget stays on its own.
 (d) Where budgets differ from user to user, the setting moves on by one row a step through `SEGMENT` rows further down.
 They are filled anew for each segment, from uniform numbers that all such settings share.
-(e) Settings with caps have cosines there; of lengths that are uniform on [0, R], one below |v| says that the direction
+(e) Settings with caps have cosines there; of lengths that are uniform on [0, R], one below |v| means that the direction
 of a message is v's own.
 """
 
@@ -24,22 +24,32 @@ import numpy as np
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
-from dpexp.engine.lanes.language import told
+from dpexp.engine.lanes.language import located_errors
 from dpexp.engine.lanes.streams import fill_uniform
 from dpexp.engine.lanes.vectors import LANES
-from dpexp.engine.linear.caps import Cap, cosines, fill_cosines
-from dpexp.engine.linear.designs import Design
-from dpexp.engine.linear.kernel import UNROLLED, Block, Law, Record, Shape, Sizes, State, Streams, compiled_drawing
+from dpexp.engine.linear.caps import MessageCap, cosines, fill_cosines
+from dpexp.engine.linear.designs import RowShape
+from dpexp.engine.linear.kernel import (
+    UNROLLED,
+    Block,
+    ModelNumbers,
+    ModelShape,
+    Record,
+    SegmentSizes,
+    State,
+    Streams,
+    compiled_drawing,
+)
 from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
 from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
 
 
-class Model(NamedTuple):
+class PassModel(NamedTuple):
     """What the pass needs to know of a problem."""
 
-    shape: Shape
-    law: Law
+    shape: ModelShape
+    law: ModelNumbers
     start: np.ndarray
     """theta_0 [p]"""
 
@@ -61,19 +71,19 @@ class NoiseLevels(Protocol):
     def draw(self, uniform: np.ndarray, first: int) -> np.ndarray: ...
 
 
-class Setting(NamedTuple):
+class PassSetting(NamedTuple):
     """One setting of a pass."""
 
     schedule: StepSizes
     budget: NoiseLevels
-    cap: Cap | None = None
+    cap: MessageCap | None = None
     """of messages by cap sampling: all settings of a pass have one, or none"""
 
 
 def run_lane_group(
-    model: Model,
+    model: PassModel,
     rule: Rule,
-    settings: Sequence[Setting],
+    settings: Sequence[PassSetting],
     sensitivity: float,
     steps: np.ndarray,
     seed: int,
@@ -105,20 +115,20 @@ def run_lane_group(
     )
     state.theta[:] = model.start[:, None]
     state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
-    block = _block(model.shape.design, d, p)
+    block = _empty_block(model.shape.design, d, p)
     record = Record(
         # no step has the number -1, so nothing is kept after the last
         np.append(np.asarray(steps, np.int64), -1),
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
-    next_sizes = _Sizes(settings, sensitivity, p, seed, lanes)
+    next_sizes = _NextSizes(settings, sensitivity, p, seed, lanes)
     checkpoint = 0
     # (b)
     for first in range(0, n, SEGMENT):
         count = min(SEGMENT, n - first)
         sizes = next_sizes(first, count)
-        with told():
+        with located_errors():
             checkpoint = segment(first, count, checkpoint, model.law, numbers, state, streams, block, sizes, record)
     return record
 
@@ -128,7 +138,7 @@ def _streams(seed: int, lanes: Sequence[int]) -> Streams:
     return Streams(*(stream_states(seed, lanes, *part) for part in parts))
 
 
-def _block(design: Design, d: int, p: int) -> Block:
+def _empty_block(design: RowShape, d: int, p: int) -> Block:
     return Block(
         x=lanes_zeros(BLOCK, d),
         y=lanes_zeros(BLOCK),
@@ -144,10 +154,10 @@ def _block(design: Design, d: int, p: int) -> Block:
 class UserStream:
     """Users of eight replicates as the engine draws them, the same ones however many are taken at a time."""
 
-    def __init__(self, model: Model, seed: int, lanes: Sequence[int]) -> None:
+    def __init__(self, model: PassModel, seed: int, lanes: Sequence[int]) -> None:
         d = len(model.law.beta) - 1
         self.law, self.streams, self.draw = model.law, _streams(seed, lanes), compiled_drawing(model.shape, d)
-        self.block = _block(model.shape.design, d, 0)
+        self.block = _empty_block(model.shape.design, d, 0)
         self.used = BLOCK
         """users of the block that have been taken"""
 
@@ -157,17 +167,17 @@ class UserStream:
         done = 0
         while done < count:
             if self.used == BLOCK:
-                with told():
+                with located_errors():
                     self.draw(self.block, self.streams, self.law)
                 self.used = 0
-            taken = min(count - done, BLOCK - self.used)
-            to, of = slice(done, done + taken), slice(self.used, self.used + taken)
+            now = min(count - done, BLOCK - self.used)
+            to, of = slice(done, done + now), slice(self.used, self.used + now)
             x[to], y[to], w[to] = self.block.x[of], self.block.y[of], self.block.w[of]
-            done, self.used = done + taken, self.used + taken
+            done, self.used = done + now, self.used + now
         return x, y, w
 
 
-def draw_users(model: Model, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_users(model: PassModel, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows [count, d + 1] and responses [count] of users as the engine draws them."""
     x, y, _ = UserStream(model, seed, range(LANES)).take(-(-count // LANES))
     rows = x.transpose(0, 2, 1).reshape(-1, x.shape[1])
@@ -176,7 +186,7 @@ def draw_users(model: Model, count: int, seed: int) -> tuple[np.ndarray, np.ndar
 
 # schedules are compared once a lane group, and not in every segment; two experiments may be on their way
 @lru_cache(maxsize=2)
-def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
+def _schedule_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
     """(first, last) -> step sizes of those steps [schedules, steps], which are those of every other lane group too."""
 
     @lru_cache(maxsize=max(1, KEPT // len(schedules)))
@@ -186,16 +196,16 @@ def _step_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.nda
     return sizes
 
 
-class _Sizes:
+class _NextSizes:
     """Step sizes and noise of one segment after the other."""
 
     def __init__(
-        self, settings: Sequence[Setting], sensitivity: float, p: int, seed: int, lanes: Sequence[int]
+        self, settings: Sequence[PassSetting], sensitivity: float, p: int, seed: int, lanes: Sequence[int]
     ) -> None:
         self.settings, self.sensitivity = settings, sensitivity
         number: dict[StepSizes, int] = {}
         eta_of = np.array([number.setdefault(setting.schedule, len(number)) for setting in settings])
-        self.step_sizes = _step_sizes(tuple(number))
+        self.step_sizes = _schedule_sizes(tuple(number))
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None or setting.cap]
         self.caps = [setting.cap for setting in settings if setting.cap]
         if self.varied:
@@ -213,9 +223,11 @@ class _Sizes:
         for v, s in enumerate(self.varied):
             row[s], stride[s] = len(settings) + v * SEGMENT, 1
         size = np.array([sensitivity / cap.m for cap in self.caps])
-        self.sizes = Sizes(np.empty((0, 0)), eta_of, noise, row, stride, size, lanes_zeros(SEGMENT if self.caps else 0))
+        self.sizes = SegmentSizes(
+            np.empty((0, 0)), eta_of, noise, row, stride, size, lanes_zeros(SEGMENT if self.caps else 0)
+        )
 
-    def __call__(self, first: int, count: int) -> Sizes:
+    def __call__(self, first: int, count: int) -> SegmentSizes:
         """Sizes of the steps first + 1 .. first + count."""
         if self.varied:
             # (d), for a whole segment even where fewer steps are left, as the kernel does with its blocks

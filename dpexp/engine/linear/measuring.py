@@ -18,12 +18,12 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import sqrt
-from dpexp.engine.lanes.language import inlined, told
+from dpexp.engine.lanes.language import inlined, located_errors
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 
 @kept_once(64)
-def _kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
+def _expectation_kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = inlined(integrand)
 
     @compiled(kept=True)
@@ -55,20 +55,24 @@ def expectations(
     `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. A rule is the largest spread
     that it reaches, its nodes and its weights; the last one takes whatever is left, NaN too.
     """
-    parameters, out, left = np.stack([location, spread, scale]), np.empty(len(location)), np.ones(len(location), bool)
-    kernel = _kernel(integrand)
+    parameters, out, unsettled = (
+        np.stack([location, spread, scale]),
+        np.empty(len(location)),
+        np.ones(len(location), bool),
+    )
+    kernel = _expectation_kernel(integrand)
     for reach, nodes, weights in (*rules[:-1], (None, *rules[-1][1:])):
         # (a)
-        own = np.flatnonzero(left if reach is None else left & (spread <= reach))
+        own = np.flatnonzero(unsettled if reach is None else unsettled & (spread <= reach))
         if len(own) == 0:
             continue
-        left[own] = False
+        unsettled[own] = False
         # (b); some of them again fill what is left of the last eight
         filled = np.resize(own, (-(-len(own) // LANES), LANES))
-        found = np.empty(filled.shape)
-        with told():
-            kernel(parameters.take(filled, axis=1), np.array(nodes), np.array(weights), k, found)
-        out[own] = found.ravel()[: len(own)]
+        values = np.empty(filled.shape)
+        with located_errors():
+            kernel(parameters.take(filled, axis=1), np.array(nodes), np.array(weights), k, values)
+        out[own] = values.ravel()[: len(own)]
     return out
 
 

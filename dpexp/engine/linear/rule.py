@@ -77,9 +77,9 @@ class Rule(NamedTuple):
         with np.errstate(all="ignore"):
             theta, *others = map(np.float64, (0.5, 1.0, 0.1, 0.2))
             result = self.update(theta, received_at(theta, *others), self.memory, self.floats())
-        kept = result[1] if isinstance(result, tuple) and len(result) == 2 else None  # type: ignore[redundant-expr]
+        next_memory = result[1] if isinstance(result, tuple) and len(result) == 2 else None  # type: ignore[redundant-expr]
         # the kernel writes back field by field, so another tuple would be kept in the wrong places
-        if type(kept) is not type(self.memory):
+        if type(next_memory) is not type(self.memory):
             code = inspect.unwrap(self.update).__code__
             raise UsageError(
                 f"{code.co_filename}:{code.co_firstlineno}: {code.co_name} must return the next theta and the next "
@@ -100,12 +100,12 @@ class Rule(NamedTuple):
             return np.asarray(self.rescale(norms, self.floats()) * gradients)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> RuleSource:
         """What has to be compiled."""
-        return Source(self.update, self.rescale, self.whiten, type(self.memory), len(self.memory))
+        return RuleSource(self.update, self.rescale, self.whiten, type(self.memory), len(self.memory))
 
 
-class Source(NamedTuple):
+class RuleSource(NamedTuple):
     """The part of a rule for which a kernel is compiled: rules that differ in numbers only share it."""
 
     update: Callable[[Value, Received, Memory, Numbers], tuple[Value, Memory]]

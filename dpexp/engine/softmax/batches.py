@@ -30,7 +30,7 @@ def poisson(
     A record is in the group of its own number among `draws` [n], modulo `groups`; without draws its number is its
     place.
     """
-    probability = groups * batch_size / _public(n, groups * batch_size, nominal)
+    probability = groups * batch_size / _public_count(n, groups * batch_size, nominal)
     group_of = (np.arange(n) if draws is None else draws) % groups
     members = [np.flatnonzero(group_of == group) for group in range(groups)]
     while True:
@@ -42,14 +42,14 @@ def poisson(
 
 def fixed_size(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
     """A uniform subset of batch_size records, anew in each step (Algorithm 1 of `dp-sgld`: "with replacement")."""
-    _public(n, batch_size)
+    _public_count(n, batch_size)
     while True:
         yield generator.choice(n, batch_size, replace=False, shuffle=False)
 
 
 def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches:
     """A new random order every epoch of ceil(n / batch_size) steps, cut into consecutive batches."""
-    _public(n, batch_size)
+    _public_count(n, batch_size)
     while True:
         # the last batch of an epoch can be shorter
         order = generator.permutation(n)
@@ -59,7 +59,7 @@ def shuffled(n: int, batch_size: int, generator: np.random.Generator) -> Batches
 
 def balls_in_bins(n: int, batch_size: int, generator: np.random.Generator, nominal: int | None = None) -> Batches:
     """In every epoch each record draws one of the `batches_of` batches, anew and independently of all others."""
-    batches = batches_of(_public(n, batch_size, nominal), batch_size)
+    batches = batches_of(_public_count(n, batch_size, nominal), batch_size)
     drawn = generator.integers(batches, size=n)
     while True:
         for batch in range(batches):
@@ -89,7 +89,7 @@ def batches_of(n: int, batch_size: int) -> int:
     return -(-n // batch_size)
 
 
-def _public(n: int, batch_size: int, nominal: int | None = None) -> int:
+def _public_count(n: int, batch_size: int, nominal: int | None = None) -> int:
     """The number of records that is public; n where it is. Raises ValueError for batches that are larger."""
     public = n if nominal is None else nominal
     if not 1 <= batch_size <= public:

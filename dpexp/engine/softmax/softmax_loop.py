@@ -5,8 +5,8 @@ scaled down to norm at most `clip`, m the EXPECTED batch size, Z standard normal
 the regulariser lambda/2 |W|^2 count it. With momentum b (heavy ball) a step adds b times the move before it. float32.
 (b) DP-SGLD (`dp-sgld`, Algorithm 1) has s = sqrt(2 eta) sigma, DP-SGD has s = eta z clip / m: the same at
 z = sqrt(2 / eta) sigma m / clip.
-(c) Gradients (softmax - e_y) x^T have rank one, so a norm is a product of two, of which |x| is computed once.
-(d) Steps are taken in blocks, which end where the noise held at once is used up and at checkpoints. Noise is asked for
+(c) Gradients (softmax - e_y) x^T have rank one, so a norm is a product of two, and |x| is computed once.
+(d) Steps are taken in blocks, which end where the noise held at once is used up and at checkpoints. Noise is drawn
 by the block; a source that gives the same numbers in any portions makes a run independent of its checkpoints.
 """
 
@@ -58,7 +58,7 @@ def record_norms(features: np.ndarray) -> np.ndarray:
     return np.sqrt(squares).astype(np.float32)
 
 
-class Run(NamedTuple):
+class SoftmaxRun(NamedTuple):
     """One of the runs that share batches and noise directions."""
 
     start: np.ndarray
@@ -79,7 +79,7 @@ class Iterates(NamedTuple):
 
     last: np.ndarray
     average: np.ndarray
-    """of no run where none is asked for"""
+    """of no run without averaging"""
 
 
 def average_shares(count: int) -> np.ndarray:
@@ -95,7 +95,7 @@ def average_shares(count: int) -> np.ndarray:
 def train(
     features: np.ndarray,
     labels: np.ndarray,
-    runs: Sequence[Run],
+    runs: Sequence[SoftmaxRun],
     batches: Iterable[np.ndarray],
     *,
     batch_size: int,
@@ -131,7 +131,7 @@ def train(
         raise ValueError("momentum goes without projection")
     # the move before the first step is 0, and nobody reads averages where none are wanted
     previous, averages = weights.copy(), weights.copy() if averaging else weights[:0].copy()
-    kept = {0: (weights.copy(), averages.copy())}
+    states = {0: (weights.copy(), averages.copy())}
     count, size = etas.shape[1], max(1, BLOCK_BYTES // weights[0].nbytes)
     draws, shares = np.zeros((size, *weights.shape[1:]), np.float32), average_shares(count).astype(np.float32)
     done, work = 0, kernel.workspace(weights)
@@ -150,7 +150,7 @@ def train(
         )  # fmt: skip
         done = stop
         if done in checkpoints:
-            kept[done] = weights.copy(), averages.copy()
-    if not set(checkpoints) <= kept.keys():
+            states[done] = weights.copy(), averages.copy()
+    if not set(checkpoints) <= states.keys():
         raise ValueError("checkpoints must lie in 0 .. number of steps")
-    return Iterates(*(np.stack([kept[k][which] for k in checkpoints], axis=1) for which in (0, 1)))
+    return Iterates(*(np.stack([states[k][which] for k in checkpoints], axis=1) for which in (0, 1)))

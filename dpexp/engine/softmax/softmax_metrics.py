@@ -27,13 +27,13 @@ class Tally(NamedTuple):
 
 
 @compiled(kept=True)
-def add_product(out: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
+def add_product(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     """Add the product of left [n, m] and right [m, count] to out [n, count]."""
-    for i in range(len(left)):
-        for j in range(len(right)):
-            factor = left[i, j]
-            for c in range(right.shape[1]):
-                out[i, c] += factor * right[j, c]
+    for i in range(len(a)):
+        for j in range(len(b)):
+            factor = a[i, j]
+            for c in range(b.shape[1]):
+                out[i, c] += factor * b[j, c]
 
 
 @compiled(kept=True)

@@ -1,6 +1,6 @@
 """Compiled steps of softmax regression: gradients of sixteen records at once, in tiles of 4 records and 5 classes.
 
-`softmax_loop` says what a step is; tests hold these kernels to a literal transcription. All sums over features and
+`softmax_loop` defines a step; tests hold these kernels to a literal transcription. All sums over features and
 records are on lanes (`dpexp.engine.lanes`), in one fixed order, so every machine returns the same bits.
 
 (a) Sixteen records of a batch are copied to rows of whole lanes, filled up with zeros, once for all runs.
@@ -46,15 +46,15 @@ def _add(total, slopes, records, cs, ks):
 
 
 @njit(nogil=True, inline="always")
-def _in_tiles(visit, out, left, records, count):
+def _in_tiles(visit, out, factors, records, count):
     """`visit` all classes, which are the rows of out, for the first `count` records: in fives, the rest singly."""
     for k in range(0, count, 4):
         c, ks = 0, (k, k + 1, k + 2, k + 3)
         while c + 5 <= len(out):
-            visit(out, left, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
+            visit(out, factors, records, (c, c + 1, c + 2, c + 3, c + 4), ks)
             c += 5
         while c < len(out):
-            visit(out, left, records, (c,), ks)
+            visit(out, factors, records, (c,), ks)
             c += 1
 
 

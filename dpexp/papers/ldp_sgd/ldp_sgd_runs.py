@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpexp.algorithms.near_the_optimum import Local, linear, local
+from dpexp.algorithms.near_the_optimum import Local, linear_predictor_of, local
 from dpexp.papers.ldp_sgd import predictions
 from dpexp.papers.ldp_sgd.predictions import Curves
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -18,7 +18,7 @@ from dpexp.theory import THEOREMS
 
 def problem_of(run: Run) -> LinearPredictorProblem:
     """The problem of a run, as the linear predictor that it is."""
-    return linear(run.cell.problem)
+    return linear_predictor_of(run.cell.problem)
 
 
 def constants_of(run: Run) -> dict[str, Any]:

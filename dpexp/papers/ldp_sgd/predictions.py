@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
-from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear, local
+from dpexp.algorithms.near_the_optimum import Local, curvature_of, decay_of, is_flat, linear_predictor_of, local
 from dpexp.algorithms.one_pass import finite
 from dpexp.algorithms.schedules import Constant, Power
 from dpexp.config.cells import Cell
@@ -155,7 +155,7 @@ def covers(cell: Cell) -> bool:
     known = cell.algorithm.name in ("ldp-sgd", "controlled-ldp-sgd") and type(cell.schedule) in (Power, Constant)
     # the noise of capped messages depends on the gradient
     known = known and cell.privacy.mu.pure_eps is None
-    return known and linear(cell.problem).knows_curvature
+    return known and linear_predictor_of(cell.problem).knows_curvature
 
 
 def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
@@ -165,7 +165,7 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
     """
     metric = metric.removesuffix(CONTROLLED)
     powers = {"param_distance_sq": 1.0, "loss_gap": 1.0, "param_distance": 0.5}
-    if not covers(cell) or metric not in powers or is_flat(linear(cell.problem)):
+    if not covers(cell) or metric not in powers or is_flat(linear_predictor_of(cell.problem)):
         return None
     _, alpha = decay_of(cell.schedule)
     squared = corrected_exponent(estimator, alpha)
@@ -177,7 +177,7 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
     metric = metric.removesuffix(CONTROLLED)
     if not covers(cell) or (metric, estimator) not in BOUNDS:
         return {}
-    problem, schedule, budget = linear(cell.problem), cell.schedule, cell.privacy.mu
+    problem, schedule, budget = linear_predictor_of(cell.problem), cell.schedule, cell.privacy.mu
     _, alpha = decay_of(schedule)
     numbers = constants(problem, schedule, budget) | {"steps": steps}
     theorem, place = BOUNDS[metric, estimator]
@@ -219,7 +219,7 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
     if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in lines:
         return lines
     try:
-        closed = _closure(linear(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
+        closed = _closure(linear_predictor_of(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
     except UsageError as error:
         return _renamed(lines, f"{linearised}, since {error.message}", lines[linearised])
     if not closed.j_index <= MOST_INDEX:

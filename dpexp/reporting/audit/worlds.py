@@ -22,8 +22,8 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
 from dpexp.engine.lanes.elementwise import Value, where
-from dpexp.engine.linear.designs import Design, Errors, independent_normals
-from dpexp.engine.linear.linear_pass import Model
+from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
+from dpexp.engine.linear.linear_pass import PassModel
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.budgets import Budget
@@ -170,13 +170,15 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
     class FirstUser(base):  # type: ignore[misc]
         """A law of data in which nothing is left to chance; only the first user of a run is looked at."""
 
-        def model(self) -> Model:
-            model: Model = super().model()
-            design = independent_normals(0.0, self.d, self.cap)
+        def model(self) -> PassModel:
+            model: PassModel = super().model()
+            design = independent_normals(0.0, self.d, self.law.cap)
             design = design._replace(b=_row(self.d)[1:], weight=model.law.design.weight)
             law = model.law._replace(k=np.array([*model.law.k, response]), design=design)
-            shifted = Design(columns=("shifted",) * self.d)
-            shape = model.shape._replace(response=canary_response, design=shifted, errors=Errors(self.response_noise))
+            shifted = RowShape(columns=("shifted",) * self.d)
+            shape = model.shape._replace(
+                response=canary_response, design=shifted, errors=ErrorShape(self.response_noise)
+            )
             return model._replace(shape=shape, law=law)
 
         def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
 """Privacy statements of `dp-sgld`, section 3, as printed: FALSE for mini-batches, so never use them to claim.
 
-All bound the Renyi divergence between the last iterates on two data sets of n records of which one is replaced. The
+All bound the Renyi divergence between the last iterates on two data sets of n records that differ in one. The
 batch size appears nowhere: the proofs average the drift difference over batches, and the divergence is not linear in it
 (`dpexp.papers.dp_sgld.exact_law` has exact counterexamples). With full batches they hold. `steps` counts iterations.
 """

@@ -35,7 +35,7 @@ def data_lipschitz(norm: float) -> float:
 
 
 def minimiser_radius(norm: float, regulariser: float, classes: int) -> float:
-    """A radius within which the minimiser lies: the smaller of L0 / lambda and sqrt(2 log(classes) / lambda)."""
+    """A radius of a ball with the minimiser: the smaller of L0 / lambda and sqrt(2 log(classes) / lambda)."""
     # the first since the gradient vanishes there, the second since the loss at 0 is log(classes)
     return min(data_lipschitz(norm) / regulariser, math.sqrt(2 * math.log(classes) / regulariser))
 

@@ -82,18 +82,18 @@ def closure(
     iterate, average, index = [], [], 0.0
     for before, end in pairwise(ends):
         count, step = int(end - before), eta * _mean_power(int(before), int(end), alpha)
-        found = means(state.m, state.c)
+        scores = means(state.m, state.c)
         if np.trace(state.c) > 0:
             # (b)
             flat = np.sum(state.c * means(state.m, zero).hessian)
-            index = max(index, abs(1 - float(np.sum(state.c * found.hessian) / flat)))
-        noise = _noise(found, state.c, noise_sq)
-        new = _segment(state, found.gradient, found.hessian, noise, step, count)
+            index = max(index, abs(1 - float(np.sum(state.c * scores.hessian) / flat)))
+        noise = _noise(scores, state.c, noise_sq)
+        new = _segment(state, scores.gradient, scores.hessian, noise, step, count)
         if count > 1:
             # (a)
             later = means(new.m, new.c)
-            hessian = (found.hessian + later.hessian) / 2
-            gradient = (found.gradient + later.gradient + hessian @ (state.m - new.m)) / 2
+            hessian = (scores.hessian + later.hessian) / 2
+            gradient = (scores.gradient + later.gradient + hessian @ (state.m - new.m)) / 2
             noise = (noise + _noise(later, new.c, noise_sq)) / 2
             new = _segment(state, gradient, hessian, noise, step, count)
         state = new
@@ -109,8 +109,8 @@ def _mean_power(before: int, end: int, alpha: float) -> float:
     return float(np.mean(np.arange(before + 1, end + 1, dtype=np.float64) ** -alpha))
 
 
-def _noise(found: ScoreMeans, c: np.ndarray, noise_sq: float) -> np.ndarray:
-    spread = found.scores - np.outer(found.gradient, found.gradient) - found.hessian @ c @ found.hessian
+def _noise(scores: ScoreMeans, c: np.ndarray, noise_sq: float) -> np.ndarray:
+    spread = scores.scores - np.outer(scores.gradient, scores.gradient) - scores.hessian @ c @ scores.hessian
     return np.asarray(spread + noise_sq * np.eye(len(c)))
 
 

@@ -113,13 +113,13 @@ def linearised_moments(steps: np.ndarray, etas: np.ndarray, alpha: float, modes:
     flat = [np.broadcast_to(a, shape).ravel().copy() for a in (etas[:, None], modes.h, modes.noise, modes.start_sq)]
     out = np.empty((2, len(steps), shape[0] * shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
-        _kernel()(steps, alpha, *flat, out)
+        _moments_kernel()(steps, alpha, *flat, out)
     iterate, average = (a.reshape(len(steps), *shape).transpose(1, 0, 2) for a in out)
     return Moments(iterate, average)
 
 
 @cache
-def _kernel() -> Callable[..., Any]:
+def _moments_kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)

@@ -46,12 +46,12 @@ def theorem3_recursion(
     second = second_moment(gradient_bound, p, sensitivity, mean_inverse_square)
     steps = np.asarray(steps, dtype=np.int64)
     out = np.empty(len(steps))
-    _kernel()(steps, eta, alpha, m, second, delta0, out)
+    _theorem3_kernel()(steps, eta, alpha, m, second, delta0, out)
     return out
 
 
 @cache
-def _kernel() -> Callable[..., Any]:
+def _theorem3_kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
     @compiled(kept=True)

@@ -16,7 +16,7 @@ import numpy as np
 from dpexp.theory.ldp_sgd.terms import fourth_moment, printed_noise, psi, second_moment
 
 MOST = 2_000_000
-"""terms of B that are summed; that the others are nothing is checked"""
+"""terms of B that are summed; that the others vanish is checked"""
 
 
 def log10_summation_b(steps: np.ndarray, eta: float, alpha: float, m: float, factor: float = 1.0) -> np.ndarray:
@@ -86,7 +86,7 @@ def theorem4_squared_log10(
 ) -> np.ndarray:
     """log10 of the bound with eta^2 before psi_{1-2 alpha} in B: a reading, after Moulines and Bach (2011), Theorem 1.
 
-    There the sum of the squared steps stands in the exponent, which eta^2 psi_{1-2 alpha} is and psi alone is not. With
+    There the sum of the squared steps is in the exponent, which eta^2 psi_{1-2 alpha} is and psi alone is not. With
     `sized` C_{3,0} and C_{4,0} are the powers 3 and 4 of sigma~_mu, a moment of that order; else they are 0.
     """
     sigma = printed_noise(gradient_bound, p, min_mu) ** 0.5 if sized else 0.0
@@ -156,14 +156,14 @@ def theorem4_completed(
     fourth = fourth_moment(gradient_bound, p, sensitivity**2 * mean_inverse_square)
     steps = np.asarray(steps, dtype=np.int64)
     by_parts, remainder = np.empty(len(steps)), np.empty(len(steps))
-    _kernel()(steps, eta, alpha, m, second, fourth, delta0, by_parts, remainder)
+    _theorem4_kernel()(steps, eta, alpha, m, second, fourth, delta0, by_parts, remainder)
     # (a), and what (b) and (c) were summed to
     root = np.sqrt(private_trace / steps) + (by_parts + hessian_lipschitz / 2 * remainder) / (m * steps)
     return root**2
 
 
 @cache
-def _kernel() -> Callable[..., Any]:
+def _theorem4_kernel() -> Callable[..., Any]:
     """The sums of (b) and (c) of `theorem4_completed` at its steps, from the moments of (d)."""
     from dpexp.engine.compiled import compiled
 

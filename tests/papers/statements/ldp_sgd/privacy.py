@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dpexp.algorithms.near_the_optimum import linear
+from dpexp.algorithms.near_the_optimum import linear_predictor_of
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.row import above
 
-LINEAR, LOGISTIC = (linear(PROBLEMS[name]()) for name in ("huber-linear", "mallows-logistic"))
+LINEAR, LOGISTIC = (linear_predictor_of(PROBLEMS[name]()) for name in ("huber-linear", "mallows-logistic"))
 
 
 CHECKS = {
