@@ -24,7 +24,7 @@ from dpexp.inference.public_numbers import normal
 from dpexp.inference.refusals import two_digits
 
 if TYPE_CHECKING:
-    from dpexp.data.public_inputs import PublicInputs
+    from dpexp.data.public_inputs import PublicColumn, PublicInputs
     from dpexp.inference.fitting import Fitted, Planned
     from dpexp.inference.user_blocks import DrawNormals
 

@@ -12,8 +12,6 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
 from dpexp.engine.linear.linear_pass import run_lane_group
 from dpexp.engine.linear.rule import Rule
@@ -73,22 +71,3 @@ def test_settings_with_caps_and_with_noise_share_a_call_and_not_their_numbers():
         np.testing.assert_array_equal(LdpSgd().simulate(LOGISTIC, [setting], steps, 3, range(9)).values[0], together[s])
     none = LdpSgd().simulate(LOGISTIC, [(FLAT, ConstantBudget(mu=math.inf))], steps, 3, range(9)).values
     np.testing.assert_array_equal(together[2], none[0])
-
-
-@pytest.mark.parametrize(
-    ("rest", "place", "key"),
-    [
-        ("privacy: {eps: 25, delta: 0}", "3:16", "at most 20"),
-        ("privacy: {eps: 1, delta: 1e-5, message: cap}", "3:32", "message"),
-        ("privacy: {eps: 1, delta: 0, mu: 1}", "3:11", "not both"),
-        ("algorithm: {name: central-newton}\nschedule: {name: prescribed}\nprivacy: {eps: 1, delta: 0}", "5:", "delta"),
-        ("population: {weights: none}\nprivacy: {eps: 1, delta: 0}", "", "length"),
-    ],
-)
-def test_what_cannot_be_run_is_refused(tmp_path, rest, place, key):
-    path = tmp_path / "c.yaml"
-    path.write_text("experiment: c\nproblem: {name: huber-linear}\n" + rest + "\nrun: {n: 100}\n")
-    with pytest.raises(ConfigError) as refused:
-        load_experiment(path)
-    assert place in str(refused.value)
-    assert key in str(refused.value)

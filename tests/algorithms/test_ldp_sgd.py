@@ -233,9 +233,3 @@ def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():
         values = run(settings=wild)
     assert not np.all(np.isfinite(values[0, :, :, 0]))
     np.testing.assert_array_equal(values[1:], run())
-
-
-def test_a_lane_group_refuses_more_replicates_than_lanes():
-    problem = CASES["logistic"][0]
-    with pytest.raises(ValueError, match="1 to 8 replicates, not 9"):
-        snapshots(ALGORITHM, problem, SETTINGS[:1], [1], 0, range(9))

@@ -13,9 +13,8 @@ from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.core.errors import UsageError
 from dpexp.engine.lanes.elementwise import Value, exp, maximum, sqrt
-from dpexp.engine.linear.kernel import BLOCK, compiled_segment
+from dpexp.engine.linear.kernel import BLOCK
 from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
 from dpexp.engine.linear.rule import Received, Rule, received_at
 from dpexp.privacy.budgets import ConstantBudget
@@ -27,7 +26,6 @@ from tests.algorithms.test_ldp_sgd import (
     STEPS,
     assert_equals_the_literal_loop,
     literal,
-    snapshots,
 )
 from tests.conftest import AT_LENGTH
 from tests.oracles import one_pass
@@ -134,14 +132,6 @@ def test_a_clip_that_no_gradient_reaches_and_no_momentum_are_ldp_sgd_to_the_last
     assert not np.array_equal(values(other, problem), plain)
 
 
-@each_algorithm
-def test_segments_do_not_show(algorithm, monkeypatch):
-    """What is remembered goes from one to the next; that it stays with its setting and its lane the conformance suite tries."""
-    whole = values(algorithm, CASES[QUICK][0])
-    monkeypatch.setattr(linear_pass, "SEGMENT", BLOCK)
-    np.testing.assert_array_equal(values(algorithm, CASES[QUICK][0]), whole)
-
-
 @pytest.mark.slow
 @each_algorithm
 def test_unrolled_and_general_kernels_give_the_same_bits(algorithm, monkeypatch):
@@ -149,40 +139,6 @@ def test_unrolled_and_general_kernels_give_the_same_bits(algorithm, monkeypatch)
     unrolled = values(algorithm, problem)
     monkeypatch.setattr(linear_pass, "UNROLLED", 0)
     np.testing.assert_array_equal(values(algorithm, problem), unrolled)
-
-
-def test_other_numbers_compile_nothing():
-    """Momenta, clips and even an integer in place of a float share one kernel with one signature."""
-    problem = CASES[QUICK][0]
-    for algorithms in (
-        [HeavyBallLdpSgd(momentum=m) for m in (0.0, 0.3, 0.8)] + [HeavyBallLdpSgd.model_construct(momentum=0)],
-        [ClippedLdpSgd(clip=c) for c in (0.1, 0.7)] + [ClippedLdpSgd.model_construct(clip=1)],
-    ):
-        for algorithm in algorithms:
-            snapshots(algorithm, problem, steps=np.array([1, 2]))
-        kernels = {compiled_segment(problem.model().shape, a.rule().source, problem.d, False) for a in algorithms}
-        assert len(kernels) == 1
-        assert len(kernels.pop().signatures) == 1
-
-
-class Forgetful(HeavyBallLdpSgd):
-    """A rule whose update forgets to return what it keeps."""
-
-    def rule(self) -> Rule:
-        return super().rule()._replace(update=lambda theta, received, memory, numbers: received.stepped)
-
-
-class Mixed(HeavyBallLdpSgd):
-    """A rule whose update keeps another number of vectors than the rule remembers."""
-
-    def rule(self) -> Rule:
-        return super().rule()._replace(update=lambda theta, received, memory, numbers: (theta, Moments(theta, theta)))
-
-
-@pytest.mark.parametrize("kind", [Forgetful, Mixed])
-def test_an_update_that_keeps_something_else_is_named_with_its_place(kind):
-    with pytest.raises(UsageError, match=r"test_one_pass\.py:\d+: <lambda> must return .* a Memory of 1"):
-        values(kind(), CASES[QUICK][0])
 
 
 # --- privacy ---------------------------------------------------------------------------------------------------------
@@ -206,12 +162,6 @@ def test_the_statement_says_which_sensitivity_sets_the_noise():
 
 
 # --- the worked examples ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("momentum", [-0.1, 1.0, math.nan])
-def test_a_momentum_outside_0_to_1_is_refused(momentum):
-    with pytest.raises(ValueError, match="momentum"):
-        HeavyBallLdpSgd(momentum=momentum)
 
 
 class _Size(NamedTuple):

@@ -2,16 +2,13 @@
 
 import math
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.commands import privacy, validate
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
@@ -19,14 +16,11 @@ from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.softmax_metrics import tally
 from dpexp.privacy.budgets import ConstantBudget, Target
 from dpexp.privacy.mechanisms import langevin as accounting
-from dpexp.privacy.mechanisms.langevin import GROWTH, grouped
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.store import load_cells
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.planning import plan
 from tests.oracles import softmax as oracle
-
-ROOT = Path(__file__).parents[2]
 
 DIGITS = Softmax(regulariser=1e-2)
 CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
@@ -120,19 +114,6 @@ def test_dp_sgd_spends_its_target_by_the_scheme_of_its_batches():
     assert found["shuffled"] > found["fixed-size"] > found["poisson"]
 
 
-def test_groups_of_steps_are_rounded_down():
-    sizes = DECREASING.for_losses(0.5, 0.1).step_sizes(1, 200)
-    relative = np.sqrt(sizes[0] / sizes)
-    groups = grouped(relative)
-    assert sum(count for _, count in groups) == 200
-    below = np.repeat([noise for noise, _ in groups], [count for _, count in groups])
-    assert (below <= relative).all()
-    assert (relative / below < 1.06).all()
-    just_below = np.array([1.0, GROWTH**10 * (1 - 2e-11), GROWTH**10, 3.0])
-    assert [noise for noise, _ in grouped(just_below)] == [1.0, GROWTH**9, GROWTH**10, GROWTH**22]
-    assert grouped(np.ones(7)) == ((1.0, 7),)
-
-
 @pytest.mark.slow
 def test_last_iterates_pay_where_steps_forget():
     """With strong contraction the last-iterate accountant needs less noise; never more."""
@@ -201,18 +182,6 @@ def test_mismatches_are_complaints(algorithm, schedule, budget, words):
     assert any(words in message for message in found), found
 
 
-def test_settings_that_fit_have_no_complaints():
-    assert not DP_SGLD(batch_size=32).complaints(DIGITS, DECREASING, TARGET, 100)
-    assert not DP_SGLD(batch_size=2, sampling="shuffled", accountant="published").complaints(
-        DIGITS, CONSTANT, TARGET, 99
-    )
-    for sound, sampling in (("pld", "poisson"), ("once-an-epoch", "shuffled")):
-        fitting = DP_SGLD(batch_size=2, accountant=sound, sampling=sampling, start="zero")
-        assert not fitting.complaints(DIGITS, CONSTANT, TARGET, 100)
-    assert not DP_SGD(batch_size=32).complaints(DIGITS, CONSTANT, FREE, 100)
-    assert not SGD(batch_size=32).complaints(DIGITS, CONSTANT, ConstantBudget(mu=math.inf), 100)
-
-
 TOY = """\
 experiment: toy
 problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
@@ -222,64 +191,10 @@ run: {replicates: 2, seed: 3, checkpoints: 2}
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("{name: digits}", "{name: cifar}"), ("2", "problem.data.name' must be 'adult', 'digits' or 'fashion'")),
-        (("{name: digits}", "{nam: digits}"), ("2", "unknown key in problem.data: 'nam'")),
-        (("{name: digits}", "{path: missing.csv}"), ("2", "no such file")),
-        (("{name: digits}", "{name: digits, target: y}"), ("2", "only for data with a path")),
-        (("{name: digits}", f"{{path: {ROOT}/pyproject.toml}}"), ("2", "the format must be one of")),
-        (("{name: digits}", f"{{path: {ROOT}/tests, target: y}}"), ("2", "is a folder, not a table")),
-        (("{name: digits}", "digits"), ("2", "must be a mapping")),
-        (("{name: digits}", "{name: digits, path: a}"), ("2", "give a name")),
-        (("epochs: 2", "sampling: shuffled"), ("3", "sound for shuffled")),
-        (("epochs: 2", "radius: 0"), ("3", "at least 1e-06")),
-        (("epochs: 2", "sampling: balls-in-bin"), ("3", "or 'cyclic-poisson', got 'balls-in-bin'")),
-        (("epochs: 2", "sampling: cyclic-poisson"), ("3", "needs the number of public groups")),
-    ],
-)
-def test_wrong_configs_are_told_with_their_place(tmp_path, change, words):
-    path = tmp_path / "toy.yaml"
-    path.write_text(TOY.replace(*change))
-    with pytest.raises(ConfigError) as error:
-        load_experiment(path)
-    line, text = words
-    assert any(text in str(issue) and str(issue.where.line) == line for issue in error.value.issues), str(error.value)
-
-
 def users_config(tmp_path, data):
     path = tmp_path / "toy.yaml"
     path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 4"))
     return path
-
-
-def test_what_is_wrong_with_a_table_is_told_at_the_line_that_names_it(tmp_path):
-    (tmp_path / "t.csv").write_text("a,b,y\n1,,0\n1,2,1\n1,3,0\n")
-    path = users_config(tmp_path, f"{{path: {tmp_path / 't.csv'}, target: y}}")
-    (found,) = validate.validate([path], [], "paper")
-    lines, issues = found.lines, found.issues
-    assert not lines
-    (issue,) = issues
-    assert "toy.yaml:2:32: " in str(issue)
-    assert "the classes of y are not stated" in issue.message
-
-
-def test_how_records_are_encoded_is_said(tmp_path):
-    table = tmp_path / "t.csv"
-    table.write_text("a,job,y\n" + "".join(f"{k},{'uv'[k % 2]},{k % 3}\n" for k in range(40)))
-    path = users_config(tmp_path, f"{{path: {table}, target: y, categories: {{job: [u, v], y: [0, 1, 2]}}}}")
-    said = "a: used as they are; job: one entry a category. Each record is read by itself"
-    lines = validate.validate([path], [], "paper")[0].lines
-    assert said in lines[1]
-    statement = privacy.of_config(path, ["privacy.eps=inf"])
-    document, text = statement.document(), statement.text()
-    assert said in document["data"][0]
-    assert said in text
-    shipped = tmp_path / "shipped.yaml"
-    shipped.write_text(TOY)
-    assert len(validate.validate([shipped], [], "paper")[0].lines) == 1
-    assert "BSD-3-Clause" in load_experiment(shipped).notices()[0]
 
 
 @pytest.mark.parametrize("below", ["", "~"])

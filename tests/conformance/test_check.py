@@ -61,17 +61,6 @@ def test_a_wrong_plug_in_fails_the_check_that_is_for_it(name, tmp_path):
     assert int(result.where.rpartition(":")[2]) > 1
 
 
-def test_the_line_of_an_error_is_told(tmp_path):
-    path = plugin_of(tmp_path, RIGHT.replace("return n * 1e-8", "return n / 0"))
-    with using(path):
-        (subject,) = [s for s in subjects_of(use(path)) if s.kind == "algorithm"]
-        (one,) = [c for c in SUITE["algorithm"] if c.name == "estimates"]
-        result = carry_out(one, subject)
-    line = 1 + next(k for k, text in enumerate(path.read_text().splitlines()) if "n / 0" in text)
-    assert result.where == f"{path}:{line}"
-    assert "ZeroDivisionError" in result.detail
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", share(range(5)))
 def test_a_search_finds_what_clipping_leaves_and_no_more(seed):
@@ -111,29 +100,6 @@ def test_plug_ins_of_newcomers_go_through_every_command(name, tmp_path, monkeypa
     assert shown["result"] == "ok"
     refused = "predict"
     assert shown["detail"].endswith(f"{', '.join(checking.COMMANDS)}; refused with a hint: {refused}")
-
-
-def test_what_a_command_raises_is_a_failure_at_the_plug_in(tmp_path, monkeypatch):
-    """An error that no command foresees, and a refusal without a hint, are failures."""
-    path = plugin_of(tmp_path, RIGHT)
-    with using(path):
-        (subject,) = [s for s in subjects_of(use(path)) if s.kind == "algorithm"]
-        for error, said in (
-            (ValueError("odd"), "ValueError: odd"),
-            (UsageError("no"), "plot refuses without a hint: no"),
-        ):
-            monkeypatch.setitem(checking.COMMANDS, "plot", raising(error))
-            result = carry_out(checking.SHOWN, subject)
-            assert result.outcome == "failed"
-            assert said in result.detail
-            assert result.where.startswith(f"{path}:")
-
-
-def raising(error):
-    def command(folder, config):
-        raise error
-
-    return command
 
 
 SHORT = """

@@ -13,13 +13,10 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis.strategies import integers
 
 from dpexp.algorithms import softmax_runs
 from dpexp.algorithms.dp_sgd import DpSgd
@@ -28,7 +25,6 @@ from dpexp.data import load
 from dpexp.data.dataset import GROUP, TEST, VALIDATION, Dataset, split, split_by_draws, with_draws
 from dpexp.engine.softmax import batches as schemes
 from tests.conftest import call, share
-from tests.data.test_neighbouring_files import LEARNT, removed, replaced
 
 CONFIG = """experiment: mine
 problem:
@@ -270,43 +266,6 @@ def test_planted_faults_are_seen(tmp_path, monkeypatch, algorithm, fault, told):
 # --- parts of odd files --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("added", [True, False])
-def test_parts_of_files_with_odd_values(tmp_path, added):
-    """Files of another test: lines that cannot be taken apart, and values that cannot be read, are in them."""
-    moves = set()
-
-    def parts(file, seed):
-        (tmp_path / "t.csv").write_bytes(file.content())
-        found = load.load_split(
-            path=tmp_path / "t.csv",
-            target="y",
-            public=LEARNT,
-            test_fraction=0.4,
-            seed=seed,
-            records=14 if added else None,
-        )
-        return found, [
-            [b"%d" % (part.usable[k]) + record for k, record in enumerate(contents(part.features, part.labels))]
-            for part in found
-        ]
-
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None, phases=[Phase.generate])
-    @given(removed() if added else replaced(), integers(0, 4))
-    def tried(pair, seed):
-        (one, ours), (other, theirs) = (parts(file, seed) for file in pair[:2])
-        gone, come = (sum(m[k] for m in map(moved, ours, theirs)) for k in (0, 1))
-        assert gone <= 1
-        assert come <= (not added)
-        moves.add((gone, come))
-        if not added:
-            assert len(one.train) == len(other.train)
-            assert sum(a != b for a, b in zip(*(part[0] for part in (ours, theirs)), strict=True)) <= 1
-
-    tried()
-    assert (1, not added) in moves
-
-
 # --- membership by itself -----------------------------------------------------------------------------------------------
 
 
@@ -369,54 +328,3 @@ def test_records_draw_with_the_public_probability_whatever_their_number(n, nomin
 
 
 # --- the attack ---------------------------------------------------------------------------------------------------------
-
-ATTACKED = """experiment: attacked
-problem: {name: softmax, test_fraction: 0.5, data: {path: people.csv, target: y, ranges: {a: [0, 1], b: [0, 1]}, categories: {y: [no, yes]}, records: 12000}}
-algorithm: {name: dp-sgd, batch_size: 2000, epochs: 20}
-schedule: {name: constant, eta: 2}
-privacy: {eps: 0.5, delta: 1e-5}
-run: {replicates: 1, checkpoints: 1}
-"""  # fmt: skip
-
-
-def released(folder, records):
-    """The coefficient of `a` for `yes`, less that for `no`, of a deployment."""
-    (folder / "people.csv").write_text("a,b,y\n" + "\n".join(records) + "\n")
-    (folder / "attacked.yaml").write_text(ATTACKED)
-    results = tempfile.mkdtemp(dir=folder)
-    call("run", "attacked.yaml", "--deployment", "--results", results, "-q", cwd=folder)
-    (deployed,) = (path for path in Path(results).iterdir() if path.is_dir())
-    call("predict", deployed, "--estimator", "last", "--out", "m.json", cwd=folder)
-    found = json.loads((folder / "m.json").read_text())
-    (folder / "m.json").unlink()
-    place = found["names"].index("a")
-    return found["values"][1][place] - found["values"][0][place]
-
-
-@pytest.mark.slow
-def test_a_file_made_for_the_old_split_shows_nothing_of_its_last_line(tmp_path):
-    """Under the old split, the two files teach opposite models: every release tells them apart, where eps is .5.
-
-    Records in the training part of n places, but not in that of n - 1, say one thing, and those in the other training
-    part alone its opposite. The mean of three coefficients has a standard error of about .04.
-    """
-    n = 12_017
-
-    def trained(count):
-        found = np.ones(n, dtype=bool)
-        found[generator(0, 0, "data").permutation(count)[: count // 2]] = False
-        return found
-
-    agrees = np.where(trained(n) == trained(n - 1), np.arange(n) % 2 == 0, trained(n))
-    records = [f"{k // 2 % 2},{1 - k // 2 % 2},{'yes' if (k // 2 % 2 == 1) == agrees[k] else 'no'}" for k in range(n)]
-
-    def apart():
-        whole, without = ([released(tmp_path, part) for _ in range(3)] for part in (records, records[:-1]))
-        return np.mean(whole) - np.mean(without)
-
-    assert abs(apart()) < 0.25
-    stays = patch.object(softmax_runs.Softmax, "dealt_anew", lambda self, seed: self)  # as when data_seed was the seed
-    with stays:
-        assert abs(apart()) < 0.25  # whoever knows the key learns no more
-        with patch.object(load, "split_by_draws", by_order):
-            assert apart() > 0.4

@@ -432,60 +432,6 @@ def in_an_order_of_all_rows(right):
     return persons
 
 
-def persons_as_they_appear(right):
-    def persons(table, records, column):
-        found = right(table, records, column)
-        seen = [v for v in dict.fromkeys(map(str, table.columns[column])) if v not in ("None", "")]
-        return found.in_order(np.argsort(np.argsort(seen)))
-
-    return persons
-
-
-def lines_as_persons(right):
-    """The budget of a person is spent on each of its lines."""
-
-    def persons(table, records, column):
-        return records
-
-    return persons
-
-
-def dropped_if_unusable(right):
-    def read(table, *more):
-        found = right(table, *more)
-        return replace(found, owners=np.arange(len(found.y)), n=len(found.y)) if len(found.y) > 9 else found
-
-    return read
-
-
-def without_doubles(right):
-    def read(table, *more):
-        found = right(table, *more)
-        kept = sorted({row.tobytes(): k for k, row in enumerate(np.column_stack([found.x, found.y]))}.values())
-        return replace(found, x=found.x[kept], y=found.y[kept], owners=np.arange(len(kept)), n=len(kept))
-
-    return read
-
-
-def sorted_by_the_target(right):
-    def read(*given):
-        found = right(*given)
-        order = np.argsort(found.y, kind="stable")
-        return replace(found, x=found.x[order], y=found.y[order])
-
-    return read
-
-
-def stopped_by_a_value(right):
-    def read(table, *more):
-        found = right(table, *more)
-        if unusable := set(range(found.n)) - set(found.owners.tolist()):
-            raise DpexpError(f"{table.place(min(unusable))}: a value is not understood")
-        return found
-
-    return read
-
-
 def quotes_over_lines(right):
     """A csv reader over the whole file: a quote that is left open swallows what follows."""
 
@@ -501,20 +447,6 @@ def quotes_over_lines(right):
     return read
 
 
-def decoded_as_a_whole(right):
-    """Latin-1, unless every line is UTF-8."""
-
-    def fields(path, *more):
-        lines = list(right(path, *more))
-        try:
-            b"".join(line for _, line in lines).decode()
-        except UnicodeDecodeError:
-            return [(k, line.decode("latin-1").encode()) for k, line in lines]
-        return lines
-
-    return fields
-
-
 def numbers_unless_one_is_text(right):
     """The kind of a column follows from its values."""
 
@@ -527,52 +459,9 @@ def numbers_unless_one_is_text(right):
     return encoded
 
 
-def counted_aloud(right):
-    def text(report):
-        return f"{right(report)} {len(report.remarks)} records could not be read"
-
-    return text
-
-
-def noise_of_what_is_usable(right):
-    def plan(model, n):
-        used = len(COUNTED[-1].y) if COUNTED else n
-        return right(model, used)
-
-    return plan
-
-
-COUNTED: list[Any] = []
-
-
-def kept_count(right):
-    def read(*given):
-        COUNTED.append(right(*given))
-        return COUNTED[-1]
-
-    return read
-
-
-@contextmanager
-def noise_by_count() -> Iterator[None]:
-    with planted(fit_command, "read_records", kept_count), planted(fit_method, "plan_central", noise_of_what_is_usable):
-        yield
-
-
-def most_frequent(values, known, column):
-    """What is not among the categories counts as the most frequent one."""
-    if column.levels is None or "other" not in column.levels:
-        return values
-    other = column.levels.index("other")
-    places = values[known & (values != other)].astype(int)
-    return np.where(values == other, np.bincount(places).argmax() if len(places) else other, values)
-
-
 FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
     "categories spelled by the type of the column": (everywhere("encoded", spelled_by_the_type_of_the_column), "fit, central"),
     "persons in an order of all rows": (everywhere("by_person", in_an_order_of_all_rows), "fit, person"),
-    "lines in the place of persons": (everywhere("by_person", lines_as_persons), "fit, person, local"),
-    "a printed count": (lambda: planted(FitResult, "text", counted_aloud), "fit, central"),
     "centred on the mean": (
         of_column(lambda v, known, c: v - v[known].mean() if c.levels is None else v), "softmax, replace-one"),
     "scaled by the largest value": (
@@ -581,16 +470,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], str]] = {
         of_column(lambda v, known, c: np.minimum(v, np.quantile(v[known], 0.9)) if c.levels is None else v), "predict"),
     "missing values filled in with the median": (
         of_column(lambda v, known, c: np.where(np.isnan(v), np.median(v[known]), v)), "softmax, add-remove"),
-    "unknown categories count as the most frequent": (of_column(most_frequent), "softmax, replace-one"),
     "the kind of a column by its values": (everywhere("encoded", numbers_unless_one_is_text), "softmax, replace-one"),
-    "unusable records dropped": (lambda: planted(fit_command, "read_records", dropped_if_unusable), "fit, central"),
-    "doubles dropped": (lambda: planted(fit_command, "read_records", without_doubles), "fit, local"),
-    "sorted by the target": (lambda: planted(fit_command, "read_records", sorted_by_the_target), "fit, central"),
-    "stopped by a value": (lambda: planted(fit_command, "read_records", stopped_by_a_value), "fit, central, deployment"),
-    "persons in the order of their first row": (
-        everywhere("by_person", persons_as_they_appear), "fit, person, deployment"),
-    "noise for the usable records": (noise_by_count, "fit, central, deployment"),
-    "one encoding for all lines": (lambda: planted(records_module, "_record_lines", decoded_as_a_whole), "softmax, replace-one"),
     "quotes over several lines": (everywhere("read_record_table", quotes_over_lines), "softmax, replace-one"),
 }  # fmt: skip
 

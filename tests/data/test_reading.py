@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.config.public_file import read_public
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import Unread, columns_of, encode, encoded, number_readings, read_id, unread
 from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
@@ -95,20 +94,6 @@ def test_one_id_however_it_is_spelled():
     assert len({read_id(one) for one in ("7", "70", "-7", "a7", "12345678901234567891", "12345678901234567892")}) == 6
 
 
-@pytest.mark.parametrize("text", ["[1/2, 3/4]", "[01, 1e5]", "[true, other]", "[\u0663, null]", "[1.0, 2]"])
-def test_a_level_is_the_text_of_its_node(tmp_path, text):
-    path = tmp_path / "p.yaml"
-    path.write_text(f"categories: {{zone: {text}}}", encoding="utf-8")
-    levels = read_public(path).categories["zone"]
-    assert list(levels) == text.strip("[]").split(", ")
-    assert [encode(one, PublicColumn("zone", levels=levels)) for one in levels] == [0, 1]
-
-
-def test_letters_of_one_category_in_two_forms():
-    column = PublicColumn("name", levels=("Jos\u00e9 Luis", "m\u00b2", "m2"))
-    assert [encode(one, column) for one in ("Jose\u0301 Luis", "Jos\u00e9\u00a0 Luis", "m\u00b2", "m2")] == [0, 0, 1, 2]
-
-
 def write(path, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
@@ -135,18 +120,6 @@ def test_lines_are_read_one_by_one(tmp_path):
     assert [table.place(k).rpartition(":")[2] for k in range(len(table))] == ["2", "3", "4", "6", "7"]
     assert encoded(table, PublicColumn("x")).read.tolist() == [True, True, False, True, False]
     assert [table.place(k).rpartition(":")[2] for k in unread(table, [PublicColumn("x")])] == ["4", "7"]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("a,b,a\n1,2,3\n", "repeated columns a"), ("", "first line is blank"), ("\n1,2\n", "first line is blank"),
-        ("a,b\n", "holds no records"), (",\n1,2\n", "no column has a name"), ("sep=;\n\n", "second line is blank"), (b"\xff\xfea\x00", "UTF-16"), ('"a,b\n1,2\n', "quoted name does not end"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_a_header(tmp_path, content, message):
-    with pytest.raises(DataError, match=message):
-        read_record_table(write(tmp_path / "t.csv", content))
 
 
 def test_a_schema_says_what_columns_hold(tmp_path):

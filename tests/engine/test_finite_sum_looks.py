@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numba import njit
 
-from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.looking import objectives, slope
 from dpexp.engine.finite_sum.losses import LOSSES, mean_of
 from dpexp.engine.finite_sum.momentum_loop import Data
@@ -69,15 +68,6 @@ def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: 
     np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
 
 
-def test_tiles_hold_every_record_once() -> None:
-    x, y = np.arange(33.0).reshape(11, 3), np.arange(11.0)
-    records, responses, present = Data(LOSSES["sigmoid"], x, y, np.ones(1)).tiles
-    assert present.sum() == 11
-    there = present.ravel() == 1
-    np.testing.assert_array_equal(records.transpose(0, 2, 1).reshape(-1, 3)[there], x)
-    np.testing.assert_array_equal(responses.ravel()[there], y)
-
-
 @njit
 def _functions(x: np.ndarray, out: np.ndarray) -> None:
     for k in range(len(x)):
@@ -102,23 +92,3 @@ def test_functions_of_lanes_beside_numpy() -> None:
     np.testing.assert_allclose(cosine[held], np.cos(x[held]), rtol=0, atol=1e-15)
     small = np.abs(x) < 600
     np.testing.assert_allclose(grown[small], np.expm1(x[small]), rtol=2e-15)
-
-
-class Walk:
-    """A run along a straight line."""
-
-    def __init__(self, d: int) -> None:
-        self.w, self.estimate = np.zeros(d), np.full(d, 0.1)
-
-    def advance(self, first: int, last: int) -> None:
-        for _ in range(first, last + 1):
-            self.w = self.w - 0.01 * self.estimate
-
-
-def test_without_slacks_nothing_else_changes() -> None:
-    _, data = data_of("rippled-mean", 30, 4)
-    steps = np.array([1, 7, 500])
-    whole, part = (follow_all([Walk(4)], data, steps, np.array([0.01]), 2.0, slacks)[0] for slacks in (True, False))
-    np.testing.assert_array_equal(whole[:, :-1], part[:, :-1])
-    assert np.isfinite(whole).all()
-    assert np.isnan(part[:, -1]).all()

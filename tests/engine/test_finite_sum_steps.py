@@ -95,32 +95,6 @@ def test_a_lane_asks_for_its_own_gradient_where_the_functions_of_lanes_do_not_ho
     np.testing.assert_array_equal(together.w[:, others], usual.w[:, others])
 
 
-def test_runs_side_by_side_make_a_sequence_once_and_go_no_further_than_they_say() -> None:
-    """Two that differ in the factor alone share it; another replicate, and a run without noise, do not."""
-    problem, data = data_of("rippled-mean")
-    taken: list[int] = []
-
-    class Counted(TreeNoise):
-        def take(self, count: int) -> np.ndarray:
-            taken.append(count)
-            return super().take(count)
-
-    def run_of(factor: float, replicate: int) -> Momentum:
-        noise = Noise(factor, Counted, (3, replicate, D, STEPS, 0.1))
-        return Momentum(data, problem.start(), Order(np.arange(N), True), noise, 1.0, 0.1, False, STEPS)
-
-    together = Together([run_of(1.0, 0), run_of(2.5, 0), run_of(1.0, 1), run_of(0.0, 1)])
-    together.advance(1, 40)
-    assert taken == [STEPS, STEPS]
-    alone = Noise(1.0, TreeNoise, (3, 0, D, STEPS, 0.1)).begun().take(STEPS)
-    np.testing.assert_array_equal(together.noise[0, :STEPS], alone)
-    np.testing.assert_array_equal(together.noise[1, :STEPS], 2.5 * alone)
-    assert not np.array_equal(together.noise[2, :STEPS], alone)
-    assert not together.noise[3].any()
-    together.advance(41, STEPS)
-    assert taken == [STEPS, STEPS]
-
-
 @pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1001])
 def test_discounts_are_powers_of_one_minus_alpha(alpha: float, count: int) -> None:

@@ -9,9 +9,7 @@ import pytest
 from numba import njit
 
 from dpexp.engine.lanes import elementwise, vectors
-from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.vectormath import exp, log, powers, sin_cos
-from tests.conftest import mostly_slow
 
 RNG = np.random.default_rng(7)
 A, B = RNG.standard_normal(vectors.LANES) * 3, RNG.standard_normal(vectors.LANES)
@@ -44,68 +42,6 @@ def test_arithmetic_is_ieee(function):
         np.testing.assert_array_equal(on_lanes(lambda a, b: function(a, b), A, B), function(A, B))
 
 
-@pytest.mark.parametrize("function", mostly_slow([operator.truediv, operator.add, operator.sub, operator.mul]))
-def test_scalars_are_broadcast(function):
-    np.testing.assert_array_equal(on_lanes(lambda a: function(a, 2.5), A), function(A, 2.5))
-    np.testing.assert_array_equal(on_lanes(lambda a: function(3, a + 10.0), A), function(3, A + 10.0))
-
-
-@pytest.mark.slow
-def test_selection_and_comparison():
-    np.testing.assert_array_equal(on_lanes(lambda a, b: elementwise.minimum(a, b), A, B), np.minimum(A, B))
-    np.testing.assert_array_equal(on_lanes(lambda a, b: elementwise.maximum(a, 0.5), A, B), np.maximum(A, 0.5))
-    np.testing.assert_array_equal(
-        on_lanes(lambda a, b: elementwise.where(a < b, a, 1.0), A, B), np.where(A < B, A, 1.0)
-    )
-    np.testing.assert_array_equal(
-        on_lanes(lambda a, b: elementwise.where(a >= b, 0.0, -a), A, B), np.where(A >= B, 0, -A)
-    )
-    np.testing.assert_array_equal(on_lanes(lambda a: elementwise.sqrt(a * a), A), np.sqrt(A * A))
-    np.testing.assert_array_equal(on_lanes(lambda a: vectors.reals(1.5) + 0.0 * a, A), np.full(vectors.LANES, 1.5))
-
-
-@pytest.mark.parametrize("shape", [(), (7,), (3, 5), (0,), (2, 0), (960, 7)])
-@pytest.mark.parametrize("make", [lanes_empty, lanes_zeros])
-def test_arrays_of_lanes_begin_where_a_cache_line_does(make, shape):
-    found = [make(*shape) for _ in range(9)]  # numpy's own begin at a multiple of 64 once in four times
-    for array in found:
-        assert array.shape == (*shape, vectors.LANES)
-        assert array.dtype == np.float64
-        assert array.flags.c_contiguous
-        assert array.ctypes.data % vectors.VECTOR_BYTES == 0 or array.size == 0
-        if make is lanes_zeros:
-            assert not array.any()
-    found[0][:] = 1.0
-    assert make is lanes_empty or not found[1].any()
-
-
-def test_sums_and_state_are_kept_apart_from_each_other_alone():
-    """A value that is read again after it was written, and a sum that is read after it was added to, are new."""
-
-    @njit
-    def twice(state, total, inputs):
-        for i in range(len(state)):
-            for _ in range(2):
-                new = vectors.load_state(state, (i,)) * 2.0 + vectors.read(inputs, (i,))
-                vectors.write(state, (i,), new)
-                vectors.add(total, (i,), vectors.load_state(state, (i,)))
-                vectors.add(total, (i,), 1.0)
-
-    state, total, inputs = (lanes_zeros(3) for _ in range(3))
-    state[:], total[:], inputs[:] = A, B, 0.5
-    twice(state, total, inputs)
-    np.testing.assert_array_equal(state[1], (A * 2 + 0.5) * 2 + 0.5)
-    np.testing.assert_array_equal(total[1], ((((B + (A * 2 + 0.5)) + 1) + ((A * 2 + 0.5) * 2 + 0.5)) + 1))
-
-
-def test_bits():
-    bits = RNG.integers(0, 2**64, vectors.LANES, dtype=np.uint64)
-    k = np.uint64(13)
-    np.testing.assert_array_equal(on_lanes(lambda a: (a << k) | (a >> k), bits), (bits << k) | (bits >> k))
-    np.testing.assert_array_equal(on_lanes(lambda a: (a ^ k) + (a & k), bits), (bits ^ k) + (bits & k))
-    np.testing.assert_array_equal(on_lanes(lambda a: vectors.real_of(vectors.bits_of(a)), A), A)
-
-
 def test_a_fused_sum_is_rounded_once():
     """(1 + e)(1 - e) - 1 = -e^2 for e = 2^-30, of which two roundings leave nothing; numbers are broadcast."""
     e = 2.0**-30
@@ -114,50 +50,6 @@ def test_a_fused_sum_is_rounded_once():
     np.testing.assert_array_equal(on_lanes(lambda a: a * (1 - e) - 1.0, a), np.zeros(vectors.LANES))
     exact = [float(Fraction(a) * Fraction(b) + Fraction(a)) for a, b in zip(A, B, strict=True)]
     np.testing.assert_array_equal(on_lanes(lambda a, b: vectors.fused(a, b, a), A, B), exact)
-
-
-def test_polynomial_is_fused_horner():
-    x = RNG.uniform(-1, 1, vectors.LANES)
-    coefficients = (1.0, -0.5, 0.25, 3.0)
-    exact = [float(sum(math.fsum([c * v**i]) for i, c in enumerate(coefficients))) for v in x]
-    np.testing.assert_allclose(
-        on_lanes(lambda a: vectors.polynomial(a, coefficients), x), exact, rtol=1e-15, atol=1e-15
-    )
-
-
-@pytest.mark.parametrize("count", mostly_slow([7, 4, 5, 8, 21, 14]))  # each is compiled
-def test_a_wide_polynomial_is_the_same_polynomial(count):
-    """With each coefficient alone every power is seen; together they are what Horner's rule gives."""
-    x, out = RNG.uniform(-1, 1, vectors.LANES), np.empty((1, vectors.LANES))
-
-    @njit
-    def both(out, x, coefficients):
-        vectors.store(out, (0,), vectors.wide_polynomial(vectors.load(x, (0,)), coefficients))
-        wide = out[0].copy()
-        vectors.store(out, (0,), vectors.polynomial(vectors.load(x, (0,)), coefficients))
-        return wide
-
-    for power in range(count):
-        alone = tuple(float(k == power) for k in range(count))
-        np.testing.assert_allclose(both(out, x[None], alone), x**power, rtol=1e-14)
-    c = tuple(RNG.uniform(-1, 1, count))
-    np.testing.assert_allclose(both(out, x[None], c), out[0], rtol=1e-13, atol=1e-15)
-
-
-def test_in_any_asks_all_lanes():
-    alone = 2.0 * np.eye(vectors.LANES)
-    found = on_lanes(
-        lambda a: vectors.reals(1.0) if vectors.in_any(a > 1.0) else vectors.reals(0.0),
-        np.concatenate([alone, 0.4 * alone]),
-    )
-    np.testing.assert_array_equal(found, np.repeat([[1.0], [0.0]], vectors.LANES, axis=0) * np.ones(vectors.LANES))
-    assert (
-        on_lanes(
-            lambda a: vectors.reals(1.0) if vectors.in_any(a > 1.0) else vectors.reals(0.0),
-            np.full(vectors.LANES, np.nan),
-        )
-        == 0
-    ).all()
 
 
 def units_in_the_last_place(got, mpmath_function, x):

@@ -102,15 +102,6 @@ def test_covariance_over_time_is_that_of_the_tree(alpha):
     np.testing.assert_allclose(tree_variance(alpha, 64), np.sum(matrix**2, axis=1), rtol=1e-12)
 
 
-def test_neighbouring_steps_share_nodes_or_are_independent():
-    mapped = run_tree(np.eye(128), 0.01)
-    covariance = mapped @ mapped.T
-    assert covariance[126, 127] == 0  # 127 and 128 have no node in common
-    shared = [z for _, z in cover(1, 100) if any(z == other for _, other in cover(1, 96))]
-    assert shared == [64, 96]
-    assert covariance[95, 99] == pytest.approx(0.99**4 * (1 + 0.99**64), rel=1e-12)
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     normals = np.random.default_rng(0).standard_normal((150, 2))
@@ -123,13 +114,6 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     explicit = np.where(lag >= 0, square_root_coefficients(alpha, 64)[np.maximum(lag, 0)], 0.0)
     np.testing.assert_allclose(root @ root.T, explicit @ explicit.T, rtol=0, atol=1e-12)
     np.testing.assert_allclose(trees.square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
-
-
-def test_square_root_noise_of_a_coordinate_does_not_depend_on_the_others():
-    normals = np.random.default_rng(5).standard_normal((50, 9))
-    together = square_root_noise(normals, 0.1)
-    alone = [square_root_noise(np.ascontiguousarray(normals[:, [j]]), 0.1)[:, 0] for j in range(9)]
-    assert np.array_equal(together, np.stack(alone, axis=1))
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -160,17 +144,6 @@ def test_window_noise_is_equation_3_term_by_term(n, steps, alpha, gamma):
     np.testing.assert_allclose(fast, literal_windows(*normals, n, alpha, gamma), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [*range(1, 18), 31, 32, 33, 300])
-def test_windows_of_every_length_meet_their_peaks(n):
-    """Sums are carried from step to step while the peak of the window stays, so its changes must all be met."""
-    rng = np.random.default_rng(n)
-    steps = 7 * n + 3
-    nodes = nodes_ending(1, steps, n)
-    normals = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
-    fast = run_windows(*normals, n, 0.02, 0.4)
-    np.testing.assert_allclose(fast, literal_windows(*normals, n, 0.02, 0.4), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(("n", "gamma"), [(13, 0.3), (8, 0.5), (7, 1 - 1e-9), (1, 0.2), (64, 0.5)])
 def test_covariance_over_time_of_algorithm_2_for_unit_vectors(n, gamma):
     steps, alpha = 64, 1 / (n + 1)
@@ -194,20 +167,6 @@ def test_the_split_into_blocks_changes_no_bit(block):
     assert np.array_equal(run_windows(*normals, n, 1 / n, 0.3, block=block), whole)
     assert np.array_equal(run_tree(normals[2], 1 / n, block=block), run_tree(normals[2], 1 / n))
     assert np.array_equal(run_independent(normals[2], 0.1, block=block), run_independent(normals[2], 0.1))
-
-
-def test_fresh_noise_would_have_the_right_variance_and_the_wrong_covariance():
-    """The covariance tests have power: the variance alone cannot tell reuse of nodes from resampling."""
-    mapped = run_tree(np.eye(64), 0.1)
-    covariance = mapped @ mapped.T
-    resampled = np.diag(np.diag(covariance))
-    np.testing.assert_allclose(np.diag(resampled), tree_variance(0.1, 64), rtol=1e-12)
-    assert np.max(np.abs(covariance - resampled)) > 0.5
-
-
-def test_a_run_without_records_is_refused():
-    with pytest.raises(ValueError):
-        empty_windows(0, 10, 1)
 
 
 @pytest.mark.slow

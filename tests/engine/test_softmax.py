@@ -8,7 +8,7 @@ import pytest
 from dpexp.algorithms.schedules import LangevinSchedule
 from dpexp.engine.softmax import softmax_loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.softmax_metrics import RECORDS, add_product, tallies, tally
+from dpexp.engine.softmax.softmax_metrics import RECORDS, tallies, tally
 from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 
@@ -86,18 +86,6 @@ def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
         assert np.linalg.norm(free) <= math.sqrt(2) * norms[i] * (1 + 1e-6)
 
 
-def test_steps_and_the_prescribed_start():
-    assert LangevinSchedule().for_losses(4.0, 2.0).step_sizes(1, 3).tolist() == [0.125] * 3
-    assert LangevinSchedule(decreasing=True).for_losses(4.0, 2.0).step_sizes(1, 3) == pytest.approx(
-        [1 / 8, 1 / 9, 1 / 10]
-    )
-    weights = softmax.start(100, 200, 0.1, 0.5, RNG(0))
-    assert weights.std() == pytest.approx(0.2, rel=0.02)
-    inside = softmax.start(100, 200, 0.1, 0.5, RNG(0), radius=3.0)
-    assert np.linalg.norm(inside) == pytest.approx(3.0, rel=1e-6)
-    assert np.allclose(inside, weights * 3 / np.linalg.norm(weights))
-
-
 def test_fixed_size_and_shuffled_batches():
     fixed = SAMPLING["fixed-size"](30, 4, RNG(1))
     seen = np.array([next(fixed) for _ in range(3000)])
@@ -137,22 +125,6 @@ def test_an_empty_batch_only_shrinks():
         features, labels, softmax.SoftmaxRun(weights, np.array([0.5]), 0.2, 1.0), iter([np.empty(0, np.int64)]), 3
     )
     assert last == pytest.approx(0.9 * weights, rel=1e-6)
-
-
-def test_what_does_not_fit_is_refused():
-    features, labels, weights = problem(6)
-    steps = np.full(3, 0.1)
-    run = softmax.SoftmaxRun(weights, steps, 0.1)
-    with pytest.raises(ValueError, match="starts must be"):
-        trained(features, labels, run._replace(start=weights[:, 1:]), iter([]), 5)
-    with pytest.raises(ValueError, match="noise needs"):
-        trained(features, labels, run._replace(scale=steps), iter([]), 5)
-    with pytest.raises(ValueError, match="noise needs"):
-        trained(features, labels, run._replace(scale=steps[:2]), iter([]), 5, softmax.gaussian(RNG(0)))
-    with pytest.raises(ValueError, match="ended after 1 of 3"):
-        trained(features, labels, run, iter([np.arange(5)]), 5)
-    with pytest.raises(ValueError, match="checkpoints"):
-        trained(features, labels, run, SAMPLING["poisson"](40, 5, RNG(0)), 5, checkpoints=[4])
 
 
 def opacus_equal(features, labels, batches, start, plain, noisy, noise):
@@ -216,16 +188,3 @@ def test_large_scores_do_not_overflow_and_overflowed_ones_are_nan():
     features, labels = np.ones((3, 5), np.float32), np.arange(3)
     assert tally(np.diag(np.full(5, 1e30, np.float32)), features, labels).loss == pytest.approx(3 * math.log(5))
     assert math.isnan(tally(np.full((5, 5), 3e38, np.float32), features, labels).loss)
-
-
-def test_the_first_of_equal_scores_is_the_answer():
-    features = np.ones((4, 2), np.float32)
-    assert tally(np.zeros((3, 2), np.float32), features, np.array([0, 1, 2, 0])).right == 2
-
-
-def test_a_product_is_added_to_what_is_there():
-    rng = np.random.default_rng(3)
-    left, right, out = (rng.normal(size=shape).astype(np.float32) for shape in [(5, 40), (40, 9), (5, 9)])
-    wanted = out.astype(float) + left.astype(float) @ right.astype(float)
-    add_product(out, left, right)
-    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)

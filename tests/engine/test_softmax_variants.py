@@ -11,7 +11,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.softmax import softmax_loop as engine
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.budgets import Target
-from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.problems.softmax import Softmax
 
 DIGITS = Softmax(regulariser=1e-2)
 TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
@@ -20,17 +20,6 @@ STEP = SCHEDULES["constant"](eta=0.7)
 
 
 # --- momentum and averages -------------------------------------------------------------------------------------
-
-
-def test_shares_are_the_closed_form():
-    """A new share 4 / (k + 3) leaves weights j (j + 1)(j + 2), also where a run is long."""
-    shares, weights = engine.average_shares(500), np.zeros(500)
-    for k, share in enumerate(shares):
-        weights[:k] *= 1 - share
-        weights[k] = share
-    j = np.arange(1, 501.0)
-    assert weights == pytest.approx(j * (j + 1) * (j + 2) / (500 * 501 * 502 * 503 / 4), rel=1e-9)
-    assert weights[250:].sum() == pytest.approx(15 / 16, abs=0.01)
 
 
 def test_averaging_changes_no_iterate_and_company_no_average():
@@ -62,11 +51,6 @@ def test_momentum_costs_no_privacy():
     assert rows[0] == rows[1]
     scales = [a.noise(DIGITS, STEP, TARGET, np.full(60, 0.7)).scale for a in (plain, heavy)]
     assert np.array_equal(*scales)
-
-
-def test_bounds_of_last_iterates_are_not_offered_for_averages():
-    assert DP_SGLD.estimators == ("last",)
-    assert "momentum" not in DP_SGLD.model_fields
 
 
 # --- a start at 0 ----------------------------------------------------------------------------------------------
@@ -104,19 +88,6 @@ def test_validation_records_are_training_records_and_no_test_record_is_there():
         assert only_test
         assert not only_test & (rows_of(train) | rows_of(held))
         assert Softmax(test_fraction=test_fraction).held_out_records == len(whole.test)
-
-
-def test_validation_records_are_seeded_and_sizes_known_without_reading():
-    one, again, other = (
-        Softmax(validation_fraction=0.1, data_seed=s, test_fraction=0.2).split.test.labels for s in (1, 1, 2)
-    )
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one, other)
-    adult = Softmax(data=DataSource(name="adult"), validation_fraction=0.1)
-    assert (adult.n, adult.held_out_records) == (29_305, 3_256)
-    fashion = Softmax(data=DataSource(name="fashion"), validation_fraction=0.1)
-    assert (fashion.n, fashion.held_out_records) == (54_000, 6_000)
-    assert Softmax(data=DataSource(name="fashion")).held_out_records == 10_000
 
 
 def test_accuracy_is_measured_on_the_validation_records():

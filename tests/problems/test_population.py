@@ -31,7 +31,6 @@ CONTAMINATED = {"errors": {"law": "contaminated", "share": 0.1, "sd": 2.0, "far"
 UNEQUAL = {"errors": {"law": "normal", "sd": 2.0, "heteroscedastic": (0.5, 0.5)}}
 KNOWN, HUBER, LOGIT = ("huber-linear", {"scale": "known"}), ("huber-linear", {}), ("mallows-logistic", {})
 AR1_5 = {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0, 0.5, 0)}
-AR1_20 = {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, *(1, -2, 0, 0.5, 0) * 4)}
 PINBALL, BAND = ("pinball-linear", {"tau": 0.25}), ("insensitive-linear", {"width": 1.0})
 CELLS = [
     (*KNOWN, PLAIN | NORMAL, (1, 1, 1, 1), 0.3600438, 0.1763546, 0.256809, 20.98241),
@@ -377,9 +376,3 @@ def test_recorded_coefficients_are_those_whose_distance_is_measured():
     assert away == pytest.approx(data.values[:, -1, 0], rel=1e-12)
     assert np.isnan(data.values[:, :-1, -4:]).all()
     assert not too_far(data, 1e6).any()
-
-
-def test_a_coefficient_that_is_not_there_is_no_metric():
-    with pytest.raises(ConfigError, match="there is no coefficient 7") as caught:
-        read_experiment(RECORDED.format(which="[0, 7]"), "e.yaml")
-    assert RECORDED.format(which="[0, 7]").splitlines()[5][caught.value.issues[0].where.column - 1 :].startswith("7")

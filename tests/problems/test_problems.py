@@ -7,15 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from dpexp.conformance.check_result import Subject, carry_out
-from dpexp.conformance.problems import LOSSES
 from dpexp.problems import PROBLEMS
-from dpexp.problems.huber_linear import normal_moments
 from dpexp.problems.linear_losses import insensitive_risk as conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, mean_weight, rule
-from dpexp.problems.row_rules import rows_along
-from tests.conftest import mostly_slow
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -47,14 +42,6 @@ def points(problem, count, spread=0.7):
     if problem.has_scale:
         theta[:, -1] = np.maximum(np.abs(theta[:, -1]), 0.3)
     return theta
-
-
-@pytest.mark.parametrize("check", [check for check in LOSSES if "sum" not in check.name], ids=lambda check: check.name)
-@pytest.mark.parametrize("problem", mostly_slow(CASES.values()), ids=CASES)
-def test_what_holds_for_any_parameters(problem, check):
-    """The suite's checks of losses, at more parameters than the defaults, which are tested with all that is built in."""
-    result = carry_out(check, Subject("problem", problem.name, problem))
-    assert result.outcome == "ok", f"{result.where}: {result.detail}"
 
 
 @pytest.mark.slow
@@ -102,33 +89,6 @@ def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, suppo
     assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
 
 
-@pytest.mark.slow
-@all_of_them
-def test_wild_parameters_give_no_error(problem):
-    theta = np.stack([problem.optimum()] * 4)
-    theta[0] *= 1e6
-    theta[1, 0] = np.nan
-    theta[2, 0] = np.inf
-    theta[3] *= 1e200
-    if problem.has_scale:
-        theta[0, -1] = 1e-3
-    gaps = problem.risk_gap(theta)
-    assert gaps[0] > 1
-    assert not np.isfinite(gaps[1])
-    assert not np.isfinite(gaps[2])
-
-
-def test_larger_noise_than_needed_is_chosen_by_name():
-    problem = PROBLEMS["huber-linear"]
-    assert problem(sensitivity="exact").noise_sensitivity() == pytest.approx(3.804234482784, abs=1e-12)
-    assert problem(sensitivity="paper").noise_sensitivity() == pytest.approx(3.910286800563, abs=1e-12)
-    assert problem(sensitivity="two-gradient-bounds").noise_sensitivity() == pytest.approx(3.959759373040, abs=1e-12)
-    assert problem(sensitivity=5.0).noise_sensitivity() == 5.0
-    assert problem().gradient_bound() == pytest.approx(1.979879686520, abs=1e-12)
-    assert problem(c=5.0).exact_sensitivity() == pytest.approx(14.697, abs=1e-3)  # more than 2 sqrt 2 c = 14.142
-    assert PROBLEMS["mallows-logistic"]().exact_sensitivity() == pytest.approx(2 * math.sqrt(2), abs=1e-15)
-
-
 @pytest.mark.parametrize(("tau", "wanted"), [(0.5, math.sqrt(2)), (0.9, 1.8), (0.2, 1.6)])
 def test_the_sensitivity_of_quantile_regression_is_attained(tau, wanted):
     """By two users with x = (1, z) and (1, -z), |z| = 1, and one residual sign; at the median by opposite signs at one x."""
@@ -140,31 +100,6 @@ def test_the_sensitivity_of_quantile_regression_is_attained(tau, wanted):
     ends = [problem.gradient(theta, row[None], np.array([y]))[0] for row in x for y in (-9.0, 9.0)]
     largest = max(np.linalg.norm(one - other) for one in ends for other in ends)
     assert largest == pytest.approx(wanted, rel=1e-12)
-
-
-def test_normal_moments():
-    m = normal_moments(1.345)
-    np.testing.assert_allclose(m, (0.710164548269, 0.821374765431, 0.387027033403), atol=1e-12)
-
-
-def test_mean_weights():
-    values = mean_weight(4, 1, np.array([0.0, 0.5, 1.0, 4.0]))
-    np.testing.assert_allclose(values, (0.5158831906, 0.4569729597, 0.4036526377, 0.2411854088), atol=1e-9)
-
-
-WEIGHTS = {
-    5: (0.4294131956, 0.3118019790, 0.2333360813, 0.1227826801),
-    10: (0.2159269924, 0.1784042541, 0.0564544865, 0.0375369032),
-    20: (0.1046250497, 0.0947687475, 0.0121240554, 0.0098563022),
-}
-
-
-@pytest.mark.parametrize("d", WEIGHTS)
-def test_moments_of_the_weights(d):
-    rows = rows_along(PROBLEMS["huber-linear"](d=d).law)
-    first, second = rows.moments(1), rows.moments(2)
-    got = first[0, 0], first[1, 1], second[0, 0], second[1, 1]
-    np.testing.assert_allclose(got, WEIGHTS[d], atol=1e-9)
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

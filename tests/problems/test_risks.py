@@ -118,21 +118,3 @@ def test_the_risk_is_the_mean_over_many_more_places(name):
             wanted = math.fsum(weight * risks) + float(np.sum(linear * theta[: problem.d + 1]))
             size = math.fsum(weight * np.abs(risks)) + float(np.sum(np.abs(linear * theta[: problem.d + 1])))
             assert abs(float(problem.risk(theta)) - wanted) < most * size, (lengths, location, scale)
-
-
-@pytest.mark.slow
-def test_panels_that_are_not_cut_would_be_seen():
-    problem = HuberLinear(d=5)
-    whole, (z, weight) = rule(5, 1.0), places(problem)
-    f = problem.conditional_risk(60.0 * whole.nodes, 0.2, problem.constants)
-    wanted = math.fsum(weight * problem.conditional_risk(60.0 * z, 0.2, problem.constants))
-    assert abs(math.fsum(whole.weights * f) - wanted) > 1e-9 * wanted
-
-
-def test_panels_cut_into_parts_are_the_same_measure():
-    whole, cut = rule(5, 1.0), rule(5, 1.0, parts=3)
-    assert len(cut.nodes) == 3 * len(whole.nodes)
-    assert list(cut.nodes) == sorted(cut.nodes)
-    for power in (0, 2, 4):
-        moments = [math.fsum(r.weights * r.nodes**power) for r in (whole, cut)]
-        assert moments[0] == pytest.approx(moments[1], rel=1e-14)

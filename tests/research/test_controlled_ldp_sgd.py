@@ -1,21 +1,16 @@
 """Controlled LDP-SGD: the linear recursion against literal ones, unbiasedness, and second moments that are wrong."""
 
 import itertools
-import json
 import math
-import re
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import dpexp
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Constant, Power
-from dpexp.privacy.budgets import ConstantBudget, ListBudget, UniformBudget
-from dpexp.problems import PROBLEMS
+from dpexp.privacy.budgets import ConstantBudget, UniformBudget
 from tests.algorithms.test_ldp_sgd import CASES, SEED, STEPS, N, budget_of, states_of
-from tests.conftest import ROOT, at_length, call
+from tests.conftest import at_length
 from tests.oracles import bounds, ldp_sgd
 from tests.oracles.streams import normals
 from tests.research import module
@@ -96,18 +91,6 @@ def test_what_stands_beside_is_ldp_sgd_to_the_last_bit_and_numbers_depend_on_not
     assert mechanism == LdpSgd().mechanism(problem, *SETTINGS[0], 777)
 
 
-def test_what_is_left_of_the_start_does_not_depend_on_where_products_are_cut(monkeypatch):
-    schedule, steps = Power(eta=1.5, alpha=1 / 3), (1, 2, 63, 64, 65, 1000)
-    whole = controlled._left(schedule, 0.9, steps)
-    factors = np.cumprod([1 - 0.9 * 1.5 * i ** (-1 / 3) for i in range(1, 1001)])
-    means = np.cumsum(factors) / np.arange(1, 1001)
-    at = np.array(steps) - 1
-    np.testing.assert_allclose(whole, np.stack([factors[at], means[at]], axis=1), rtol=1e-11)
-    controlled._left.cache_clear()
-    monkeypatch.setattr(controlled, "TOGETHER", 64)
-    assert np.array_equal(controlled._left(schedule, 0.9, steps), whole)
-
-
 # --- the exact second moment
 
 
@@ -180,78 +163,3 @@ def test_controlled_and_plain_agree_within_their_errors_with_five_seeds(case):
 
 
 # --- what is refused, and what is shown
-
-CONFIG = f"""experiment: controlled
-plugins: {ROOT}/research/controlled/controlled_ldp_sgd.py
-problem: {{name: PROBLEM}}
-algorithm: {{name: controlled-ldp-sgd}}
-schedule: {{eta: ETA, alpha: 1/2}}
-privacy: {{mu: MU}}
-run: {{n: 3000, replicates: 24, seed: 3, checkpoints: 40}}
-"""
-
-
-def config(folder, problem="huber-linear", eta="1", mu="[1, inf]"):
-    path = folder / "controlled.yaml"
-    path.write_text(CONFIG.replace("PROBLEM", problem).replace("ETA", eta).replace("MU", mu))
-    return path
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"problem": "insensitive-linear"}, "huber-linear, mallows-logistic, pinball-linear"),
-        ({"problem": "pinball-linear, tau: 0.3"}, "where alone the second moment"),
-        ({"eta": "30"}, "its first step size, 30, must be at most"),
-        ({"mu": "{list: [1, 2]}"}, "a list of budgets"),
-    ],
-)
-def test_where_no_second_moment_is_known_a_config_is_refused_where_it_stands(tmp_path, changes, words):
-    said = call("validate", config(tmp_path, **changes), code=2).stderr
-    assert re.search(r"controlled.yaml:[34]:\d+: ", said)
-    assert words in said
-
-
-def test_a_scale_without_residuals_is_refused():
-    kind = PROBLEMS["huber-linear"]
-
-    class Odd(kind):
-        score = staticmethod(lambda t, y, scale, k: kind.score(2 * t, y, scale, k))
-
-    schedule, budget = SETTINGS[0]
-    assert ControlledLdpSgd().complaints(kind(), schedule, budget, 10) == []
-    assert "no function of y - x'beta" in ControlledLdpSgd().complaints(Odd(), schedule, budget, 10)[0]
-    assert "noise of its own" in ControlledLdpSgd().complaints(kind(), schedule, ListBudget(list=(1.0, 2.0)), 10)[0]
-
-
-@pytest.mark.slow
-def test_a_table_puts_both_means_beside_each_other_and_says_what_is_saved(tmp_path):
-    path, where = config(tmp_path, "huber-linear, d: 5, scale: known, sigma: 1.5"), ("--results", tmp_path / "results")
-    call("run", path, "-q", *where)
-    of = dpexp.read("controlled", results=tmp_path / "results").summary.set_index(
-        ["cell_id", "estimator", "metric", "step"]
-    )
-    plain, ours = "param_distance_sq", "param_distance_sq_controlled"
-    for metric in (plain, ours):
-        found = json.loads(call("table", "controlled", *where, "--metric", metric, "--format", "json").stdout)
-        assert "as long as two or three" in found["note"]
-        for row in found["rows"]:
-            wide, narrow = (of.loc[(row["cell_id"], row["estimator"], name, 3000)] for name in (plain, ours))
-            assert row["replicates_saved"] == pytest.approx((wide.se / narrow.se) ** 2)
-            assert row[f"{ours}_ci_half"] == pytest.approx((narrow.ci_hi - narrow.ci_lo) / 2)
-            assert isinstance(row["slope"], float)
-        # where the plain metric is shown, the controlled slope stands beside its slope
-        beside = {(row["cell_id"], row["estimator"]): row.get("slope_controlled") for row in found["rows"]}
-        if metric == plain:
-            controlled = beside
-        else:
-            assert controlled == {(row["cell_id"], row["estimator"]): row["slope"] for row in found["rows"]}
-            assert set(beside.values()) == {None}
-    words = call("table", "controlled", *where).stdout
-    assert "does not pay" in words  # the average at mu = 1
-    lines = [line for line in words.splitlines() if "no privacy" in line and " sgd " in line]
-    assert len(lines) == 1
-    assert "does not pay" not in lines[0]
-    call("plot", "controlled", *where, "--metric", ours, "--theory", "--out", tmp_path, "--format", "svg")
-    (numbers,) = tmp_path.glob("*.csv")
-    assert {"mean", "prediction", "bound"} <= set(pd.read_csv(numbers, comment="#"))

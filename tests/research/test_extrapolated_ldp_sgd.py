@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.schedules import Constant, Power
+from dpexp.algorithms.schedules import Power
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
 from tests.algorithms.test_ldp_sgd import snapshots
@@ -35,11 +35,6 @@ def test_weights_take_off_what_is_proportional_to_the_step_size(steps, alpha):
     assert found.sum() == pytest.approx(1)
     path = np.add.reduceat(5 + 3 * schedule.step_sizes(1, steps), bounds[:-1]) / np.diff(bounds)
     assert found @ path == pytest.approx(5 if len(found) > 1 else path[0])
-
-
-def test_one_step_size_leaves_the_average():
-    bounds, found = of_schedule(Constant(eta=0.2), 1000)
-    assert found == pytest.approx(np.diff(bounds) / 1000)
 
 
 @pytest.mark.slow
@@ -71,10 +66,3 @@ def test_it_is_the_intercept_of_the_literal_path_and_the_rest_is_ldp_sgd():
             )[0]
             error = fit[0].reshape(PROBLEM.p, -1) - PROBLEM.optimum()[:, None]
             assert ours.values[s, 2, k, 0] == pytest.approx((error**2).sum(axis=0), rel=1e-9)
-
-
-def test_numbers_do_not_depend_on_the_checkpoints_and_the_statement_is_that_of_ldp_sgd():
-    one = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS, np.array([100, 777]), 5, [3])
-    other = ExtrapolatedLdpSgd().simulate(PROBLEM, SETTINGS[:2], np.array([50, 100, 500, 777]), 5, [3])
-    assert np.array_equal(one.values[:2, :, 1], other.values[:, :, 3])
-    assert ExtrapolatedLdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777) == LdpSgd().mechanism(PROBLEM, *SETTINGS[0], 777)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.schedules import Power
 from dpexp.conformance.problems import furthest
-from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear, furthest_messages, largest_stretch
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
 from tests.oracles import ldp_sgd, one_pass, scale_row
@@ -76,20 +74,3 @@ def test_the_largest_distance_of_messages(a, expected):
     messages = StretchedLdpSgd(stretch=a).messages(HuberLinear(d=2))
     most = furthest(messages, np.random.default_rng(1), lambda g: g, math.inf)
     assert 0.99 * expected < most <= expected * (1 + 1e-9)
-
-
-def test_at_no_cost_in_privacy_or_not_at_all():
-    """The statement is that of `ldp-sgd`; a stretch that would cost privacy, and a scale that is known, are refused."""
-    problem, rest = HuberLinear(d=2), (Power(), ConstantBudget(mu=1.0), 1000)
-    for a in (1.0, 3.5, 3.501):
-        assert not StretchedLdpSgd(stretch=a).complaints(problem, *rest)
-        stated = [
-            one.mechanism(problem, *rest).model_copy(update={"radius": None})
-            for one in (StretchedLdpSgd(stretch=a), LdpSgd())
-        ]
-        assert stated[0] == stated[1]
-    (costly,) = StretchedLdpSgd(stretch=3.51).complaints(problem, *rest)
-    assert "at most 3.501" in costly
-    assert not StretchedLdpSgd(stretch=3.51).mechanism(problem.model_copy(update={"sensitivity": "exact"}), *rest).holds
-    (known,) = StretchedLdpSgd().complaints(HuberLinear(scale="known"), *rest)
-    assert "scale: known" in known

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import ncx2
 
-from dpexp.algorithms.near_the_optimum import decay_of, is_flat, local
+from dpexp.algorithms.near_the_optimum import is_flat, local
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.papers.ldp_sgd.predictions import _settled_step, asymptote, constants, predicted
-from dpexp.privacy.budgets import ConstantBudget, UniformBudget
+from dpexp.papers.ldp_sgd.predictions import _settled_step, constants, predicted
+from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
-from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd import linearised as lin
 from dpexp.theory.ldp_sgd import theorem4
 from dpexp.theory.ldp_sgd.convex import (
@@ -139,16 +138,6 @@ def test_theorems_5_and_6_are_the_printed_formulas():
         assert theorem6_visible(np.array([n]), eta, alpha, *args[1:])[0] == pytest.approx(wanted, rel=1e-9)
 
 
-def test_theorem5_says_where_it_is_silent():
-    def at(alpha, n):
-        return theorem5_printed(np.array([n]), 0.2, alpha, 0.1, 1.4, 6, 1.0, 6.0)[0]
-
-    assert at(0.5, 1000) == math.inf
-    for alpha in (0.3, 1.0):
-        with pytest.raises(ValueError, match="alpha in"):
-            at(alpha, 10)
-
-
 def test_the_root_that_the_third_case_lacks():
     args = (0.2, 0.4, 0.1, 1.4, 6, 1.0, 6.0)
     spread = 6.0 + 1.4**2 * (1 + 64 * 6) * 0.2**2
@@ -160,29 +149,6 @@ def test_the_root_that_the_third_case_lacks():
     assert theorem5_rooted(np.array([1000]), 0.2, 0.6, *args[2:]) == theorem5_printed(
         np.array([1000]), 0.2, 0.6, *args[2:]
     )
-
-
-def test_last_iterate_rate_beats_the_printed_one():
-    steps = np.array([10**5, 10**6])
-    for alpha in (0.4, 0.6, 0.8):
-        values = theorem5_last_iterate(steps, 0.2, alpha, 1.4, 6, 2.8, 1.0, 6.0)
-        slope = math.log10(values[1] / values[0])
-        printed = THEOREMS["ldp-sgd/table-1"].function("sgd", "non-strongly convex", alpha)
-        assert slope < printed
-        assert slope == pytest.approx(-min(alpha, 1 - alpha), abs=0.12)  # up to log n
-
-
-def test_theorems_say_what_they_assume():
-    """The rest of what they say is tried by the conformance suite."""
-    for name, theorem in THEOREMS.items():
-        assert theorem.estimator in (("sgd", "asgd", "both") if theorem.paper == "ldp-sgd" else ("last", "mean")), name
-        assert theorem.function.__doc__, name
-        assert theorem.assumes or theorem.kind not in ("upper", "guarantee", "prescription"), name
-
-
-def test_a_missing_constant_is_named():
-    with pytest.raises(KeyError, match="delta0"):
-        THEOREMS["ldp-sgd/theorem-3"]({k: v for k, v in of(LINEAR).items() if k != "delta0"})
 
 
 # --- what the iteration does for large n -----------------------------------------------------------------------
@@ -246,13 +212,6 @@ def test_linearised_moments_are_those_of_the_full_matrices(alpha):
             assert found.average[e, k].sum() == pytest.approx(average, rel=1e-11)
 
 
-def test_equal_eigenvalues_are_one_mode():
-    modes = lin.modes_of(np.diag([2.0, 1.0, 2.0]), np.diag([1.0, 5.0, 3.0]), np.array([1.0, 2.0, 3.0]))
-    assert modes.h == pytest.approx([1, 2])
-    assert modes.noise == pytest.approx([5, 4])
-    assert modes.start_sq == pytest.approx([4, 10])
-
-
 def test_linearised_golden_values():
     """Quadratic predictions of E|theta_n - theta*|^2, and n E / tr of the average at 3e5 (linear, mu = 2)."""
     for mu, value in ((1.0, 0.1625), (2.0, 0.04128), (3.0, 0.01883), (math.inf, 8.67e-4)):
@@ -264,18 +223,6 @@ def test_linearised_golden_values():
     assert N[0] * average / 1877.8506 == pytest.approx(6.8, abs=0.05)
 
 
-@pytest.mark.parametrize("alpha", [0.4, 0.6])
-def test_predictions_tend_to_their_asymptote(alpha):
-    place, schedule = local(LINEAR, ConstantBudget(mu=2.0)), SCHEDULES["power"](eta=2.0, alpha=alpha)
-    steps = np.array([10**4, 3 * 10**6])
-    found, limit = predicted(place, schedule, steps), asymptote(place, schedule, steps)
-    for estimator in ("sgd", "asgd"):
-        for metric in ("param_distance_sq", "loss_gap"):
-            ratio = getattr(found, estimator)[metric] / getattr(limit, estimator)[metric]
-            assert abs(ratio[1] - 1) < 0.04
-            assert abs(ratio[1] - 1) < abs(ratio[0] - 1) + 1e-3
-
-
 @pytest.mark.parametrize(("eta", "alpha", "m"), [(0.2, 0.5, 0.1), (0.05, 1 / 3, 0.4), (0.1, 0.0, 0.02)])
 def test_the_bias_builds_up_as_the_literal_sum(eta, alpha, m):
     """Mean over k <= n of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2; the integral in its place errs like 1 / n."""
@@ -285,35 +232,6 @@ def test_the_bias_builds_up_as_the_literal_sum(eta, alpha, m):
     literal = np.array([terms[:n].mean() for n in steps])
     np.testing.assert_allclose(_settled_step(steps, eta, alpha, m), literal, rtol=0.011)
     assert literal[0] < 0.9 * sizes[:2000].mean()  # the sum without what is still missing is another number
-
-
-def test_the_bias_builds_up_as_fast_as_the_softest_direction():
-    """At n = 300 the stiffest direction has forgotten its start and the softest has not: a factor of the squared bias."""
-    place, schedule, steps = (
-        local(LINEAR, ConstantBudget(mu=2)),
-        SCHEDULES["power"](eta=0.2, alpha=1 / 3),
-        np.array([300]),
-    )
-    modes, unit = place.modes, place.unit_bias
-    assert modes.h[0] == pytest.approx(LINEAR.curvature().m, rel=1e-9)
-    average = lin.linearised_moments(steps, np.array([0.2]), 1 / 3, modes).average[0]
-    sizes = 0.2 * np.arange(1, 301) ** (-1 / 3)
-    for mode, right in ((0, True), (-1, False)):
-        step = np.mean(sizes * (1 - np.exp(-modes.h[mode] * np.cumsum(sizes))) ** 2)
-        squared, gap = float(unit @ unit) * step**2, float(unit @ place.hessian @ unit) / 2 * step**2
-        found = predicted(place, schedule, steps).asgd
-        bias = found["param_distance_sq"] - average.sum(axis=1), found["loss_gap"] - average @ modes.h / 2
-        assert bool(abs(bias[0][0] / squared - 1) < 0.06) == right
-        assert bool(abs(bias[1][0] / gap - 1) < 0.06) == right
-
-
-def test_mixed_budgets_enter_by_their_mean_inverse_square():
-    schedule = SCHEDULES["power"](eta=0.2, alpha=0.5)
-    mixed = constants(LINEAR, schedule, UniformBudget(uniform=(1.0, 2.0)))
-    alike = constants(LINEAR, schedule, ConstantBudget(mu=math.sqrt(2)))
-    assert mixed["private_trace"] == pytest.approx(alike["private_trace"], rel=1e-12)
-    assert mixed["min_mu"] == 1
-    assert decay_of(SCHEDULES["constant"](eta=0.3)) == (0.3, 0.0)
 
 
 def test_a_flat_problem_has_no_local_prediction():

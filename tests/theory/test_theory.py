@@ -8,7 +8,6 @@ import pytest
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 from dpexp.theory.ldp_sgd.terms import psi
-from dpexp.theory.theorem import Theorem
 
 
 def test_psi():
@@ -67,19 +66,6 @@ def test_remark_exponents_of_the_last_iterate_begin_at_one_third_and_are_continu
     assert np.min(found) == pytest.approx(-1 / 3, abs=1e-3)
 
 
-def test_unknown_names_are_refused():
-    for wrong in (
-        lambda: table1_exponent("asdg", STRONGLY, 0.4),
-        lambda: remark_exponent("SGD", NON_STRONGLY, 0.4),
-        lambda: corrected_exponent("average", 0.4),
-    ):
-        with pytest.raises(ValueError, match="estimator is 'sgd' or 'asgd'"):
-            wrong()
-    for function in (table1_exponent, remark_exponent):
-        with pytest.raises(ValueError, match="convexity is"):
-            function("sgd", "convex", 2.0)
-
-
 NUMBERS = {
     "momentum": {
         "N": 1000, "d": 10, "eps": 1.0, "delta": 1e-5, "steps": 10_000, "gap": 1.0, "G": 2.0, "L": 3.0,
@@ -100,11 +86,6 @@ def value(name, **changed):
     return found.steps if theorem.quantity == "schedule" else found
 
 
-def test_every_paper_with_a_folder_has_statements():
-    assert {theorem.paper for theorem in THEOREMS.values()} == {"ldp-sgd", "dp-sgld", "momentum"}
-    assert set(EVALUATED) > {"momentum/theorem-4", "momentum/theorem-9", "dp-sgld/theorem-3-1", "dp-sgld/theorem-4-2"}
-
-
 def test_a_statement_needs_no_more_than_the_numbers_of_its_paper():
     assert all(0 < value(name) < math.inf for name in EVALUATED)
 
@@ -122,21 +103,3 @@ def test_a_statement_needs_no_more_than_the_numbers_of_its_paper():
 )
 def test_utility_improves_with_records(name, records):
     assert value(name, **{records: 4000}) < value(name)
-
-
-def test_completed_forms_differ_from_the_printed_ones_as_they_say():
-    for name in ("lemma-7", "lemma-4-1", "theorem-4-1", "theorem-4-1/eps-delta"):
-        assert value(f"dp-sgld/{name}/proved") > value(f"dp-sgld/{name}")  # twice the batches' part
-    assert value("momentum/lemma-5/sharp") == pytest.approx(value("momentum/lemma-5") / 1.5, rel=1e-12)
-    for number in (4, 8):
-        assert value(f"momentum/theorem-{number}/sigma/best-order") < value(f"momentum/theorem-{number}/sigma")
-
-
-def test_a_form_is_chosen_by_the_statement_and_not_by_the_numbers():
-    def twice(x, form="printed"):
-        return 2 * x if form == "printed" else 3 * x
-
-    theorem = Theorem("p", "Theorem 1", "printed", "upper", "loss_gap", "last", ("true",), "always", twice)
-    assert theorem({"x": 2, "form": "proved"}) == 4
-    with pytest.raises(KeyError, match="x"):
-        theorem({"form": "proved"})
