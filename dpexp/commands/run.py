@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.config.cell_settings import identity, label
+from dpexp.config.cell_settings import identity, label, matches
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.only import matches
 from dpexp.config.resources import processes_pay, require_room
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError

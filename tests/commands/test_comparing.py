@@ -13,9 +13,9 @@ import dpexp
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff
+from dpexp.config.cell_settings import matches
 from dpexp.config.cells import Cell, RunSettings
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.only import matches
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.parameters import Positive
 from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target

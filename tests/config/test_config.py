@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpexp.config.cell_settings import matches
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.only import matches
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import yaml_in_line

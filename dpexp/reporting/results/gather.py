@@ -10,9 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.config.cell_settings import Settings, Words, named, sections
+from dpexp.config.cell_settings import Settings, Words, matches, named, sections
 from dpexp.config.cells import flat, stored_cell
-from dpexp.config.only import matches
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.text import counted, guess
