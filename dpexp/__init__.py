@@ -1,6 +1,6 @@
 """dpexp: a command-line laboratory for differentially private stochastic gradient descent.
 
-The names of the Python API are those of the commands (`dpexp.commands.api`). They are imported when first used.
+The names of the Python API are those of the commands (`dpexp.commands`). They are imported when first used.
 """
 
 import sys
@@ -14,33 +14,34 @@ API = (
     "Result", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "plot",
     "predict", "privacy", "read", "receipt", "report", "run", "table", "validate",
 )  # fmt: skip
+IN_API = ("Result", "fit", "load", "predict", "read")  # the others are in the module of their command
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Result as Result
-    from dpexp.commands.api import audit as audit
-    from dpexp.commands.api import calibrate as calibrate
-    from dpexp.commands.api import check as check
-    from dpexp.commands.api import claims as claims
-    from dpexp.commands.api import diff as diff
     from dpexp.commands.api import fit as fit
-    from dpexp.commands.api import judge as judge
     from dpexp.commands.api import load as load
-    from dpexp.commands.api import plot as plot
     from dpexp.commands.api import predict as predict
     from dpexp.commands.api import read as read
-    from dpexp.commands.api import receipt as receipt
-    from dpexp.commands.api import report as report
-    from dpexp.commands.api import run as run
-    from dpexp.commands.api import table as table
-    from dpexp.commands.api import validate as validate
+    from dpexp.commands.audit import audit as audit
+    from dpexp.commands.calibrate import calibrate as calibrate
+    from dpexp.commands.check import check as check
+    from dpexp.commands.claims import claims as claims
+    from dpexp.commands.diff import diff as diff
+    from dpexp.commands.judge import judge as judge
+    from dpexp.commands.plot import plot as plot
+    from dpexp.commands.receipt import receipt as receipt
+    from dpexp.commands.report import report as report
+    from dpexp.commands.run import run as run
+    from dpexp.commands.table import table as table
+    from dpexp.commands.validate import validate as validate
 
 
 class _Room(ModuleType):
     """The room `dpexp.privacy`, which is also the function of that name."""
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Any:
-        from dpexp.commands.api import privacy
+        from dpexp.commands.privacy import privacy
 
         return privacy(*arguments, **parameters)
 
@@ -61,10 +62,9 @@ def __getattr__(name: str) -> Any:
     """A name of the API, imported now."""
     if name == "privacy":
         return import_module("dpexp.privacy")
-    if name == "judge":
-        return import_module("dpexp.commands.judge").judge
     if name in API:
-        return getattr(import_module("dpexp.commands.api"), name)
+        module = "api" if name in IN_API else name
+        return getattr(import_module(f"dpexp.commands.{module}"), name)
     raise AttributeError(f"module 'dpexp' has no attribute {name!r}")
 
 

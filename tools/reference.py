@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from typer.main import get_command
 
-from dpexp import API
+from dpexp import API, IN_API
 from dpexp.commands.cli import COMMANDS, command_line
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import in_words, schema_of
@@ -84,5 +84,4 @@ def _plain(text: str) -> str:
 def _names() -> Iterator[str]:
     yield "# Public names\n\nWhat `import dpexp` has. [dpexp from Python](../python.md) shows the names at work.\n"
     for name in sorted(API, key=str.lower):
-        home = {"judge": "dpexp.commands.judge"}.get(name, "dpexp.commands.api")
-        yield f"::: {home}.{name}\n"
+        yield f"::: dpexp.commands.{'api' if name in IN_API else name}.{name}\n"

@@ -6,7 +6,6 @@ of it follows from the ledger's rows and from what a paper's reproduction declar
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -93,11 +92,10 @@ def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
 
 def summaries() -> dict[str, str]:
     """The summary of each reproduction of somebody's paper, by its name."""
-    from dpexp.commands.claims import Request, claims
+    from dpexp.commands.claims import claims
     from dpexp.papers import our_papers
 
-    request = Request((), None, (), "json", None, Path("results"))
-    rows = json.loads(claims(request).text)
+    rows = claims(form="json").document()
     told = [paper for paper in our_papers().values() if paper.what_to_know]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id]) for paper in told}
 

@@ -1,6 +1,7 @@
 """The command line: parse, call, print. What a command needs is imported when it is called, so that help is instant.
 
-`OPTIONS` says every option once, `COMMANDS` which of them a command has and what it calls with them.
+`OPTIONS` has every option once, `COMMANDS` those of each command and the function of this room that it calls. An option
+that is not given is not passed on: its default is that of the function.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
@@ -35,7 +35,6 @@ class OptionSpec(NamedTuple):
     flags: str
     help: str
     metavar: str = ""
-    default: Any = None
     many: bool = False
     type: Any = str
 
@@ -51,48 +50,47 @@ OPTIONS = {
     "analysis": OptionSpec("--analysis", "One analysis.  [default: the best]", "NAME"),
     "as_json": OptionSpec("--json", "Print one JSON document."),
     "at": OptionSpec("--at", "One comparison again, as a verdict names it.", "POINT"),
-    "backend": OptionSpec("--backend", "Workers.  [default: what suits]", "threads|loky|dask", ""),
-    "by": OptionSpec("--by", "Compare the levels of this setting within A.", "NAME", ""),
+    "backend": OptionSpec("--backend", "Workers.  [default: what suits]", "threads|loky|dask"),
+    "by": OptionSpec("--by", "Compare the levels of this setting within A.", "NAME"),
     "card": OptionSpec("--card", "A run card for `dpexp receipt`."),
     "cell": OptionSpec("--cell", "The cell of a run, by the first digits of its id.", "ID"),
     "central": OptionSpec("--central/--local", "One release, or a message of every record."),
     "check": OptionSpec("--check", "Compare alone: compute nothing."),
-    "columns": OptionSpec("--columns", "Columns of text, md and tex.", "A,B", ""),
     "comparisons": OptionSpec("--comparisons", LAWS, "N", type=int),
-    "confidence": OptionSpec("--confidence", "Of all lower bounds together.", "P", 0.999, type=float),
-    "configs": OptionSpec("--configs", "Folder of config files.", "DIR", Path("configs"), type=Path),
+    "confidence": OptionSpec("--confidence", "Of all lower bounds together.  [default: 0.999]", "P", type=float),
+    "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", type=Path),
     "confirm": OptionSpec("--confirm", "After an edit: prove that no number moved, no more."),
     "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
     "data": OptionSpec("--data", "Your own table.", "FILE", type=Path),
     "delta": OptionSpec("--delta", "See --eps.  [default: 1e-5, or 0 in the local model]", "D"),
     "deployment": OptionSpec("--deployment", "Release on private records, with secret noise."),
-    "dry_run": OptionSpec("--dry-run", "Say what would be computed, and why."),
+    "dry_run": OptionSpec("--dry-run", "List what would be computed, and why."),
     "eps": OptionSpec("--eps", "Budget as epsilon; local: with delta = 0.", "E"),
-    "estimators": OptionSpec("--estimator", "Only this estimator; repeatable.", "NAME", many=True),
-    "estimator": OptionSpec("--estimator", "last or average.  [default: what is released]", "NAME"),
+    "estimator": OptionSpec("--estimator", "Only this estimator; repeatable.", "NAME", many=True),
+    "estimator/predict": OptionSpec("--estimator", "last or average.  [default: what is released]", "NAME"),
     "every": OptionSpec("--all", "Every shipped one."),
     "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
     "force": OptionSpec("--force", "Compute everything anew."),
     "form/claims": OptionSpec("--format", "How to print.", "table|md|json|artifact|differences"),
-    "form/table": OptionSpec("--format", "How to print.", "text|md|tex|csv|json", "md"),
-    "formats": OptionSpec("--format", "File formats.", "png,pdf,svg,eps", "png,pdf"),
+    "form/table": OptionSpec("--format", "How to print.  [default: md]", "text|md|tex|csv|json"),
+    "formats": OptionSpec("--format", "File formats.  [default: png,pdf]", "png,pdf,svg,eps"),
     "formula": OptionSpec("--formula", "Or a formula: 'log(y) ~ x * C(g)'.", "'Y ~ X'"),
-    "hue": OptionSpec("--hue", "Distinguished by colours.", "NAME", ""),
+    "hue": OptionSpec("--hue", "Distinguished by colours.", "NAME"),
     "invalid": OptionSpec("--invalid", "Count analyses whose conditions are not met."),
-    "jobs": OptionSpec("-j --jobs", "Workers.  [default: all cores]", "N", 0, type=int),
+    "jobs": OptionSpec("-j --jobs", "Workers.  [default: all cores]", "N", type=int),
     "judge": OptionSpec("--judge", "Judge the selected claims, and write RESULTS/claims.json."),
-    "kind": OptionSpec("--kind", "Curves, or boxes of the final values.", "line|box", "line"),
-    "level": OptionSpec("--level", "Level of the intervals.", "P", 0.95, type=float),
-    "log": OptionSpec("--log", "Logarithmic axes.", "x|y|xy|none", ""),
+    "kind": OptionSpec("--kind", "Curves, or boxes of the final values.  [default: line]", "line|box"),
+    "level": OptionSpec("--level", "Level of the intervals.  [default: 0.95]", "P", type=float),
+    "log": OptionSpec("--log", "Logarithmic axes.", "x|y|xy|none"),
     "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
-    "metric": OptionSpec("--metric", "What is shown.  [default: the error]", "NAME"),
+    "metric": OptionSpec("--metric", "Values to show or compare; repeatable.  [default: the error]", "NAME", many=True),
+    "metric/plot": OptionSpec("--metric", "Values to show.  [default: the error]", "NAME"),
     "method": OptionSpec("--method", "A plug-in's method.", "NAME"),
-    "metrics": OptionSpec("--metric", "What is shown or compared; repeatable.", "NAME", many=True),
-    "model": OptionSpec("--model", "huber-linear, mallows-logistic or a plug-in's.", "NAME", "huber-linear"),
+    "model": OptionSpec("--model", "huber-linear, mallows-logistic or a plug-in's.  [default: huber-linear]", "NAME"),
     "mu": OptionSpec("--mu", "Budget of every record, in Gaussian DP.", "M"),
     "mu_column": OptionSpec("--mu-column", "Budgets of the records' own.", "COLUMN"),
     "n": OptionSpec("-n --n", "Records or persons, with --plan.", "N"),
-    "name": OptionSpec("--name", "Name of the files.", "NAME", ""),
+    "name": OptionSpec("--name", "Name of the files.", "NAME"),
     "no_title": OptionSpec("--no-title", "Without the title on top."),
     "of": OptionSpec("--from", "Copy a shipped config.", "NAME"),
     "only": OptionSpec("--only", ONLY, "KEY=A,B"),
@@ -105,44 +103,46 @@ OPTIONS = {
     "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=Path),
     "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
     "paper": OptionSpec("--paper", "One paper, such as ldp-sgd.  [default: all]", "ID"),
-    "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N", ""),
+    "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N"),
     "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
     "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
-    "profile": OptionSpec("--profile", "Toy size or full size.", "smoke|paper", "paper"),
+    "profile": OptionSpec("--profile", "Toy size or full size.  [default: paper]", "smoke|paper"),
     "public/fit": OptionSpec("--public", "Of columns (`dpexp init --data DATA --public`).", "FILE", type=Path),
     "public/init": OptionSpec("--public", "With --data: what `dpexp fit` asks of its columns."),
     "quiet": OptionSpec("-q --quiet", "No progress."),
     "raw": OptionSpec("--raw", RAW),
-    "released": OptionSpec("--released", "all-iterates or last-iterate.", "KIND", "all-iterates"),
-    "replicate": OptionSpec("--replicate", "Which replicate of a run, where all are released.", "N", 0, type=int),
+    "released": OptionSpec("--released", "all-iterates or last-iterate.  [default: all-iterates]", "KIND"),
+    "replicate": OptionSpec(
+        "--replicate", "Which replicate of a run, where all are released.  [default: 0]", "N", type=int
+    ),
     "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", type=int),
     "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", type=Path),
-    "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.", "N", 10_000, type=int),
+    "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.  [default: 10000]", "N", type=int),
     "schema": OptionSpec("--schema", "Print the JSON schema of configs, for editors."),
     "scheduler": OptionSpec("--scheduler", "Address of a dask scheduler.", "ADDRESS"),
-    "seconds": OptionSpec("--seconds", "Stop after so many seconds.", "S", 60.0, type=float),
-    "seed": OptionSpec("--seed", "Seed of what is drawn.", "N", 0, type=int),
+    "seconds": OptionSpec("--seconds", "Stop after so many seconds.  [default: 60]", "S", type=float),
+    "seed": OptionSpec("--seed", "Seed of what is drawn.  [default: 0]", "N", type=int),
     "seed/fit": OptionSpec("--seed", "Seed of a rehearsal.", "N", type=int),
-    "sets": OptionSpec("--set", "Change a value; repeatable.", "A.B=V", many=True),
+    "set": OptionSpec("--set", "Change a value; repeatable.", "A.B=V", many=True),
     "shipped": OptionSpec("--shipped", "List the configs that come with dpexp."),
     "show": OptionSpec("--show", "Print the config with every default."),
-    "statistic": OptionSpec("--statistic", "Of the replicates.", "mean|median|quantiles", "mean"),
+    "statistic": OptionSpec("--statistic", "Of the replicates.  [default: mean]", "mean|median|quantiles"),
     "stored": OptionSpec("--stored", "Every shipped figure that shows stored results."),
-    "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME", ""),
+    "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME"),
     "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", type=Path),
     "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
     "text": OptionSpec("--text", "Your text, which comes first.", "FILE", type=Path),
-    "theory": OptionSpec("--theory", "Put bounds and predictions beside the measured values."),
-    "title": OptionSpec("--title", "A title of your own.", "WORDS", ""),
+    "theory": OptionSpec("--theory", "Add bounds and predictions to the measured values."),
+    "title": OptionSpec("--title", "A title of your own.", "WORDS"),
     "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
     "untested": OptionSpec("--untested", "Fit fewer records than were ever tested."),
     "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=Path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
-    "verdicts": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
-    "weights": OptionSpec("--weights", "How messages of --mu-column count.", "budget|equal", "budget"),
+    "verdict": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
+    "weights": OptionSpec("--weights", "How messages of --mu-column count.  [default: budget]", "budget|equal"),
     "width": OptionSpec("--width", "Width of the figure.", "INCHES", type=float),
-    "widths": OptionSpec("--width", "With --plan: records for NAME +- W.", "NAME=W", many=True),
-    "x": OptionSpec("--x", "Horizontal axis: step, dots or a setting.", "NAME", ""),
+    "widths": OptionSpec("--half-width", "With --plan: records for NAME +- W.", "NAME=W", many=True),
+    "x": OptionSpec("--x", "Horizontal axis: step, dots or a setting.", "NAME"),
 }
 """by the name of the parameter, which may have the command behind a slash; one meaning for each flag of a command"""
 
@@ -153,7 +153,8 @@ class CommandSpec(NamedTuple):
     panel: str
     help: str
     calls: str
-    arguments: tuple[tuple[str, str, int | str, Any], ...]
+    arguments: tuple[tuple[str, str, str, Any], ...]
+    """one value (1), perhaps one (?), one or more (+), any number (*)"""
     options: str
     rare: str = ""
     """options that are for `--help-all`"""
@@ -163,40 +164,37 @@ COMMANDS = {
     "run": CommandSpec(
         "Experiments", "Run the parts of experiments that are missing or out of date.", "run.command",
         (("configs", "CONFIG", "+", Path),),
-        "sets only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
+        "set only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
         "backend scheduler confirm"),
     "plot": CommandSpec(
         "Experiments", """Draw figures, each with its numbers as CSV and a caption.
 
         NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow.
-        """, "plot.command",
-        (("names", "NAME", "*", str),),
-        "every out/figures theory metric x hue style facet kind width name estimators mechanism over results as_json",
-        "log stored only formats style_file no_title statistic"),
+        """, "plot.command", (("names", "NAME", "*", str),),
+        "every out/figures theory metric/plot x hue style facet kind width name estimator mechanism over results "
+        "as_json", "log stored only formats style_file no_title statistic"),
     "table": CommandSpec(
         "Experiments", """Print the same numbers as tables.
 
         NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`.
-        """, "table.command", (("names", "NAME", "*", str),),
-        "every form/table out/table metrics estimators only statistic theory results as_json", "raw columns"),
+        """, "table.table", (("names", "NAME", "*", str),),
+        "every form/table out/table metric estimator only statistic theory results as_json", "raw"),
     "diff": CommandSpec(
         "Experiments", """Compare two results, or the settings of one.
 
         A and B are experiments, or their folders, such as results/linear_d5.
-        """, "diff.diff",
-        (("a", "A", 1, Path), ("b", "B", "?", Path)), "by only metrics results as_json"),
+        """, "diff.diff", (("a", "A", "1", Path), ("b", "B", "?", Path)), "by only metric results as_json"),
     "report": CommandSpec(
         "Experiments", """Write one HTML page of what is stored.
 
         RESULTS is a results folder, or one experiment's.  [default: results]
-        """, "report.report",
-        (("target", "RESULTS", "?", Path),), "out/page", "title text"),
+        """, "report.report", (("target", "RESULTS", "?", Path),), "out/page", "title text"),
     "claims": CommandSpec(
         "Experiments", """Judge the claims of the papers from stored results.
 
         Each with its quotation, what was printed and measured, and a verdict. Exit code 1 if one is not as expected.
-        """, "claims.command", (("asked", "ID", "*", str),),
-        "paper verdicts judge results quiet as_json", "out/claims jobs form/claims"),
+        """, "claims.claims", (("ids", "ID", "*", str),),
+        "paper verdict judge results quiet as_json", "out/claims form/claims"),
     "reproduce": CommandSpec(
         "Experiments", """Run, plot, tabulate and judge everything published, and compare.
 
@@ -206,10 +204,10 @@ COMMANDS = {
         "Configs", "Write a commented config to start from.", "init.init", (("problem", "PROBLEM", "?", str),),
         "algorithm data target of out/init", "public/init card"),
     "validate": CommandSpec(
-        "Configs", "Check configs without running them.", "validate.command", (("configs", "CONFIG", "*", Path),),
-        "sets replicates profile show schema as_json"),
+        "Configs", "Check configs without running them.", "validate.validate", (("configs", "CONFIG", "*", Path),),
+        "set replicates profile show schema as_json"),
     "list": CommandSpec(
-        "Configs", "List experiments with their state, and the names for configs.", "list.command", (),
+        "Configs", "List experiments with their state, and the names for configs.", "list.inventory", (),
         "results configs shipped as_json"),
     "check": CommandSpec(
         "Configs", """Try the problems and algorithms of a plug-in.
@@ -220,32 +218,30 @@ COMMANDS = {
         "Privacy", """State the privacy of a config, or of a mechanism by its parameters.
 
         With --mechanism the words are its parameters, such as steps=1000.
-        """, "privacy.command",
-        (("arguments", "CONFIG|KEY=VALUE", "*", str),),
-        "mechanism sets deployment over tradeoff results as_json", "invalid users out/figures"),
+        """, "privacy.privacy", (("words", "CONFIG|KEY=VALUE", "*", str),),
+        "mechanism set deployment over tradeoff results as_json", "invalid users out/figures"),
     "calibrate": CommandSpec(
         "Privacy", """Find the least noise or the largest budget that meets a target.
 
-        A target is eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F; parameters stand beside it.
-        """, "calibrate.solve", (("arguments", "TARGET|KEY=VALUE", "*", str),), "mechanism as_json",
+        A target is eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, among the parameters.
+        """, "calibrate.calibrate", (("words", "TARGET|KEY=VALUE", "*", str),), "mechanism as_json",
         "released analysis invalid"),
     "receipt": CommandSpec(
         "Privacy", """State what holds for a training program that is not dpexp.
 
         CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields.
-        """, "receipt.command",
-        (("arguments", "CARD|KEY=VALUE", "*", str),), "as_json"),
+        """, "receipt.receipt", (("words", "CARD|KEY=VALUE", "*", str),), "as_json"),
     "judge": CommandSpec(
         "Privacy", """Compare a stated bound on privacy with exact laws, or a convergence rate with runs.
 
         FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing
         could be compared.
-        """, "judge.judge", (("bound", "FILE", 1, Path),), "as_json", "at seconds seed comparisons"),
+        """, "judge.judge", (("bound", "FILE", "1", Path),), "as_json", "at seconds seed comparisons"),
     "audit": CommandSpec(
         "Privacy", """Compute a lower bound on the privacy loss of what is run.
 
         The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
-        """, "audit.of_config", (("config", "CONFIG", 1, Path),), "sets runs as_json", "confidence seed"),
+        """, "audit.audit", (("config", "CONFIG", "1", Path),), "set runs as_json", "confidence seed"),
     "fit": CommandSpec(
         "Regression", """Fit a private regression with confidence intervals.
 
@@ -257,9 +253,8 @@ COMMANDS = {
         "Regression", """Print predictions or released parameters of a fit or a run.
 
         RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its released parameters are printed.
-        """, "predict.predict",
-        (("result", "RESULT", 1, str), ("table", "TABLE", "?", Path)), "out/predict results as_json",
-        "cell estimator replicate raw"),
+        """, "predict.predict", (("result", "RESULT", "1", str), ("table", "TABLE", "?", Path)),
+        "out/predict results as_json", "cell estimator/predict replicate raw"),
 }  # fmt: skip
 
 
@@ -267,40 +262,40 @@ class CommandLine(TyperGroup):
     """The command line, whose help has a section for each panel and a line for each command that is not cut."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
+        for panel in dict.fromkeys(spec.panel for spec in COMMANDS.values()):
             with formatter.section(panel):
-                own = [(name, one.help.partition("\n")[0]) for name, one in COMMANDS.items() if one.panel == panel]
-                formatter.write_dl(own)
+                rows = [(name, spec.help.partition("\n")[0]) for name, spec in COMMANDS.items() if spec.panel == panel]
+                formatter.write_dl(rows)
 
 
 NAMES = {"help_option_names": ["-h", "--help"]}
 
 
-def command_line(everything: bool = False, progress: bool = False) -> typer.Typer:
-    """All commands; `everything` has rare options in the help too, `progress` shows the steps of what takes long."""
+def command_line(everything: bool = False) -> typer.Typer:
+    """All commands; `everything` has rare options in the help too."""
     line = typer.Typer(name="dpexp", cls=CommandLine, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
                        context_settings=NAMES, pretty_exceptions_enable=False)  # fmt: skip
     line.callback()(common)
-    every = signature(common, eval_str=True).parameters
-    shared = [every[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin")]
+    parameters_of_all = signature(common, eval_str=True).parameters
+    # most people write these behind the command's name; what they do has been done before it is called
+    shared = [parameters_of_all[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin")]
     for name, spec in COMMANDS.items():
         rare = spec.rare.split()
-        keys = (*spec.options.split(), *rare)
-        options = [_option(key, key in rare and not everything) for key in keys]
-        many = [key for key, _, count, _ in spec.arguments if count in ("*", "+")]
-        many += [key.partition("/")[0] for key in keys if OPTIONS[key].many]
+        options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
+        body = partial(_run, name)
         parameters = [*(_argument(*argument) for argument in spec.arguments), *options, *shared]
-        body = _with_parameters(partial(_run, name if progress else "", spec.calls, tuple(many)), parameters)
-        more = f"More options: dpexp {name} --help-all" if rare and not everything else None
+        body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+        body.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        more = f"More options: dpexp {name} {ALL}" if rare and not everything else None
         line.command(name, help=spec.help, epilog=more, context_settings=NAMES)(body)
     return line
 
 
-def _argument(key: str, metavar: str, count: int | str, type_: Any) -> Parameter:
-    """An argument of a command: one value (1), perhaps one (?), one or more (+), any number (*)."""
-    declared = typer.Argument(metavar=metavar, show_default=False, hidden=True)  # the help's text explains it
-    annotation: Any = GenericAlias(list, type_) if count in ("*", "+") else type_
-    default = Parameter.empty if count in (1, "+") else None
+def _argument(key: str, metavar: str, count: str, type_: Any) -> Parameter:
+    """An argument of a command; the text of the help explains it."""
+    annotation: Any = GenericAlias(list, type_) if count in "*+" else type_
+    default = Parameter.empty if count in "1+" else None
+    declared = typer.Argument(metavar=metavar, show_default=False, hidden=True)
     return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[
         annotation if default is Parameter.empty else annotation | None, declared])  # fmt: skip
 
@@ -308,24 +303,11 @@ def _argument(key: str, metavar: str, count: int | str, type_: Any) -> Parameter
 def _option(key: str, hidden: bool) -> Parameter:
     """An option of a command, by its row."""
     spec, name = OPTIONS[key], key.partition("/")[0]
-    shown = bool(spec.default) and "[default" not in spec.help
     declared = typer.Option(*spec.flags.split(), metavar=spec.metavar or None, help=spec.help, hidden=hidden,
-                            show_default=shown)  # fmt: skip
-    default = spec.default if spec.metavar else False
-    annotation: Any = bool if not spec.metavar else GenericAlias(list, spec.type) if spec.many else spec.type
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[
-        annotation if default is not None else annotation | None, declared])  # fmt: skip
-
-
-def _with_parameters(body: Callable[..., None], parameters: list[Parameter]) -> Callable[..., None]:
-    """A function with these parameters; most people write --plugin and --debug behind the command's name."""
-
-    def command(debug: bool = False, plugin: list[Path] | None = None, **options: Any) -> None:
-        body(**options)  # the two have done their work before
-
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+                            show_default=False)  # fmt: skip
+    annotation: Any = bool if not spec.metavar else (GenericAlias(list, spec.type) if spec.many else spec.type) | None
+    default = None if spec.metavar else False
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, declared])
 
 
 def _version(context: typer.Context, value: bool) -> None:
@@ -346,11 +328,11 @@ def _use_plugins(files: list[Path] | None) -> None:
 
     loading.use_installed()
     # Installed packages come first: a file may use what they add.
-    given = [loading.use(file) for file in files or ()]
-    if any(one.papers or one.figures or one.tables or one.claims for one in given):
+    plugins = [loading.use(file) for file in files or ()]
+    if any(plugin.papers or plugin.figures or plugin.tables or plugin.claims for plugin in plugins):
         from dpexp import papers
 
-        papers.figures(), papers.tables(), papers.claims()  # a name that is taken is said now
+        papers.figures(), papers.tables(), papers.claims()  # a name that another one has is an error now
 
 
 def common(
@@ -363,65 +345,62 @@ def common(
     debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
     plugin: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE.py",
-            callback=_use_plugins,
-            is_eager=True,
-            expose_value=False,
-            show_default=False,
-            help="A plug-in, which adds names; repeatable.",
-        ),
+        typer.Option(metavar="FILE.py", callback=_use_plugins, is_eager=True, expose_value=False, show_default=False,
+                     help="A plug-in, which adds names; repeatable."),
     ] = None,
-) -> None:
-    """A laboratory for differentially private stochastic gradient descent."""  # fmt: skip
+) -> None:  # fmt: skip
+    """A laboratory for differentially private stochastic gradient descent."""
 
 
-def _run(name: str, calls: str, many: tuple[str, ...], /, as_json: bool = False, **options: Any) -> None:
-    """Call a command's function and print what it returns: a text, or a document, a text, perhaps an exit code and
-    remarks. A function in the place of document or text is called if it is the one that is printed. Progress has the
-    name, and none without it. Values that may be given several times, `many`, are none where nothing is given."""
+def _run(command: str, /, as_json: bool = False, debug: bool = False, plugin: object = None, **options: Any) -> None:
+    """Call a command's function and print what it returns: its document with --json, else its text."""
+    from dpexp.commands.answer import Answer
     from dpexp.commands.progress import progress
 
-    options = {key: _at_home(() if value is None and key in many else value) for key, value in options.items()}
+    spec = COMMANDS[command]
+    values = {key: _at_home(value) for key, value in options.items() if _is_typed(value)}
     if as_json and "form" in options:
-        options["form"] = "json"
-    if "quiet" in options:
-        options["quiet"] = options["quiet"] or as_json or options.get("form") == "json"
-    if "metrics" in options:  # given one by one, or with commas between them
-        options["metrics"] = [one.strip() for some in options["metrics"] for one in some.split(",") if one.strip()]
-    if "results" in options:
-        smoke = options.get("profile") == "smoke"
-        options["results"] = options["results"] or Path("results-smoke" if smoke else "results")
-    module, _, function = calls.partition(".")
-    # Who asks for JSON is a program, to which progress says nothing.
-    silent = not name or as_json or options.get("quiet") or options.get("form") == "json"
-    with nullcontext() if silent else progress(name):
+        values["form"] = "json"
+    # Who asks for JSON is a program, to which progress means nothing.
+    quiet = as_json or "quiet" in values or values.get("form") == "json"
+    if quiet and "quiet" in options:
+        values["quiet"] = True
+    if "results" in options and values.get("profile") == "smoke":
+        values.setdefault("results", Path("results-smoke"))
+    words = [value for key, _, count, _ in spec.arguments if count in "*+" for value in values.pop(key, ())]
+    with nullcontext() if quiet else progress(command):
         gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
-        call = getattr(import_module(f"dpexp.commands.{module}"), function)
+        module, _, name = spec.calls.partition(".")
+        function = getattr(import_module(f"dpexp.commands.{module}"), name)
         gc.enable()
-        answer = call(**options)
+        answer = function(*words, **values)
+        # either may take long, or draw a figure: only what is printed is made
         if isinstance(answer, str | Path):
-            answer = None, str(answer).rstrip("\n")
-        elif not isinstance(answer, tuple):
-            answer = answer.document, answer.text, answer.exit_code
-        document, text, *rest = answer
-        shown = document if as_json and document is not None else text
-        # Either may take long, or draw a figure: only what is printed is made.
-        shown = shown() if callable(shown) else shown
-        if as_json and document is not None:
+            text = str(answer)
+        elif as_json:
             from dpexp.core.standard_json import standard_json
 
-            shown = standard_json(shown)
-        if shown:
-            say(shown)
-    for remark in rest[1] if len(rest) > 1 else ():
-        warn(remark)
-    raise typer.Exit(int(rest[0]) if rest else 0)
+            text = standard_json(answer.document())
+        else:
+            text = answer.text()
+        if text:
+            say(text.rstrip("\n"))
+    if isinstance(answer, str | Path):
+        raise typer.Exit
+    if isinstance(answer, Answer):
+        for remark in answer.remarks:
+            warn(remark)
+    raise typer.Exit(answer.exit_code)
+
+
+def _is_typed(value: Any) -> bool:
+    """Whether an option or argument was typed; 0 and an empty text are values."""
+    return value is not None and value is not False and value != []
 
 
 def _at_home(value: Any) -> Any:
     """Paths with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return tuple(map(_at_home, value))
     try:
         return value.expanduser() if isinstance(value, Path) else value
@@ -440,30 +419,29 @@ def _interrupt(*_: object) -> None:
     raise Interrupted
 
 
-def _end_where_a_plugin_is_at_fault(error: Exception) -> None:
-    """End with the plug-in's line, where the error passed through one."""
-    from dpexp.plugins.loaded import blame
-
-    if place := blame(error):
-        warn(f"error: {place}{type(error).__name__}: {error}\n  hint: a mistake of the plug-in; --debug shows more")
-        sys.exit(USAGE)
-
-
-def _to_check() -> str:
-    """How to find a wrong value that a plug-in has returned, where no line of it raised the error."""
-    from dpexp.plugins.loaded import LOADED
-
-    commands = [f"dpexp check {loaded.shown}" for loaded in LOADED.values()]
-    return f"; a plug-in may have returned something wrong: {', '.join(commands)}" if commands else ""
-
-
 OF_A_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 """errors of a path that the user has named"""
 
 
-def main() -> None:
-    """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
-    debug = "--debug" in sys.argv
+def _failure(error: Exception) -> tuple[str, str, int]:
+    """Message, hint and exit code of an error that ends a command."""
+    from dpexp.plugins.loaded import LOADED, blame
+
+    if isinstance(error, DpexpError):
+        return error.message, error.hint, error.exit_code
+    if place := blame(error):
+        return f"{place}{type(error).__name__}: {error}", "a mistake of the plug-in; --debug shows more", USAGE
+    if isinstance(error, OSError):
+        message = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        return message, "", USAGE if isinstance(error, OF_A_PATH) else UNEXPECTED
+    # a plug-in may have returned a wrong value, where no line of it raised the error
+    commands = ", ".join(f"dpexp check {loaded.typed}" for loaded in LOADED.values())
+    hint = "--debug shows where" + (f"; a plug-in may have returned a wrong value: {commands}" if commands else "")
+    return f"unexpected {type(error).__name__}: {error}", hint, UNEXPECTED
+
+
+def _prepare() -> None:
+    """Streams, variables and settings of a process that has one command to do."""
     # cron and systemd may start a program without these: what is opened next would take their place
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -482,36 +460,29 @@ def main() -> None:
     # Half of a short command are imports, which leave next to no garbage: looking for it takes a tenth of a start.
     gc.set_threshold(50_000, 20, 20)
     signal.signal(signal.SIGINT, _interrupt)
-    stdout = sys.stdout
+
+
+def main() -> None:
+    """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
+    _prepare()
+    stdout, everything = sys.stdout, ALL in sys.argv
+    sys.argv = ["--help" if word == ALL else word for word in sys.argv]
     try:
-        everything = ALL in sys.argv
-        sys.argv = ["--help" if word == ALL else word for word in sys.argv]
-        command_line(everything, progress=True)(standalone_mode=True)
+        (command_line(everything) if everything else app)(standalone_mode=True)
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:
             raise
         sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  what waits is not tried a second time
         sys.exit(CLOSED)
-    except DpexpError as error:
-        if debug:
-            raise
-        warn(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
-        sys.exit(error.exit_code)
-    except OSError as error:
-        if debug:
-            raise
-        _end_where_a_plugin_is_at_fault(error)
-        warn(f"error: {error.filename or 'input or output'}: {error.strerror or error}")
-        sys.exit(USAGE if isinstance(error, OF_A_PATH) else UNEXPECTED)
     except Interrupted:
         # only a run keeps what is finished of its work; other commands have nothing to continue
         runs = "run" in sys.argv[1:2] or "--force" in sys.argv
         warn("interrupted" + ("; finished chunks are kept, run again to continue" if runs else ""))
         sys.exit(INTERRUPTED)
     except Exception as error:
-        if debug:
+        if "--debug" in sys.argv:
             raise
-        _end_where_a_plugin_is_at_fault(error)
-        warn(f"error: unexpected {type(error).__name__}: {error}\n  hint: --debug shows where{_to_check()}")
-        sys.exit(UNEXPECTED)
+        message, hint, code = _failure(error)
+        warn(f"error: {message}" + (f"\n  hint: {hint}" if hint else ""))
+        sys.exit(code)

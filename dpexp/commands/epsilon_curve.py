@@ -27,9 +27,8 @@ WHOLE = ("n", "batch_size", "epochs", "steps")
 EXAMPLE = "for instance --mechanism sampled-gaussian sampling_probability=0.01 noise_multiplier=1 steps=10..1e4"
 
 
-def is_sweep(name: str, words: Sequence[str], over: Sequence[str]) -> bool:
-    """Whether these words sweep a parameter: by --over, by a range, or by a list where it takes one value."""
-    values = {} if over else values_of(words)
+def is_sweep(name: str, values: Mapping[str, Any], over: Sequence[str]) -> bool:
+    """Whether these values sweep a parameter: by --over, by a range, or by a list where it takes one value."""
     return bool(over) or any(key not in ("delta", "alphas") and _sweeps(name, key, v) for key, v in values.items())
 
 
@@ -45,9 +44,8 @@ def _sweeps(name: str, key: str, value: Any) -> bool:
     return isinstance(value, list) and not phased and "tuple" not in _annotation(name, key)
 
 
-def curve_of(name: str, words: Sequence[str], over: Sequence[str], hue: str = "") -> EpsilonCurve:
-    """The settings of a sweep, all of which are built before anything is computed. Raises UsageError."""
-    values = values_of(words)
+def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = "") -> EpsilonCurve:
+    """The settings of a sweep, which are all built before anything is computed. Raises UsageError."""
     deltas, last = deltas_of(values), [hue] if hue else []
     for key in (*over, *last):
         if key not in values:
@@ -62,37 +60,31 @@ def curve_of(name: str, words: Sequence[str], over: Sequence[str], hue: str = ""
         raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")
     fixed, settings = {key: value for key, value in values.items() if key not in swept}, []
     for point in itertools.product(*swept.values()):
-        here = dict(zip(swept, point, strict=True))
+        setting = dict(zip(swept, point, strict=True))
         try:
-            settings.append((here, mechanism_of(name, fixed | here)))
+            settings.append((setting, mechanism_of(name, fixed | setting)))
         except UsageError as error:
-            said = ", ".join(f"{key} = {value:g}" for key, value in here.items())
-            raise UsageError(f"{said}: {error.message}", error.hint) from None
+            place = ", ".join(f"{key} = {value:g}" for key, value in setting.items())
+            raise UsageError(f"{place}: {error.message}", error.hint) from None
     return EpsilonCurve(name, fixed, swept, deltas, tuple(settings))
 
 
 def _values(name: str, key: str, value: Any) -> list[float]:
     """The values of a swept parameter, in the order in which they are given."""
-    if isinstance(value, str) and (found := RANGE.fullmatch(value)):
+    if isinstance(value, str) and (match := RANGE.fullmatch(value)):
         try:
-            low, high, points = float(found[1]), float(found[2]), int(found[3] or POINTS)
+            low, high, points = float(match[1]), float(match[2]), int(match[3] or POINTS)
         except ValueError:
             raise UsageError(f"{key}={value} is no range of numbers", f"for instance {key}=10..1e4/25") from None
         if not (0 < low < high < math.inf and 2 <= points <= MOST_SETTINGS):
             raise UsageError(f"{key}={value}: a range rises from a number above 0, in at least 2 points")
         numbers = [low * (high / low) ** (k / (points - 1)) for k in range(points - 1)] + [high]
-        whole = key in WHOLE or "int" in _annotation(name, key)
-        return list(dict.fromkeys(round(one) if whole else float(f"{one:.6g}") for one in numbers))
+        is_whole = key in WHOLE or "int" in _annotation(name, key)
+        return list(dict.fromkeys(round(x) if is_whole else float(f"{x:.6g}") for x in numbers))
     numbers = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
         raise UsageError(f"{key}: only numbers are swept, not {value!r}", f"{key}=1,2,3 or {key}=1..1000")
     return list(dict.fromkeys(numbers))
-
-
-def statement(name: str, words: Sequence[str], over: Sequence[str]) -> EpsilonCurve:
-    """The table of a sweep, as `dpexp privacy` prints it."""
-    with understood(name):
-        return curve_of(name, words, over)
 
 
 def written(
@@ -103,5 +95,5 @@ def written(
     if wrong := [form for form in forms if form not in ("png", "pdf", "svg")]:
         raise UsageError(f"--format is a list of png, pdf and svg, not {wrong[0]!r}")
     with understood(name):
-        curve = curve_of(name, words, over, hue)
+        curve = curve_of(name, values_of(words), over, hue)
         return curve.written(out, forms), curve.document()

@@ -37,12 +37,12 @@ from dpexp.inference.user_scale import contrast_row
 from dpexp.store.receipts import records_in, records_of
 
 
-def command(public: Path | None, target: str | None, **options: Any) -> tuple[Any, ...]:
-    """Document, text and exit code, as the command line has it; remarks for the owner go to stderr."""
-    result = fit(Request(public=read_public(public), target=target or "", **options))
+def command(data: Path | None = None, public: Path | None = None, target: str = "", **options: Any) -> FitResult:
+    """The fit of a command line; remarks for the owner go to stderr."""
+    result = fit(Request(data, target, public=read_public(public), **options))
     for remark in result.remarks:
         warn(remark)
-    return result.document, result.text, result.exit_code
+    return result
 
 
 def fit(request: Request) -> FitResult:

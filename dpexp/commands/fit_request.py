@@ -100,8 +100,8 @@ class Request:
         for text in self.widths:
             name, _, width = text.rpartition("=")
             if not name:
-                raise UsageError(f"--width is NAME=W, not {text!r}", "for instance --width age=0.1")
-            lengths[name.strip()] = number("--width", width, 0, math.inf)
+                raise UsageError(f"--half-width is NAME=W, not {text!r}", "for instance --half-width age=0.1")
+            lengths[name.strip()] = number("--half-width", width, 0, math.inf)
         return lengths
 
     def budget(self) -> float:
@@ -144,8 +144,8 @@ class Request:
              "leave out --seed"),
             ((self.seed or 0) < 0, f"--seed is a whole number from 0, not {self.seed}", ""),
             (self.n is not None and not self.plan, "--n belongs to --plan", "a fit counts the records of its file"),
-            (bool(self.widths) and not self.plan, "--width belongs to --plan",
-             "for instance --plan --n 10000 --width age=0.1"),
+            (bool(self.widths) and not self.plan, "--half-width belongs to --plan",
+             "for instance --plan --n 10000 --half-width age=0.1"),
             (self.data is None and not self.plan, "which file holds the records?",
              "dpexp fit DATA --target COLUMN --mu 1"),
         ]  # fmt: skip

@@ -16,68 +16,63 @@ from dpexp.reporting.templates import filled
 
 
 def init(
-    problem: str | None, algorithm: str | None, data: Path | None, target: str | None, of: str | None,
-    out: Path | None, public: bool = False, card: bool = False,
+    problem: str | None = None, *, algorithm: str | None = None, data: Path | None = None, target: str | None = None,
+    of: str | None = None, out: Path | None = None, public: bool = False, card: bool = False,
 ) -> str:  # fmt: skip
     """The text of a starter config, of public inputs or of a run card, or where it was written."""
+    for broken, message, hint in (
+        (card and (public or problem or algorithm or data or of), "--card drafts a run card for `dpexp receipt`",
+         "give it alone, or with --out FILE"),
+        (public and (data is None or problem or algorithm or of),
+         "--public drafts what `dpexp fit` has to know of a table", "dpexp init --data FILE --public"),
+        (of and (problem or algorithm or data), "--from copies a shipped config as it is",
+         "give it alone, or a problem without --from"),
+        (target and data is None, "--target is a column of --data", "for instance --data people.csv --target income"),
+    ):  # fmt: skip
+        if broken:
+            raise UsageError(message, hint)
+    then = f"dpexp run {out}"
     if card:
-        if public or problem or algorithm or data or of:
-            raise UsageError("--card drafts a run card for `dpexp receipt`", "give it alone, or with --out FILE")
-        text = filled("dpexp.commands", "drafts/card.yaml")
-        return text if out is None else _write(out, text, f"fill it in, then dpexp receipt {out}")
-    if public:
-        if data is None or problem or algorithm or of:
-            hint = "dpexp init --data FILE --public"
-            raise UsageError("--public drafts what `dpexp fit` has to know of a table", hint)
-        text = draft_public(data, target)
-        return text if out is None else _write(out, text, "fill in its blanks, then dpexp fit")
-    if of is not None and (problem or algorithm or data):
-        raise UsageError("--from copies a shipped config as it is", "give it alone, or a problem without --from")
-    if target is not None and data is None:
-        raise UsageError("--target is a column of --data", "for instance --data people.csv --target income")
-    name = "my_experiment" if out is None else out.stem
-    if of is not None:
-        text = _copy(of)
+        text, then = filled("dpexp.commands", "drafts/card.yaml"), f"fill it in, then dpexp receipt {out}"
+    elif public and data is not None:
+        text, then = _public_inputs(data, target), "fill in its blanks, then dpexp fit"
+    elif of is not None:
+        try:
+            text = located("@" + of.removeprefix("@")).read_text(encoding="utf-8")
+        except ConfigError as error:
+            raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
     else:
-        names = (problem or "softmax", algorithm or "dp-sgd") if data else (problem, algorithm)
-        values = starter(*names, draft(data, target) if data else None)
+        draft = None
+        if data is not None:
+            problem, algorithm, then = problem or "softmax", algorithm or "dp-sgd", f"fill in its blanks, then {then}"
+            draft = _draft(data, target)
+        name = "my_experiment" if out is None else out.stem
+        values = starter(problem, algorithm, draft)
         text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **values)
         # A path in a config starts at its folder, one on the command line where that is run.
-        if data and out is not None and not data.is_absolute():
-            here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
-            text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
-    then = "" if data is None else f"fill in its blanks, then dpexp run {out}"
-    return text if out is None else _write(out, text, then)
-
-
-def _copy(name: str) -> str:
-    try:
-        return located("@" + name.removeprefix("@")).read_text(encoding="utf-8")
-    except ConfigError as error:
-        raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
-
-
-def _write(out: Path, text: str, then: str = "") -> str:
-    """Write a new file, and never over one that is there; `then` is the next step."""
+        if data is not None and out is not None and not data.is_absolute():
+            path, relative = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
+            text = text.replace(f"    path: {path}\n", f"    path: {relative}\n")
+    if out is None:
+        return text
     try:
         # In one step: between a look and the writing another program could make the file.
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise UsageError(f"{out} is there already", "choose another name, or move it away") from None
-    return f"{out}\nnext: {then or f'dpexp run {out}'}"
+    return f"{out}\nnext: {then}"
 
 
-def draft(path: Path, target: str | None) -> Draft:
+def _draft(path: Path, target: str | None) -> Draft:
     """What is known of a table from its header.
 
     Raises DataError where the file cannot be read, or the target is not one of its columns.
     """
     header = read_header(path)
     if target is None:
-        raise DataError(
-            f"{path}: which column is to be predicted?", f"give --target; columns: {', '.join(header.kinds)}"
-        )
+        hint = f"give --target; columns: {', '.join(header.kinds)}"
+        raise DataError(f"{path}: which column is to be predicted?", hint)
     header.require([target], str(path))
     numbers, words = _split(header, target)
     template = ["# State what is known without the records. Classes come first; columns of words belong to categories."]
@@ -89,15 +84,13 @@ def draft(path: Path, target: str | None) -> Draft:
     return Draft({"path": str(path), "target": target, "categories": blanks}, tuple(template))
 
 
-def draft_public(path: Path, target: str | None) -> str:
-    """The text of a first file for `dpexp fit --public`. Raises DataError as `draft` does."""
+def _public_inputs(path: Path, target: str | None) -> str:
+    """The text of a first file for `dpexp fit --public`. Raises DataError as `_draft` does."""
     header = read_header(path)
     header.require([] if target is None else [target], str(path))
-    of_numbers, of_words = ([(yaml_in_line(name), name == target) for name in names] for names in _split(header))
-    untyped = bool(of_numbers and header.separator)
-    return filled(
-        "dpexp.commands", "drafts/public.yaml", file=path, numbers=of_numbers, words=of_words, untyped=untyped
-    )
+    numbers, words = ([(yaml_in_line(name), name == target) for name in names] for names in _split(header))
+    untyped = bool(numbers and header.separator)
+    return filled("dpexp.commands", "drafts/public.yaml", file=path, numbers=numbers, words=words, untyped=untyped)
 
 
 def _split(header: Header, target: str | None = None) -> tuple[list[str], list[str]]:

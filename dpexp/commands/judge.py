@@ -11,49 +11,40 @@ from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
 from dpexp.privacy.judge.answer import Verdict
 from dpexp.privacy.judge.bound import Stated, from_names, read_file
+from dpexp.reporting import rate_bounds
 
 RATE = "param_distance_sq"
 
 
 def judge(
-    bound: Callable[..., Any] | Path | str,
-    assumes: Mapping[str, Any] | None = None,
-    *,
-    at: str | None = None,
-    seconds: float = privacy.SECONDS,
-    seed: int = 0,
-    comparisons: int | None = None,
-) -> Verdict:
+    bound: Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None = None, *, at: str | None = None,
+    seconds: float = privacy.SECONDS, seed: int = 0, comparisons: int | None = None,
+) -> Verdict:  # fmt: skip
     """Judge a bound of a file or function: of privacy, by exact laws; or a rate `param_distance_sq`, by simulations.
 
     Of a search, or of the one point `at`. Deterministic given the seed, unless `seconds` run out first.
     """
     if not (seconds > 0 and (comparisons is None or comparisons >= 1) and seed >= 0):
         raise UsageError("--seconds and --comparisons are above 0, --seed is 0 or more")
-    held: Any = bound
+    rate, law = None, bound
     if isinstance(bound, Path | str):
         names, lines = read_file(Path(bound))
         if callable(names.get(RATE)):
-            stated = Stated(names[RATE], RATE, str(bound), lines.get(RATE, 1))
-            return _rate(stated, names.get("ASSUMES", {}), lines.get("ASSUMES", 1), at, seconds, seed, comparisons)
-        held = from_names(Path(bound), names, lines)
+            stated_rate = Stated(names[RATE], RATE, str(bound), lines.get(RATE, 1))
+            rate = rate_bounds.rate_of(stated_rate, names.get("ASSUMES", {}), lines.get("ASSUMES", 1))
+        else:
+            law = from_names(Path(bound), names, lines)
     elif getattr(bound, "__name__", "") == RATE:
-        stated = Stated(bound, RATE, bound.__code__.co_filename, bound.__code__.co_firstlineno)
-        return _rate(stated, assumes or {}, stated.line, at, seconds, seed, comparisons)
+        place = bound.__code__
+        stated_rate = Stated(bound, RATE, place.co_filename, place.co_firstlineno)
+        rate = rate_bounds.rate_of(stated_rate, assumes or {}, place.co_firstlineno)
+    if rate is not None and at is not None:
+        return rate_bounds.rerun_rate(rate, at, seed)
+    if rate is not None:
+        return rate_bounds.judge_rate(rate, seconds, seed, comparisons or rate_bounds.COMPARISONS)
     if at is not None:
         tell("the exact law at that point, and again by finer means")
-        return privacy.rerun(held, at, assumes)
-    most = comparisons or privacy.COMPARISONS
-    tell(f"comparing the bound with up to {most:,} exact laws, for {seconds:g} s at most")
-    return privacy.judge(held, assumes, seconds=seconds, seed=seed, comparisons=most)
-
-
-def _rate(
-    stated: Stated, assumes: Any, line: int, at: str | None, seconds: float, seed: int, comparisons: int | None
-) -> Verdict:
-    from dpexp.reporting import rate_bounds
-
-    rate = rate_bounds.rate_of(stated, assumes, line)
-    if at is not None:
-        return rate_bounds.rerun_rate(rate, at, seed)
-    return rate_bounds.judge_rate(rate, seconds, seed, comparisons or rate_bounds.COMPARISONS)
+        return privacy.rerun(law, at, assumes)
+    laws = comparisons or privacy.COMPARISONS
+    tell(f"comparing the bound with up to {laws:,} exact laws, for {seconds:g} s at most")
+    return privacy.judge(law, assumes, seconds=seconds, seed=seed, comparisons=laws)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from dpexp.commands.answer import RESULTS, Answer
 from dpexp.config.cell_settings import identity
 from dpexp.config.error_messages import listed
 from dpexp.config.experiment_file import load_experiment
@@ -24,28 +23,15 @@ from dpexp.store.documents import read_document
 from dpexp.store.fingerprint import changed, code_of, plugins_missing
 from dpexp.store.folder import experiments_in
 from dpexp.store.generation import config_path
-from dpexp.store.planning import CellPlan, plan
+from dpexp.store.planning import plan
 
 
-def command(results: Path, configs: Path, shipped: bool) -> tuple[dict[str, Any], str]:
-    """Document and text."""
-    return shipped_configs() if shipped else inventory(configs, results)
-
-
-def shipped_configs() -> tuple[dict[str, Any], str]:
-    """The configs that come with dpexp: document and text."""
-    from dpexp.reporting.page import about
-
-    found = {name: about(path.read_text(encoding="utf-8")) for name, path in shipped_files().items()}
-    text = fitting_columns([[f"@{name}", words] for name, words in found.items()], ["config", "what it is"])
-    text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
-    return {"shipped": [{"name": k, "config": f"@{k}", "about": words} for k, words in found.items()]}, text
-
-
-def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
-    """Document and text. No code and no data that a config names are loaded: it may be anybody's."""
+def inventory(*, configs: Path = Path("configs"), results: Path = RESULTS, shipped: bool = False) -> Answer:
+    """Experiments and names. No code and no data that a config names are loaded: it may be anybody's."""
     from dpexp.papers import figures, papers, tables
 
+    if shipped:
+        return _shipped_configs()
     rows, cells, experiments = [], [], []
     for path in sorted(configs.glob("*.yaml")):
         if path.is_symlink() or not path.name.isprintable():
@@ -61,32 +47,44 @@ def inventory(configs: Path, results: Path) -> tuple[dict[str, Any], str]:
         # Without solving for noise: a list is to answer at once.
         plans = plan(experiment, results)
         states = Counter(p.status for p in plans)
-        state = ", ".join(f"{n} {status}" for status, n in states.items())
+        remarks = [", ".join(f"{n} {status}" for status, n in states.items())]
         if states["current"] == len(plans):
-            state = ", ".join(filter(None, [state, _remark(results, experiment.name)]))
+            remarks.append(_remark(results, experiment.name))
         # Readers still show what no config gives any more, or say why they do not.
         elif states["current"] == 0 and Folder(results, experiment.name).summary.exists():
-            stored = ", ".join(filter(None, ["but summaries are stored", _remark(results, experiment.name)]))
-            state += f" ({stored})"
-        rows.append([experiment.name, str(path), str(len(plans)), state])
+            remarks += ["but summaries are stored", _remark(results, experiment.name)]
+        rows.append([experiment.name, str(path), str(len(plans)), ", ".join(filter(None, remarks))])
+        old = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
+        files = sorted({name for code, cell in old for name in changed(code, code_of(cell))})
         experiments.append({"experiment": experiment.name, "config": str(path), "cells": len(plans),
-                            "status": dict(states), "changed": _changed_files(plans)})  # fmt: skip
+                            "status": dict(states), "changed": files})  # fmt: skip
         cells += [
             {"experiment": experiment.name, **identity(p.cell), "status": p.status, "reason": p.reason} for p in plans
         ]
-    here = {row[0] for row in rows}
-    rows += [_stored(results, name) for name in experiments_in(results) if name not in here]
+    known = {row[0] for row in rows}
+    rows += [_stored(results, name) for name in experiments_in(results) if name not in known]
     rows.sort(key=lambda row: row[0])
     names = {**registries(), "figures": figures(), "tables": tables(), "claims of": papers()}
     document = {
         "cells": cells, "experiments": experiments,
         "registries": {kind: list(entries) for kind, entries in names.items()},
-        "plugins": {plugin.name: str(plugin.shown) for plugin in LOADED.values()},
+        "plugins": {plugin.name: str(plugin.typed) for plugin in LOADED.values()},
     }  # fmt: skip
     text = fitting_columns(rows, ["experiment", "config", "cells", "state"]) if rows else f"no configs in {configs}"
     if not configs.is_dir():
         text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
-    return document, f"{text}\n\n{in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])}"
+    lines = in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])
+    return Answer(f"{text}\n\n{lines}", document)
+
+
+def _shipped_configs() -> Answer:
+    """The configs that come with dpexp."""
+    from dpexp.reporting.page import about
+
+    rows = [[f"@{name}", about(path.read_text(encoding="utf-8"))] for name, path in shipped_files().items()]
+    text = fitting_columns(rows, ["config", "what it is"])
+    text += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
+    return Answer(text, {"shipped": [{"name": row[0][1:], "config": row[0], "about": row[1]} for row in rows]})
 
 
 def _remark(results: Path, experiment: str) -> str:
@@ -107,9 +105,3 @@ def _stored(results: Path, name: str) -> list[str]:
         needs = [f"not checked: needs --plugin {file}" for file in plugins_missing(manifest["code"].values())]
         return [name, str(path or ""), cells, "; ".join([state, *needs])]
     return [name, "", "", "results whose config is not here"]
-
-
-def _changed_files(plans: Iterable[CellPlan]) -> list[str]:
-    """All files that changed since stale cells were computed, of which a message names the first few."""
-    stale = [(p.file.code, p.cell) for p in plans if p.status in ("stale", "unconfirmed") and p.file is not None]
-    return sorted({name for code, cell in stale for name in changed(code, code_of(cell))})

@@ -4,91 +4,94 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from dpexp.commands.answer import RESULTS, Answer, Pathname, path_of
 from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
-from dpexp.reporting.figure import FORMATS, PLAIN, Look
+from dpexp.reporting.figure import FORMATS, Look, Written
 from dpexp.reporting.results.declaration import WIDTH, Declaration
 
 if TYPE_CHECKING:
-    from dpexp.reporting.figure import Drawing, Figure, Written
+    from dpexp.reporting.figure import Drawing, Figure
 
 LEAST_WIDTH, MOST_WIDTH = 2.5, 40.0
 """inches"""
+Statistic = Literal["mean", "median", "quantiles"]
 
 
-def asked(
-    metric: str | None = None, x: str = "", hue: str = "", facet: Sequence[str] = (), estimators: Sequence[str] = (),
+def plot(
+    *names: Pathname, results: Pathname = RESULTS, theory: bool = False, metric: str | None = None, x: str = "",
+    hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
+    log: Literal["x", "y", "xy", "none", ""] = "", only: str | None = None, statistic: Statistic = "mean",
+    kind: Literal["line", "box"] = "line", style: str = "", width: float | None = None,
+    style_file: Pathname | None = None, title: bool = True,
+) -> Drawing:  # fmt: skip
+    """The figure of one or several results, or a shipped figure by its name; no file is written.
+
+    `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
+    """
+    from dpexp.reporting.figure import drawn
+
+    request = declaration(metric, x, hue, facet, estimator, log, only, theory, statistic, kind, style, width)
+    home, figure = _figure(_selection(request, Path(results)).single(list(map(str, names))), request, Path(results))
+    return drawn(figure, home, Look(width, path_of(style_file), title))
+
+
+def declaration(
+    metric: str | None = None, x: str = "", hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
     log: str = "", only: str | None = None, theory: bool = False, statistic: str = "mean", kind: str = "line",
     style: str = "", width: float | None = None,
 ) -> Declaration:  # fmt: skip
-    """The options of the figure of a result; empty where the rules of docs/figures.md decide."""
+    """The figure of a result as data; empty where the rules of docs/figures.md decide."""
     if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise UsageError(f"--width {width:g}: it is in inches, from {LEAST_WIDTH:g} to {MOST_WIDTH:g}")
-    return Declaration(metric or "", x, hue, tuple(facet), style, tuple(estimators), only or "", log, statistic, kind,
+    return Declaration(metric or "", x, hue, tuple(facet), style, tuple(estimator), only or "", log, statistic, kind,
                        theory, width=width or WIDTH)  # fmt: skip
 
 
 def command(
-    names: Sequence[str], every: bool, stored: bool, formats: str, out: Path | None, results: Path, name: str,
-    width: float | None, style_file: Path | None, no_title: bool, mechanism: str | None, over: Sequence[str],
-    hue: str, **options: Any,
-) -> tuple[dict[str, Any], str]:  # fmt: skip
-    """Document and text, as the command line has it: figures of results and papers, or of a mechanism."""
+    *names: str, every: bool = False, stored: bool = False, formats: str = "png,pdf", out: Path | None = None,
+    results: Path = RESULTS, name: str = "", width: float | None = None, style_file: Path | None = None,
+    no_title: bool = False, mechanism: str | None = None, over: Sequence[str] = (), hue: str = "", **options: Any,
+) -> Answer:  # fmt: skip
+    """Draw and write the figures that are named, all results among them in one figure, or that of a mechanism.
+
+    Without a name, `every` and `stored`: every figure that the stored results allow.
+    """
     if mechanism is not None:
-        from dpexp.commands import epsilon_curve as sweeping
+        from dpexp.commands import epsilon_curve
 
         place = out or results / "figures"
-        written, numbers = sweeping.written(mechanism, names, over, hue, formats, place)
-        return {**document([written]), "curve": numbers}, "\n".join(map(str, written.files))
+        figure, numbers = epsilon_curve.written(mechanism, names, over, hue, formats, place)
+        return _answer([figure], {"curve": numbers})
     if over:
         raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
-    request, look = asked(hue=hue, width=width, **options), Look(width, style_file, not no_title)
-    found = figures_of(names, every, formats, out, results, request, stored, look, name)
-    return document(found), "\n".join(str(path) for one in found for path in one.files)
-
-
-def document(found: Sequence[Written]) -> dict[str, Any]:
-    """What was written, for programs."""
-    return {"figures": [{"name": f.name, "files": list(map(str, f.files)), "caption": f.caption} for f in found]}
-
-
-def figures_of(
-    names: Sequence[str], every: bool, formats: str, out: Path | None, results: Path,
-    request: Declaration | None = None, stored: bool = False, look: Look = PLAIN, name: str = "",
-) -> list[Written]:  # fmt: skip
-    """Draw and write the figures that are named, all results among them in one figure.
-
-    Without a name and an option that stands for names: every figure that the stored results allow.
-    """
-    request = request or Declaration()
-    wanted = tuple(form.strip() for form in formats.split(","))
-    for form in wanted:
+    forms = tuple(form.strip() for form in formats.split(","))
+    for form in forms:
         if form not in FORMATS:
             raise UsageError(f"--format is a list of {listed(FORMATS)}, not {form!r}")
-    known, selection = _shipped(request), _selection(request, results)
+    request = declaration(hue=hue, width=width, **options)
+    selection = _selection(request, results)
     for word in names:
         # It is there, but nothing can be laid over it: that is no unknown name.
-        if word in figures() and word not in known:
-            hint = f"these can: {', '.join(known)}, and any result"
+        if word in figures() and word not in selection.known:
+            hint = f"these can: {', '.join(selection.known)}, and any result"
             raise UsageError(f"'{word}' cannot be drawn with theory", hint)
     if name and (is_path(name) or not name.isprintable()):
         raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
     if name:
-        selection.only_one(names)
-    all_of = [word for word, one in known.items() if every or (stored and one.needs)]
-    return selection.apply(_written, names, all_of, (request, results, out, wanted, look, name))
+        selection.single(names)
+    all_of = [word for word, figure in selection.known.items() if every or (stored and figure.needs)]
+    look = Look(width, style_file, not no_title)
+    return _answer(selection.apply(_written, names, all_of, (request, results, out, forms, look, name)))
 
 
-def drawing(names: Sequence[str], results: Path, request: Declaration, look: Look = PLAIN) -> Drawing:
-    """One figure, drawn and not written: of results, or a shipped one."""
-    from dpexp.reporting.figure import drawn
-
-    home, figure = _figure(_selection(request, results).only_one(names), request, results)
-    return drawn(figure, home, look)
+def _answer(written: Sequence[Written], more: Mapping[str, Any] | None = None) -> Answer:
+    rows = [{"name": w.name, "files": list(map(str, w.files)), "caption": w.caption} for w in written]
+    return Answer("\n".join(file for row in rows for file in row["files"]), {"figures": rows, **(more or {})})
 
 
 def _shipped(request: Declaration) -> Mapping[str, Figure]:
@@ -97,10 +100,11 @@ def _shipped(request: Declaration) -> Mapping[str, Figure]:
 
 def _selection(request: Declaration, results: Path) -> Selection:
     """Among all figures, with the options that are for results alone."""
-    options = {"metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
-               "estimator": request.estimators, "log": request.log, "only": request.where, "style": request.style,
-               "statistic": request.statistic != "mean", "kind": request.kind != "line"}  # fmt: skip
-    return Selection("figure", _shipped(request), results, [f"--{name}" for name, value in options.items() if value])
+    return Selection("figure", _shipped(request), results, {
+        "metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
+        "estimator": request.estimators, "log": request.log, "only": request.where, "style": request.style,
+        "statistic": request.statistic != "mean", "kind": request.kind != "line",
+    })  # fmt: skip
 
 
 def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:
@@ -110,14 +114,14 @@ def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figu
     if isinstance(work, str):
         return results, _shipped(request)[work]
     # The file of a result's figure must not take the place of a shipped one's.
-    taken = [*figures(), *(f"{name}_theory" for name in overlays())]
-    return work[0].results, figure_of(work, request, theories, taken)
+    names = [*figures(), *(f"{name}_theory" for name in overlays())]
+    return work[0].results, figure_of(work, request, theories, names)
 
 
 def _written(
     work: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
 ) -> Written:
-    """Beside the results where no folder is named."""
+    """In the folder of the results where no other is named."""
     from dpexp.reporting.figure import written
 
     home, figure = _figure(work, request, results)

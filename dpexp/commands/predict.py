@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from dpexp.commands.answer import RESULTS, Answer
 from dpexp.commands.fit_result import FitResult, read_fit
 from dpexp.commands.released_model import ReleasedModel, released_model
 from dpexp.commands.table import fit_files
 from dpexp.core.errors import UsageError
 from dpexp.core.files import atomically
 from dpexp.core.standard_json import standard_json
-from dpexp.core.terminal import warn
 
 FORMATS = (".csv", ".json")
 
@@ -26,12 +25,12 @@ def read_release(
 
 
 def predict(
-    result: str, table: Path | None, results: Path, cell: str | None, estimator: str | None, replicate: int,
-    out: Path | None, raw: bool,
-) -> tuple[dict[str, Any], str]:  # fmt: skip
-    """Document and text: released parameters, or predictions for every record of a table.
+    result: str, table: Path | None = None, results: Path = RESULTS, cell: str | None = None,
+    estimator: str | None = None, replicate: int = 0, out: Path | None = None, raw: bool = False,
+) -> Answer:  # fmt: skip
+    """Released parameters, or predictions for every record of a table.
 
-    With `out` a file is written, and the text is its path. How many records have no prediction goes to stderr.
+    With `out` a file is written, and the text is its path. How many records have no prediction is a remark.
     """
     if out is not None and out.is_dir():
         raise UsageError(f"{out} is a folder, not a file to write")
@@ -41,12 +40,10 @@ def predict(
     if table is None:
         if out is not None:
             release.save(out)
-        return release.document(), release.text() if out is None else str(out)
+        return Answer(release.text() if out is None else str(out), release.document())
     document, text, losses = release.predictions(table, raw)
-    for sentence in losses:
-        warn(sentence)
     if out is not None:
         content = standard_json(document) if out.suffix.lower() == ".json" else text
         atomically(out, lambda temporary: temporary.write_text(f"{content}\n", encoding="utf-8"))
         text = str(out)
-    return document, text
+    return Answer(text, document, remarks=losses)

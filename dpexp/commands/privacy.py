@@ -6,107 +6,158 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from dpexp.commands.answer import RESULTS, Pathname, path_of
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, orders_of, phases_of, understood, values_of
 from dpexp.core.errors import NoSuchAnalysis, UsageError
+from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS
+from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import LOCAL, ConfigStatement, Statement, UsersStatement, labelled
 
 if TYPE_CHECKING:
+    from dpexp.commands.api import Config
     from dpexp.config.cells import Cell, Experiment
-    from dpexp.privacy.mechanisms.mechanism import Mechanism, Released
+    from dpexp.privacy.mechanisms.mechanism import Released
     from dpexp.reporting.tradeoff import Attacker
 
 
-def command(
-    arguments: Sequence[str], mechanism: str | None, sets: Sequence[str], deployment: bool, users: Path | None,
-    invalid: bool, over: Sequence[str], tradeoff: bool, out: Path | None, results: Path,
-) -> tuple[Any, ...]:  # fmt: skip
-    """Document and text, as the command line has it."""
-    from dpexp.commands import epsilon_curve as sweeping
+def privacy(
+    *words: Config, mechanism: str | None = None, set: Sequence[str] = (), deployment: bool = False,
+    users: Pathname | None = None, invalid: bool = False, over: Sequence[str] = (), tradeoff: bool = False,
+    out: Pathname | None = None, results: Pathname = RESULTS, **parameters: Any,
+) -> Statement:  # fmt: skip
+    """The privacy statement of a config, of a mechanism by its name and parameters, or of a file of `users`.
 
-    figures = (out or results / "figures") if tradeoff else None
+    `.text()` is what the command prints, `.document()` the same for programs. `invalid` lets analyses compete whose
+    conditions are not met. `over` names parameters whose list of values is a sweep. `out`, else a folder of
+    `results`, gets the figures of `tradeoff`.
+    """
+    from dpexp.commands import epsilon_curve
+    from dpexp.commands.api import load
+
+    figures = (path_of(out) or Path(results) / "figures") if tradeoff else None
+    if mechanism is None and words and isinstance(words[0], str) and words[0] in MECHANISMS:
+        mechanism, words = words[0], words[1:]
+    pairs = [str(word) for word in words]
     if users is not None and (tradeoff or out or mechanism):
         raise UsageError("--mechanism, --tradeoff and --out make another statement", "not with --users")
     if over and (mechanism is None or tradeoff or users is not None):
         raise UsageError("--over goes with --mechanism alone", "dpexp plot --mechanism ... --over KEY draws it")
-    statement: Statement
-    if mechanism is not None and sweeping.is_sweep(mechanism, arguments, over):
-        statement = sweeping.statement(mechanism, arguments, over)
-    elif mechanism is not None:
-        statement = of_mechanism(mechanism, arguments, invalid, figures)
-    elif users is not None:
-        statement = of_users(users, arguments)
-    elif len(arguments) == 1:
-        statement = of_config(Path(arguments[0]), sets, deployment, figures)
-    else:
+    if mechanism is not None:
+        values = values_of(pairs, parameters)
+        if epsilon_curve.is_sweep(mechanism, values, over):
+            with understood(mechanism):
+                return epsilon_curve.curve_of(mechanism, values, over)
+        return of_mechanism(mechanism, values, invalid, figures)
+    if users is not None:
+        return _of_users(Path(users), values_of(pairs, parameters))
+    if parameters:
+        raise TypeError("parameters belong to a mechanism, and a config is changed by load(..., set=[...])")
+    if len(words) != 1:
         raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
-    return statement.document, statement.text
+    return of_experiment(load(words[0], set=set), deployment, figures)
 
 
-def of_config(
-    path: Path, sets: Sequence[str] = (), deployment: bool = False, figures: Path | None = None
-) -> StatementOfConfig:
-    """The statement of a config's mechanisms, each once; with `figures`, a folder, also their tradeoffs."""
-    from dpexp.config.experiment_file import load_experiment
+@dataclass(frozen=True)
+class Answer(Printed):
+    """A statement with what the command adds to it: keys of the document, notes, and figures of attackers."""
 
-    return StatementOfConfig(load_experiment(path, sets), deployment, figures)
-
-
-class StatementOfConfig(ConfigStatement):
-    """The statement of an experiment; messages name its file where an algorithm names an unknown analysis."""
-
-    def __init__(self, experiment: Experiment, deployment: bool = False, figures: Path | None = None) -> None:
-        if deployment:
-            require_private_records(experiment)
-        self.path, self.deployment, self.name = experiment.path, deployment, experiment.name
-        self.settings, self.figures = len(experiment.cells), figures
-        said, together = cautions(experiment, deployment), joint(experiment)
-        if together:
-            said.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
-        super().__init__(_released(experiment), experiment.deltas, experiment.notices(), said)
-        self.together = [one.document(experiment.deltas) for one in together]
+    statement: ConfigStatement | MechanismStatement
+    located: Callable[[], AbstractContextManager[None]]
+    """gives errors of an analysis words of their own"""
+    name: str
+    """of the experiment or the mechanism"""
+    more: Mapping[str, Any]
+    notes: Sequence[str]
+    figures: Path | None
+    """the folder of figures of attackers; None where they are not shown"""
 
     def document(self) -> dict[str, Any]:
-        """With `together`, the loss of all releases of own records, whether the noise is secret, and `tradeoff`."""
-        with self._located():
-            document = {**super().document(), "together": self.together, "deployment": self.deployment}
-            if self.figures is not None:
-                document["tradeoff"] = [{"mechanism": one.setting, **one.document()} for one in self._tradeoffs()]
-            return document
+        """For programs."""
+        with self.located():
+            document = {**self.statement.document(), **self.more}
+            if self.figures is None:
+                return document
+            rows = [
+                {"mechanism": setting, **attacker.document(), "files": self._files(file, setting, attacker)}
+                for file, setting, attacker in self._attackers()
+            ]
+            return {**document, "tradeoff": rows[0] if isinstance(self.statement, MechanismStatement) else rows}
 
     def text(self) -> str:
-        with self._located():
-            return "\n\n".join([super().text(), *(f"{one.setting}\n{one.text()}" for one in self._tradeoffs())])
+        """For people."""
+        with self.located():
+            texts = [self.statement.text(), *self.notes]
+            for file, setting, attacker in self._attackers():
+                title = [] if isinstance(self.statement, MechanismStatement) else [setting]
+                texts += ["\n".join([*title, attacker.text()]), "\n".join(self._files(file, setting, attacker))]
+            return "\n\n".join(texts)
 
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        try:
-            yield
-        except NoSuchAnalysis as error:
-            raise UsageError(f"{self.path}: {error.message}", error.hint) from None
+    def _attackers(self) -> Iterator[tuple[str, str, Attacker]]:
+        """Of every mechanism that has a guarantee the name of its figure, its setting and what an attacker can do.
 
-    def _tradeoffs(self) -> list[Tradeoff]:
-        """Of every mechanism that has a guarantee: an attacker of the others can be right always."""
+        An attacker of the others can be right always.
+        """
         from dpexp.reporting.tradeoff import Attacker
 
+        statement = self.statement
         if self.figures is None:
-            return []
-        found: list[Tradeoff] = []
-        for label, mechanism in [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in self.local), *self.central.items()]:
-            valid = [a for a in mechanism.upper_bounds() if a.valid and math.isfinite(a.eps(self.deltas[0]))]
+            return
+        if isinstance(statement, MechanismStatement):
+            yield self.name, statement.text_of_parameters(), Attacker(statement.analyses, statement.lower)
+            return
+        mechanisms = [*((f"{LOCAL}, mu = {m.mu.label}", m) for m in statement.local), *statement.central.items()]
+        number = count(1)
+        for label, mechanism in mechanisms:
+            valid = [a for a in mechanism.upper_bounds() if a.valid and math.isfinite(a.eps(statement.deltas[0]))]
             if valid:
                 # A number for each, since labels make no names of files.
-                name = f"{self.name}_{len(found) + 1}" if len(self.local) + len(self.central) > 1 else self.name
-                found.append(Tradeoff(Attacker(valid, mechanism.lower_bounds()), name, label, self.figures))
-        return found
+                file = f"{self.name}_{next(number)}" if len(mechanisms) > 1 else self.name
+                yield file, label, Attacker(valid, mechanism.lower_bounds())
+
+    def _files(self, name: str, setting: str, attacker: Attacker) -> list[str]:
+        assert self.figures is not None
+        return [str(path) for path in attacker.written(name, setting, self.figures).files]
+
+
+def of_experiment(experiment: Experiment, deployment: bool = False, figures: Path | None = None) -> Answer:
+    """The statement of an experiment's mechanisms, each once; with `figures`, a folder, also their tradeoffs.
+
+    The document has also `together`, the loss of all releases of own records, and whether the noise is secret.
+    """
+    together = [release.document(experiment.deltas) for release in joint(experiment)]
+    more = {"together": together, "deployment": deployment}
+    statement = config_statement(experiment, deployment)
+    return Answer(statement, partial(_located, experiment.path), experiment.name, more, (), figures)
+
+
+def config_statement(experiment: Experiment, deployment: bool = False) -> ConfigStatement:
+    """The statement of the mechanisms alone. Raises UsageError for a deployment of no private records."""
+    if deployment:
+        require_private_records(experiment)
+    remarks = cautions(experiment, deployment)
+    if joint(experiment):
+        remarks.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
+    return ConfigStatement(_released(experiment), experiment.deltas, experiment.notices(), remarks)
+
+
+@contextmanager
+def _located(path: object) -> Iterator[None]:
+    """The file of a config that names an unknown analysis."""
+    try:
+        yield
+    except NoSuchAnalysis as error:
+        raise UsageError(f"{path}: {error.message}", error.hint) from None
 
 
 def _released(experiment: Experiment) -> dict[str, Released]:
@@ -119,81 +170,30 @@ def _released(experiment: Experiment) -> dict[str, Released]:
         mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         # Replicates, checkpoints and estimators are no part of a mechanism: many cells share one.
         cells.setdefault(mechanism, []).append(cell)
-    found = []
+    named = []
     for mechanism, own in cells.items():
-        by, of = (", ".join(dict.fromkeys(names)) for names in (
-            (cell.algorithm.name for cell in own), (cell.problem.name for cell in own)))  # fmt: skip
-        found.append((mechanism, f"{by} on {of}, {own[0].privacy.mu.label}", own[0].columns()))
-    return labelled(found)
+        algorithms = ", ".join(dict.fromkeys(cell.algorithm.name for cell in own))
+        problems = ", ".join(dict.fromkeys(cell.problem.name for cell in own))
+        named.append((mechanism, f"{algorithms} on {problems}, {own[0].privacy.mu.label}", own[0].columns()))
+    return labelled(named)
 
 
-class Tradeoff(NamedTuple):
-    """The attacker of one mechanism, with the name and the caption of its figure, and the folder of that."""
-
-    attacker: Attacker
-    name: str
-    setting: str
-    figures: Path
-
-    def _files(self) -> list[str]:
-        return [str(path) for path in self.attacker.written(self.name, self.setting, self.figures).files]
-
-    def document(self) -> dict[str, Any]:
-        """For programs."""
-        return {**self.attacker.document(), "files": self._files()}
-
-    def text(self) -> str:
-        """For people."""
-        return "\n\n".join([self.attacker.text(), "\n".join(self._files())])
-
-
-def of_mechanism(
-    name: str, pairs: Sequence[str], invalid: bool = False, figures: Path | None = None
-) -> StatementOfParameters:
+def of_mechanism(name: str, values: dict[str, Any], invalid: bool = False, figures: Path | None = None) -> Answer:
     """The statement of a mechanism. `invalid` lets refused analyses compete for the best; `figures` as above."""
-    values = values_of(pairs)
+    phases = phases_of(values)
     deltas, orders = deltas_of(values), orders_of(values)
     mechanism = mechanism_of(name, values)
     with understood(name):
-        return StatementOfParameters(name, mechanism, deltas, orders or ORDERS, invalid, phases_of(values), figures)
+        statement = MechanismStatement(name, mechanism, deltas, orders or ORDERS, invalid)
+    remark, notes = ({"remark": phases}, [f"  {phases}"]) if phases else ({}, [])
+    return Answer(statement, partial(understood, name), name, remark, notes, figures)
 
 
-class StatementOfParameters(MechanismStatement):
-    """A statement at numbers that a user gave: a message names those that no analysis can evaluate."""
-
-    def __init__(
-        self, name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float], invalid: bool,
-        phases: str, figures: Path | None,
-    ) -> None:  # fmt: skip
-        super().__init__(name, mechanism, deltas, orders, invalid)
-        self.phases, self.figures = phases, figures
-
-    def document(self) -> dict[str, Any]:
-        with understood(self.name):
-            document = super().document()
-            document |= {"remark": self.phases} if self.phases else {}
-            return {**document, "tradeoff": self._tradeoff.document()} if self._tradeoff else document
-
-    def text(self) -> str:
-        with understood(self.name):
-            more = [self._tradeoff.text()] if self._tradeoff else []
-            return "\n\n".join([super().text(), *([f"  {self.phases}"] if self.phases else []), *more])
-
-    @cached_property
-    def _tradeoff(self) -> Tradeoff | None:
-        from dpexp.reporting.tradeoff import Attacker
-
-        if self.figures is None:
-            return None
-        return Tradeoff(Attacker(self.analyses, self.lower), self.name, self.text_of_parameters(), self.figures)
-
-
-def of_users(path: Path, pairs: Sequence[str]) -> UsersStatement:
+def _of_users(path: Path, values: dict[str, Any]) -> UsersStatement:
     """The statement of a file of users, with the columns mu and, if there, uses and group."""
     from dpexp.data.budget_file import read_users
     from dpexp.privacy.local_users import ledger
 
-    values = values_of(pairs)
     deltas = deltas_of(values)
     # What else a mechanism takes is in the file, a row for each user.
     if values:

@@ -4,53 +4,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpexp.commands.answer import RESULTS, Pathname, path_of
+from dpexp.commands.fit_result import read_fit
+from dpexp.commands.fit_text import guarantee, is_deployed
+from dpexp.commands.joint_releases import who_knows_the_noise
+from dpexp.commands.privacy import config_statement
+from dpexp.config.cells import stored_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.terminal import each
 from dpexp.core.text import guess
+from dpexp.papers import claims, figures, papers, theories
 from dpexp.plugins.loaded import said, shell
+from dpexp.reporting.digits import estimate_row
+from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
+from dpexp.reporting.page import Fit, Numbers, Picture, Section, Stored, epsilons, image, page, picture, read_experiment
+from dpexp.reporting.results.declaration import Declaration
+from dpexp.reporting.results.draw import figure_of
+from dpexp.reporting.results.gather import Source
+from dpexp.reporting.results.result_table import content_of
+from dpexp.reporting.worker_processes import in_processes
+from dpexp.store import write_text
+from dpexp.store.folder import experiments_in, holds_results, own_folders
 
-if TYPE_CHECKING:
-    from dpexp.reporting.page import Fit, Picture, Section, Stored
-
-MOST_ROWS, MOST_COMPARED = 200, 40
-"""settings and comparisons of a table of the page"""
+MOST_ROWS = 200
+"""settings of a table of the page"""
 MOST_BYTES = 1_000_000
 """of a text of one's own, and of a fit"""
 MOST_STATED = 12
 """mechanisms on records up to which a page weighs all their analyses: each takes a second or more"""
 
 
-def report(target: Path | None = None, out: Path | None = None, title: str = "", text: Path | None = None) -> Path:
-    """Write the page of a results folder, or of one experiment's folder in it; the path of the page.
+def report(
+    target: Pathname = RESULTS, *, out: Pathname | None = None, title: str = "", text: Pathname | None = None
+) -> Path:
+    """Write one HTML page of a results folder, or of one experiment's folder in it; the path of the page.
 
-    Raises ResultsMissing where there is nothing to show, UsageError where the text cannot be read or the page cannot be
-    written there.
+    `text` is the path of a file. Raises ResultsMissing where there is nothing to show, UsageError where the text cannot
+    be read or the page cannot be written there.
     """
-    from dpexp.papers import papers
-    from dpexp.reporting.page import Section, page, read_experiment
-    from dpexp.store import write_text
-
-    results, names, alone = _experiments(target or Path("results"))
-    path = out or (results / names[0] if alone else results) / "report.html"
+    results, names, alone = _experiments(Path(target))
+    path = path_of(out) or (results / names[0] if alone else results) / "report.html"
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
-    words = "" if text is None else _words(text)
+    words = "" if text is None else _words(Path(text))
     of_papers = [name for paper in papers().values() for name in paper.configs]
-    # what the user ran comes first, then papers, in their order
+    # the user's own come first, then papers, in their order
     names = sorted(names, key=lambda name: of_papers.index(name) if name in of_papers else -1)
     stored = [read_experiment(results, name) for name in each(names, "experiment", str)]
-    pictures = _pictures(stored, results)
-    sections = []
-    for experiment in each(stored, "values of experiment", lambda one: one.name):
+    pictures, sections = _pictures(stored, results), []
+    for experiment in each(stored, "values of experiment", lambda experiment: experiment.name):
         section = Section(experiment, pictures.get(experiment.name, ()))
         # of experiments of papers the page of all has the figures: numbers are a command away
-        whole = experiment.gathered is not None and (alone or experiment.name not in of_papers)
-        sections.append(_with_numbers(section) if whole else section)
+        own = alone or experiment.name not in of_papers
+        sections.append(_with_numbers(section) if own and experiment.gathered is not None else section)
     fits = [] if alone else [_fit(file, results) for file in _fit_files(results)]
     title = title or (f"{names[0]}: results" if alone else "Results of dpexp")
     write_text(path, page(title, sections, _claims(results, names, alone), fits, words))
@@ -68,99 +78,66 @@ def _words(path: Path) -> str:
 
 def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     """The results folder, the experiments of it that are meant, and whether one was named."""
-    from dpexp.store.folder import experiments_in, holds_results
-
-    if not target.exists() and len(target.parts) == 1 and holds_results(Path("results") / target):
-        target = Path("results") / target
+    if not target.exists() and len(target.parts) == 1 and holds_results(RESULTS / target):
+        target = RESULTS / target
     if holds_results(target):
         target = target if target.name not in ("", "..") else target.resolve()
         return target.parent, [target.name], True
     names = experiments_in(target)
     if not names and not _fit_files(target):
         near = guess(target.name, experiments_in(target.parent)) if not target.exists() else ""
-        what = "there is no such folder" if not target.exists() else "there are no results in it"
-        raise ResultsMissing(f"{target}: {what}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
+        problem = "there is no such folder" if not target.exists() else "there are no results in it"
+        raise ResultsMissing(f"{target}: {problem}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
     return target, names, False
 
 
 def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
     """By experiment, the shipped figures that the results allow, else its own."""
-    from dpexp.papers import figures, theories
-    from dpexp.reporting.page import picture
-    from dpexp.reporting.results.declaration import Declaration
-    from dpexp.reporting.results.draw import figure_of
-    from dpexp.reporting.results.gather import Source
-    from dpexp.reporting.worker_processes import in_processes
-
-    shown = [experiment.name for experiment in stored if experiment.gathered is not None]
-    work = {figure.name: (min(set(figure.needs) & set(shown), key=shown.index), figure)
-            for figure in figures().values() if set(figure.needs) & set(shown)}  # fmt: skip
-    seen = {name for _, figure in work.values() for name in figure.needs}
-    for name in shown:
-        if name not in seen:
-            work[name] = name, figure_of([Source(results, name)], Declaration(), theories, figures())
+    current = [experiment.name for experiment in stored if experiment.gathered is not None]
+    work = {figure.name: (min(set(figure.needs) & set(current), key=current.index), figure)
+            for figure in figures().values() if set(figure.needs) & set(current)}  # fmt: skip
+    in_figures = {name for _, figure in work.values() for name in figure.needs}
+    work |= {
+        name: (name, figure_of([Source(results, name)], Declaration(), theories, figures()))
+        for name in current
+        if name not in in_figures
+    }
     arguments = [(figure, results, shell(["plot", word], results)) for word, (_, figure) in work.items()]
+    pictures: dict[str, list[Picture]] = {}
     drawn = in_processes(picture, arguments, "figure", list(work))
-    found: dict[str, list[Picture]] = {}
-    for (name, _), one in zip(work.values(), drawn, strict=True):
-        found.setdefault(name, []).append(one)
-    return found
+    for (name, _), drawing in zip(work.values(), drawn, strict=True):
+        pictures.setdefault(name, []).append(drawing)
+    return pictures
 
 
 def _with_numbers(section: Section) -> Section:
-    """With the table of a result, its levels compared, and its statement; what cannot be shown has a line."""
-    from dpexp.config.cell_settings import varying
-    from dpexp.papers import theories
-    from dpexp.reporting.page import Numbers
-    from dpexp.reporting.results.compared import between_levels, certainty, compared, shown
-    from dpexp.reporting.results.result_table import content_of
-
-    one, tables, remarks = section.stored, list[Numbers](), list[str]()
-    gathered = one.gathered
+    """With the table of a result and its statement; what cannot be shown has a line."""
+    experiment, tables, remarks = section.stored, list[Numbers](), list[str]()
+    gathered = experiment.gathered
     assert gathered is not None
-
-    def last_step() -> None:
-        content = content_of(gathered, theories=theories())
-        tables.append(Numbers("Last step", content.head, content.rows, content.note))
-
-    def levels(name: str) -> None:
-        if len(pairs := between_levels(gathered, name)) > MOST_COMPARED:
-            remarks.append(f"{len(pairs):,} comparisons by {name}: dpexp diff {one.name} --by {name}")
-            return
-        rows = compared(pairs)
-        tables.append(Numbers(f"Compared by {name}", *shown(rows, name), f"{certainty(len(rows))}."))
-
-    work = [("No table", last_step)]
-    work += [(f"Not compared by {name}", partial(levels, name)) for name in varying(r.settings for r in gathered.runs)]
     if len(gathered.runs) > MOST_ROWS:
-        remarks.append(
-            f"{len(gathered.runs):,} settings are not tabled here: {shell(['table', one.name], one.results)}"
-        )
-        work = []
-    for what, make in work:
+        command = shell(["table", experiment.name], experiment.results)
+        remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
+    else:
         try:
-            make()
-        except Exception as error:  # one table that cannot be made is a line of the page
-            remarks.append(f"{what}: {said(error)[0]}.")
-    privacy: Sequence[str] = ()
+            content = content_of(gathered, theories=theories())
+            tables.append(Numbers("Last step", content.head, content.rows, content.note))
+        except Exception as error:  # a table that cannot be made is a line of the page
+            remarks.append(f"No table: {said(error)[0]}.")
     try:
-        privacy, numbers = _privacy(one)
+        privacy, numbers = _privacy(experiment)
         tables += numbers
     except Exception as error:  # as above
         privacy = ["\n".join(said(error)).strip()]
     return section._replace(tables=tables, remarks=remarks, privacy=privacy)
 
 
-def _privacy(one: Stored) -> tuple[Sequence[str], list[Any]]:
+def _privacy(experiment: Stored) -> tuple[Sequence[str], list[Numbers]]:
     """Sentences and epsilons of the statement of the config. Private records are not opened for a page."""
-    from dpexp.commands.joint_releases import who_knows_the_noise
-    from dpexp.commands.privacy import StatementOfConfig
-    from dpexp.config.cells import stored_experiment
-    from dpexp.reporting.page import epsilons
-
-    if one.is_private:
-        return [who_knows_the_noise(bool(one.manifest.get("deployment")))], []
-    statement = StatementOfConfig(stored_experiment(one.manifest, Path(one.config[0] or one.name)))
+    if experiment.is_private:
+        return [who_knows_the_noise(bool(experiment.manifest.get("deployment")))], []
+    path = Path(experiment.config[0] or experiment.name)
+    statement = config_statement(stored_experiment(experiment.manifest, path))
     if len(statement.central) > MOST_STATED:
         return [*statement.data, *statement.cautions], []
     document = statement.document()
@@ -170,34 +147,24 @@ def _privacy(one: Stored) -> tuple[Sequence[str], list[Any]]:
 
 def _claims(results: Path, names: Sequence[str], alone: bool) -> list[dict[str, Any]]:
     """The claims that these experiments decide: all that they read is here."""
-    from dpexp.papers import claims
-    from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
-
     here = set(names)
-    concerned = [
-        one for some in claims().values() for one in some
-        if one.experiments and (here & set(one.experiments) if alone else here >= set(one.experiments))
+    decided = [
+        claim for own in claims().values() for claim in own
+        if claim.experiments and (here & set(claim.experiments) if alone else here >= set(claim.experiments))
     ]  # fmt: skip
-    if not concerned:
+    if not decided:
         return []
-    return [row.document(results) for row in stored_rows(results, read_ledger(results), concerned)]
+    return [row.document(results) for row in stored_rows(results, read_ledger(results), decided)]
 
 
 def _fit_files(results: Path) -> list[Path]:
-    """What `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
-    from dpexp.store.folder import own_folders
-
-    found = (path for folder in own_folders(results) for path in sorted(folder.glob("fit*.json")))
-    return [path for path in found if not path.name.endswith(".receipt.json") and not path.is_symlink()]
+    """The files that `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
+    paths = (path for folder in own_folders(results) for path in sorted(folder.glob("fit*.json")))
+    return [path for path in paths if not path.name.endswith(".receipt.json") and not path.is_symlink()]
 
 
 def _fit(path: Path, results: Path) -> Fit:
     """A fit with its guarantee, its table and its forest plot."""
-    from dpexp.commands.fit_result import read_fit
-    from dpexp.commands.fit_text import guarantee, is_deployed
-    from dpexp.reporting.digits import estimate_row
-    from dpexp.reporting.page import Fit, Numbers, image
-
     name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
     try:
         fit = read_fit(path)
@@ -211,5 +178,5 @@ def _fit(path: Path, results: Path) -> Fit:
             source = image("png", read_ordinary(plot, MOST_BYTES))
         table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
         return Fit(name, words, table, source, not is_deployed(fit.stored))
-    except Exception as error:  # one file that is no fit is a line of the page
+    except Exception as error:  # a file that is no fit is a line of the page
         return Fit(name, [f"{path} cannot be read as a fit: {said(error)[0]}"])

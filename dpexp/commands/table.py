@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.answer import RESULTS, Answer, Pathname, names_in, path_of
 from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
@@ -29,74 +29,54 @@ class Request:
     theory: bool = False
 
 
-PLAIN = Request()
-
-
 def table(
-    names: Sequence[str], every: bool, form: str, out: Path | None, results: Path, request: Request = PLAIN,
-    columns: str = "", raw: bool = False,
-) -> str:  # fmt: skip
-    """Tables as text, or the paths written. All results among the names make one table; JSON of several is a list.
+    *names: Pathname, results: Pathname = RESULTS, metric: str | Sequence[str] = (), estimator: Sequence[str] = (),
+    only: str | None = None, statistic: str = "mean", theory: bool = False, every: bool = False, form: str = "md",
+    out: Pathname | None = None, raw: bool = False,
+) -> Answer:  # fmt: skip
+    """Tables of results, of files of fits, or shipped ones; all results among the names make one table.
 
-    `columns` are names with commas between them; `raw` is for `csv_cell`. Without a name and `every`: each table that
-    the stored results allow.
+    `.frame()` has the numbers of a single table with all digits. Without a name and `every`: each table that the
+    stored results allow. `form` is how they are printed, `out` a folder for files, `raw` is for `csv_cell`.
     """
     from dpexp.store import write_text
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    chosen = tuple(name.strip() for name in columns.split(",") if name.strip())
-    # Programs choose columns for themselves, and get them all.
-    if chosen and (form in ("csv", "json") or len(names) + every == 0):
-        raise UsageError("--columns is for named tables in text, md or tex", "csv and json have all numbers")
+    words, folder = list(map(str, names)), path_of(out)
+    request = Request(tuple(names_in(metric)), tuple(estimator), only, statistic, theory)
     # A file is as wide as its rows, whoever's terminal wrote it.
-    width = 0 if out is not None else terminal_width()
-    how = form, width, chosen, raw
-    if fits := fit_files(names):
-        texts = {"fits": render(table_of_fits(fits, request), results, *how)}
+    how = form, 0 if folder is not None else terminal_width(), raw
+    if fits := fit_files(words):
+        made = [_made(_table_of_fits(fits, request), Path(results), *how)]
     else:
-        all_of = list(tables()) if every else []
-        texts = dict(_selection(results, request).apply(_rendered, names, all_of, (request, results, *how)))
-    if out is not None:
-        paths = {out / f"{name}.{form}": text for name, text in texts.items()}
+        options = {"metric": request.metrics, "estimator": estimator, "only": only, "statistic": statistic != "mean",
+                   "theory": theory}  # fmt: skip
+        selection = Selection("table", tables(), Path(results), options)
+        made = selection.apply(_selected, words, list(tables()) if every else [], (request, Path(results), *how))
+    if folder is not None:
+        paths = {folder / f"{title}.{form}": text for title, text, _ in made}
         for path, text in paths.items():
             write_text(path, text)
-        return "\n".join(map(str, paths))
-    if form == "json" and (len(texts) != 1 or not names):
-        return standard_json({"tables": [json.loads(text) for text in texts.values()]})
-    return "\n\n".join(texts.values())
-
-
-def command(
-    names: Sequence[str], every: bool, form: str, out: Path | None, results: Path, columns: str, raw: bool,
-    metrics: Sequence[str], estimators: Sequence[str], **options: Any,
-) -> str:  # fmt: skip
-    """As the command line has it."""
-    request = Request(tuple(metrics), tuple(estimators), **options)
-    return table(names, every, form, out, results, request, columns, raw)
+        return Answer("\n".join(map(str, paths)), {"files": list(map(str, paths))})
+    documents = [document for _, _, document in made]
+    document = documents[0] if len(documents) == 1 and names else {"tables": documents}
+    text = "\n\n".join(text for _, text, _ in made)
+    return Answer(standard_json(document) if form == "json" else text, document)
 
 
 def fit_files(names: Sequence[str]) -> list[Path]:
-    """The names as files, if they are files of fits by their ending; none where nobody means fits."""
+    """The names as files, if they are files of fits by their ending; none where other names are among them."""
     paths = [Path(name).expanduser() for name in names]
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
-def one_table(names: Sequence[str], results: Path, request: Request) -> Content:
-    """One table: of results, of fits, or a shipped one."""
-    if fits := fit_files(names):
-        return table_of_fits(fits, request).build(results)
-    work = _selection(results, request).only_one(names)
-    own, home = _table(work, request, results)
-    return own.build(home)
-
-
-def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] | dict[str, Table] = ()) -> Table:
-    """The table of some results, under a name that is not `taken`."""
+def table_of(sources: Sequence[Source], request: Request, reserved: Sequence[str] | dict[str, Table] = ()) -> Table:
+    """The table of some results, under a name that is not `reserved`."""
     needs = tuple(dict.fromkeys(source.name for source in sources))
     marks = [mark("estimator", *request.estimators), mark("only", request.only or "")]
     marks += ["" if request.statistic == "mean" else request.statistic, "theory" if request.theory else ""]
-    name = name_of(sources, taken, "-".join(request.metrics), *marks)
+    name = name_of(sources, reserved, "-".join(request.metrics), *marks)
 
     def build(_: Path) -> Content:
         from dpexp.papers import theories
@@ -109,29 +89,24 @@ def table_of(sources: Sequence[Source], request: Request, taken: Sequence[str] |
     return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
 
 
-def table_of_fits(paths: Sequence[Path], request: Request) -> Table:
+def _table_of_fits(paths: Sequence[Path], request: Request) -> Table:
     """Fits side by side. Raises UsageError for options that are for results."""
     from dpexp.commands.fit_table import fit_table
 
-    if request != PLAIN:
+    if request != Request():
         raise UsageError("--metric, --estimator, --only, --statistic and --theory are for results", "leave them out")
     return Table("fits", "Private regressions", "", (), lambda _: fit_table(paths), True)
 
 
-def _selection(results: Path, request: Request) -> Selection:
-    """Among all tables, with the options that are for results alone."""
-    options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only,
-               "statistic": request.statistic != "mean", "theory": request.theory}  # fmt: skip
-    return Selection("table", tables(), results, [f"--{name}" for name, value in options.items() if value])
+def _selected(work: Work, request: Request, results: Path, *how: Any) -> tuple[str, str, dict[str, Any]]:
+    """A shipped table, or that of some results in the folder that it reads."""
+    if isinstance(work, str):
+        return _made(tables()[work], results, *how)
+    return _made(table_of(work, request, tables()), work[0].results, *how)
 
 
-def _table(work: Work, request: Request, results: Path) -> tuple[Table, Path]:
-    """A shipped table, or that of some results, and the folder that it reads."""
-    known = tables()
-    return (known[work], results) if isinstance(work, str) else (table_of(work, request, known), work[0].results)
-
-
-def _rendered(work: Work, request: Request, results: Path, *how: Any) -> tuple[str, str]:
-    """Name and text of a table."""
-    own, home = _table(work, request, results)
-    return own.name, render(own, home, *how)
+def _made(own: Table, results: Path, form: str, width: int, raw: bool) -> tuple[str, str, dict[str, Any]]:
+    """Name, text and document of a table, which is built once."""
+    content = own.build(results)
+    text = render(replace(own, build=lambda _: content), results, form, width, raw)
+    return own.name, text, {"table": own.name, "title": own.title, "note": content.note, "rows": content.records}

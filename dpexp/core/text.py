@@ -14,6 +14,11 @@ from typing import Any
 class Printed:
     """What is printed as text, which a notebook shows as such."""
 
+    @property
+    def exit_code(self) -> int:
+        """That of a command that prints it."""
+        return 0
+
     def text(self) -> str:
         """What the command prints."""
         raise NotImplementedError

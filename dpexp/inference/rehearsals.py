@@ -153,7 +153,7 @@ def outlook(
     names = [units.names[j] for j in units.visible]
     for name in widths:
         if name not in names:
-            raise UsageError(f"--width: no parameter {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}")
+            raise UsageError(f"--half-width: unknown {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}")
 
     @lru_cache(maxsize=64)
     def at(records: int, *rows: int) -> Rehearsed:

@@ -1,4 +1,4 @@
-"""Plug-ins: one value `PLUGIN` in a Python file says what the file adds to dpexp.
+"""Plug-ins: one value `PLUGIN` in a Python file lists what the file adds to dpexp.
 
 A reproduction of ours is the same thing: `dpexp.papers` lists papers, and a plug-in may bring some of its own.
 
@@ -43,4 +43,4 @@ class Plugin:
     tables: tuple[Any, ...] = ()
     claims: tuple[Any, ...] = ()
     inputs: tuple[str, ...] = ()
-    """files that its code reads, beside the Python files of its folder: paths or patterns from there"""
+    """files that its code reads, besides the Python files of its folder: paths or patterns from there"""

@@ -9,11 +9,10 @@ import ast
 import importlib
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.text import guess
@@ -23,22 +22,22 @@ _FOLDERS: set[str] = set()
 """places where Python looks because of a plug-in"""
 
 
-def sources(file: Path, shown: Path) -> tuple[Path, ...]:
-    """The Python files beside a plug-in's file, and those of the packages there that one of these imports.
+def sources(file: Path, typed: Path) -> tuple[Path, ...]:
+    """The Python files in the folder of a plug-in's file, and those of the packages there that these import.
 
     Raises UsageError beyond `MOST_FILES`.
     """
     # a clone of dpexp may be the folder, and dpexp is no part of a plug-in
-    root, seen = file.parent, {"dpexp"}
-    files = waiting = sorted(path for path in root.glob("*.py") if path.is_file())
-    while waiting:
-        names = {name for path in waiting for name in _imports(path)} - seen
-        seen |= names
-        waiting = [path for name in sorted(names) for path in sorted((root / name).rglob("*.py"))]
-        files = [*files, *waiting]
+    root, names = file.parent, {"dpexp"}
+    files = added = sorted(path for path in root.glob("*.py") if path.is_file())
+    while added:
+        new = {name for path in added for name in _imports(path)} - names
+        names |= new
+        added = [path for name in sorted(new) for path in sorted((root / name).rglob("*.py"))]
+        files = [*files, *added]
         if len(files) > MOST_FILES:
-            what = f"its folder has over {MOST_FILES} Python files, which all count as the plug-in's"
-            raise UsageError(f"{shown}: {what}", "move the plug-in into a folder of its own")
+            message = f"{typed}: its folder has over {MOST_FILES} Python files, which all count as the plug-in's"
+            raise UsageError(message, "move the plug-in into a folder of its own")
     return tuple(files)
 
 
@@ -53,14 +52,14 @@ def _imports(file: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def import_file(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
+def import_file(file: Path, typed: Path, files: Collection[Path]) -> ModuleType:
     """Import a plug-in's file. Whatever goes wrong is a UsageError at the line of the plug-in that it comes from."""
     root = file.parent
-    names = {name for path in files for name in _imports(path)} - {"dpexp"}
-    for path in (file, *(path for name in sorted(names) for path in (root / f"{name}.py", root / name))):
-        if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _module_elsewhere(path)):
-            what = f"another module is called {path.stem}: {other}"
-            raise UsageError(f"{shown_below(path, root, shown)}: {what}", "rename the file")
+    names = sorted({name for path in files for name in _imports(path)} - {"dpexp"})
+    for path in (file, *(path for name in names for path in (root / f"{name}.py", root / name))):
+        if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _other_module(path)):
+            message = f"{path_below(path, root, typed)}: another module is called {path.stem}: {other}"
+            raise UsageError(message, "rename the file")
     if str(root) not in sys.path:
         sys.path.append(str(root))
         _FOLDERS.add(str(root))
@@ -73,11 +72,11 @@ def import_file(file: Path, shown: Path, files: Iterable[Path]) -> ModuleType:
         spec.loader.exec_module(module)
     # an import runs the file, which may raise anything, or end the process
     except (Exception, SystemExit) as error:
-        _raise_at(error, {*files}, root, shown)
+        raise _located(error, files, root, typed) from error
     return module
 
 
-def _module_elsewhere(own: Path) -> str:
+def _other_module(own: Path) -> str:
     """The module that Python knows by the name of a file or folder, if it is another one; else empty."""
     if own.stem in sys.stdlib_module_names:
         return "one of Python's"
@@ -89,37 +88,35 @@ def _module_elsewhere(own: Path) -> str:
     return "" if any(Path(place).is_relative_to(own) for place in places) else str(next(iter(places), ""))
 
 
-def _raise_at(error: BaseException, files: set[Path], root: Path, shown: Path) -> NoReturn:
-    """UsageError at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
+def _located(error: BaseException, files: Collection[Path], root: Path, typed: Path) -> UsageError:
+    """The error at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     # of libraries that add where to read on, the first line
-    what = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
+    message = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
     hint = "--debug shows the traceback"
     if isinstance(error, SyntaxError):
-        frames, what, hint = [*frames, (error.filename or "", error.lineno)], error.msg, "correct the plug-in"
+        frames, message, hint = [*frames, (error.filename or "", error.lineno)], error.msg, "correct the plug-in"
     elif isinstance(error, ModuleNotFoundError) and error.name:
         near = guess(error.name.rpartition(".")[2], [path.stem for path in root.glob("*.py")])
-        hint = near.strip() or f"{error.name} is neither installed nor in {shown.parent}"
+        hint = near.strip() or f"{error.name} is neither installed nor in {typed.parent}"
     elif isinstance(error, FileNotFoundError):
         hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
-    own = [f"{shown_below(Path(name), root, shown)}:{line}" for name, line in frames if Path(name) in files]
-    raise UsageError(f"{own[-1] if own else shown}: {what}", hint) from error
+    own = [f"{path_below(Path(name), root, typed)}:{line}" for name, line in frames if Path(name) in files]
+    return UsageError(f"{own[-1] if own else typed}: {message}", hint)
 
 
-def shown_below(file: Path, root: Path, shown: Path) -> str:
-    """A file below the root as the user would write it; `shown` is a file there."""
-    return str(shown.parent / file.relative_to(root)) if file.is_relative_to(root) else str(file)
+def path_below(file: Path, root: Path, typed: Path) -> str:
+    """A file below the root as the user would write it; `typed` is a file in the root."""
+    return str(typed.parent / file.relative_to(root)) if file.is_relative_to(root) else str(file)
 
 
 def drop_modules(files: Iterable[Path]) -> None:
     """Have what these files define be imported anew, and look no more in their folders."""
-    gone = {*files}
-    inside = {file.parent for file in gone}
-    folders = _FOLDERS & {str(folder) for folder in inside}
-    _FOLDERS.difference_update(folders)
-    sys.path[:] = [place for place in sys.path if place not in folders]
+    places = {*files} | {file.parent for file in files}
+    sys.path[:] = [folder for folder in sys.path if not (folder in _FOLDERS and Path(folder) in places)]
+    _FOLDERS.intersection_update(sys.path)
     for name, module in list(sys.modules.items()):
         # a folder without __init__.py has a path alone
         place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-        if Path(place) in gone | inside:
+        if Path(place) in places:
             del sys.modules[name]

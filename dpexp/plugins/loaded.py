@@ -1,4 +1,4 @@
-"""Which plug-ins this process has loaded, where their code lies, and which of their lines an error comes from.
+"""The plug-ins that this process has loaded, where their code is, and which of their lines an error comes from.
 
 `dpexp.plugins.loading` loads them. Plug-ins of dpexp's own repository are `research/FOLDER/NAME.py`, in a clone and not
 in a wheel.
@@ -23,13 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Loaded:
-    """A plug-in that was loaded, and where its code lies."""
+    """A plug-in that was loaded, and where its code is."""
 
     name: str
-    """what results and messages call it: the name of its file, or the module that an installed package offers"""
+    """in results and messages: the name of its file, or the module that an installed package offers"""
     plugin: Plugin
     file: Path
-    shown: Path
+    typed: Path
     """the file as the user wrote it"""
     files: tuple[Path, ...]
     """the Python files that count as its code"""
@@ -44,18 +44,18 @@ class Loaded:
         return Path(os.path.commonpath([file.parent for file in self.files]))
 
     def inputs(self) -> list[Path]:
-        """The files that it says it reads. Raises UsageError where a pattern fits none."""
+        """The files of its `inputs`. Raises UsageError where a pattern fits none."""
         places: list[Path] = []
         for pattern in map(str, self.plugin.inputs):
             if not (fitting := [] if not pattern or os.path.isabs(pattern) else sorted(self.file.parent.glob(pattern))):
-                what = f"no file fits {pattern!r} of its inputs, which are relative paths or patterns"
-                raise UsageError(f"{self.shown}: {what}", "for instance Plugin(inputs=('data/*.csv',))")
+                message = f"{self.typed}: no file fits {pattern!r} of its inputs, which are relative paths or patterns"
+                raise UsageError(message, "for instance Plugin(inputs=('data/*.csv',))")
             places += fitting
         return [file for place in places for file in files_below(place)]
 
 
 LOADED: dict[str, Loaded] = {}
-"""the plug-ins of this process by name; filled by `dpexp.plugins` alone"""
+"""the plug-ins of this process by name; filled by `dpexp.plugins.loading` alone"""
 
 
 def owners_of(kind: type) -> list[Loaded]:
@@ -67,7 +67,7 @@ def owners_of(kind: type) -> list[Loaded]:
 def blame(error: BaseException) -> str:
     """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
     places = [
-        f"{loaded.shown.parent / os.path.relpath(frame.f_code.co_filename, loaded.file.parent)}:{line}: "
+        f"{loaded.typed.parent / os.path.relpath(frame.f_code.co_filename, loaded.file.parent)}:{line}: "
         for frame, line in walk_tb(error.__traceback__)
         for loaded in LOADED.values()
         if Path(frame.f_code.co_filename) in loaded.files
@@ -76,7 +76,7 @@ def blame(error: BaseException) -> str:
 
 
 def said(error: Exception) -> tuple[str, str]:
-    """The message and the hint of any error; of one that nobody foresaw what it is, and the plug-in's line."""
+    """Message and hint of any error; of an unexpected one its type, and the plug-in's line."""
     if isinstance(error, DpexpError):
         return error.message if ".py:" in error.message else blame(error) + error.message, error.hint
     return f"{blame(error)}{type(error).__name__}: {error}", ""
@@ -92,15 +92,15 @@ def shell(words: Sequence[str], results: Path) -> str:
 def as_options() -> list[str]:
     """The words of a command line that load today's plug-ins again, quoted for a shell."""
     # those of `research/` are loaded without
-    files = [loaded.shown for loaded in LOADED.values() if not (loaded.installed or is_research(loaded.file))]
+    files = [loaded.typed for loaded in LOADED.values() if not (loaded.installed or is_research(loaded.file))]
     return [word for file in files for word in ("--plugin", shlex.quote(str(file)))]
 
 
 def research_folders() -> list[Path]:
     """The folders of the plug-ins of dpexp's own repository; none outside a clone."""
     # beside an installed package a folder of this name may be anybody's
-    there = (ROOT / "pyproject.toml").is_file()
-    return sorted(path.parent for path in (ROOT / "research").glob("*/*.py")) if there else []
+    in_clone = (ROOT / "pyproject.toml").is_file()
+    return sorted(path.parent for path in (ROOT / "research").glob("*/*.py")) if in_clone else []
 
 
 def is_research(file: Path) -> bool:

@@ -40,7 +40,7 @@ REGISTRIES = {
 }
 """which field of a Plugin is added to which dictionary, imported when there is something to add"""
 _ADDED: dict[str, list[tuple[Registry[Any], str]]] = {}
-"""by plug-in, the names that stand in registries because of it"""
+"""by plug-in, the names that it has added to registries"""
 
 
 def registries() -> dict[str, Registry[Any]]:
@@ -53,19 +53,19 @@ def use(path: Path | str) -> Plugin:
 
     Raises UsageError at the line that is wrong. Nothing stays behind then, nor after an interrupt.
     """
-    shown = Path(path)
-    file = _checked(shown)
+    typed = Path(path)
+    file = _checked(typed)
     if other := LOADED.get(file.name):
         if other.file == file and not other.installed:
             return other.plugin
-        what = f"another plug-in is called {file.name} too: {other.shown}"
-        raise UsageError(f"{shown}: {what}", "rename one of the files")
+        message = f"{typed}: another plug-in is called {file.name} too: {other.typed}"
+        raise UsageError(message, "rename one of the files")
     # taken before anything is read: an edit while the plug-in is imported is then one after it was read
-    begun, files = time.time_ns(), sources(file, shown)
+    begun, files = time.time_ns(), sources(file, typed)
 
     def load() -> Loaded:
-        plugin = _plugin_in(import_file(file, shown, files), "PLUGIN", file, shown)
-        return Loaded(file.name, plugin, file, shown, files, False, begun)
+        plugin = _plugin_in(import_file(file, typed, files), "PLUGIN", file, typed)
+        return Loaded(file.name, plugin, file, typed, files, False, begun)
 
     return _add(file.name, load, files)
 
@@ -79,8 +79,8 @@ def use_installed() -> None:
         try:
             module = importlib.import_module(entry.module)
         except (Exception, SystemExit) as error:
-            what = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
-            raise UsageError(what, "reinstall the package, or uninstall it") from error
+            message = f"installed plug-in {entry.module} cannot be imported: {type(error).__name__}: {error}"
+            raise UsageError(message, "reinstall the package, or uninstall it") from error
         file = Path(str(module.__file__)).resolve()
         place = getattr(sys.modules[entry.module.split(".")[0]], "__path__", None)
         files = [file] if place is None else sorted(Path(next(iter(place))).resolve().rglob("*.py"))
@@ -112,22 +112,18 @@ def _add(name: str, load: Callable[[], Loaded], files: Sequence[Path]) -> Plugin
                 hint = f"{guess(mechanism, mechanisms)}mechanisms: {', '.join(mechanisms)}"
                 raise UsageError(f"{where(loaded, key)}: the analysis '{key}': no mechanism '{mechanism}'", hint)
     except BaseException:
-        _withdraw(name, files)
+        forget(name, files)
         raise
     return loaded.plugin
 
 
-def _withdraw(name: str, files: Sequence[Path]) -> None:
+def forget(name: str, files: Sequence[Path] = ()) -> None:
     """Take out what a plug-in has added, and its modules, unless another plug-in shares them."""
-    LOADED.pop(name, None)
-    for registry, one in _ADDED.pop(name, []):
-        registry.remove(one)
-    drop_modules({*files}.difference(*(other.files for other in LOADED.values())))
-
-
-def forget(name: str) -> None:
-    """Take out everything that a plug-in added, and its modules."""
-    _withdraw(name, () if LOADED[name].installed else LOADED[name].files)
+    loaded = LOADED.pop(name, None)
+    for registry, key in _ADDED.pop(name, []):
+        registry.remove(key)
+    own = files if loaded is None or loaded.installed else loaded.files
+    drop_modules({*own}.difference(*(other.files for other in LOADED.values())))
 
 
 def load_research(names: Iterable[str]) -> None:
@@ -144,38 +140,37 @@ def files_in_use() -> tuple[str, ...]:
     return tuple(str(loaded.file) for loaded in LOADED.values() if not loaded.installed)
 
 
-def _checked(shown: Path) -> Path:
+def _checked(typed: Path) -> Path:
     """The file as an absolute path. Raises UsageError where there is none, or its name cannot be one of a module."""
     try:
-        file = shown.expanduser().resolve()
-        there, folder = file.is_file(), file.is_dir()
-    # A loop of links, a null byte, and the home of a user who is not there.
+        file = typed.expanduser().resolve()
+        is_file, is_folder = file.is_file(), file.is_dir()
+    # A loop of links, a null byte, and the home of a user who does not exist.
     except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{shown}: {error}", "a plug-in is a Python file") from None
-    if folder:
-        raise UsageError(f"{shown}: is a folder, not a Python file", f"name the file: {shown}/FILE.py")
-    if not there:
-        near = guess(shown.name, [other.name for other in sorted(file.parent.glob("*.py"))])
-        raise UsageError(f"{shown}: no such plug-in file", near.strip() or "check the path")
+        raise UsageError(f"{typed}: {error}", "a plug-in is a Python file") from None
+    if is_folder:
+        raise UsageError(f"{typed}: is a folder, not a Python file", f"name the file: {typed}/FILE.py")
+    if not is_file:
+        near = guess(typed.name, [other.name for other in sorted(file.parent.glob("*.py"))])
+        raise UsageError(f"{typed}: no such plug-in file", near.strip() or "check the path")
     if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
-        hint = "a plug-in's file is called NAME.py, of letters, digits, _ and -"
-        raise UsageError(f"{shown}: cannot be a plug-in", hint)
+        raise UsageError(f"{typed}: cannot be a plug-in", "call the file NAME.py, of letters, digits, _ and -")
     return file
 
 
-def _plugin_in(module: ModuleType, name: str, file: Path, shown: Path) -> Plugin:
+def _plugin_in(module: ModuleType, name: str, file: Path, typed: Path) -> Plugin:
     """The value PLUGIN of a module, checked. Raises UsageError."""
     plugin = vars(module).get(name)
     if plugin is None:
-        raise UsageError(f"{shown}: defines no {name}", EXAMPLE)
+        raise UsageError(f"{typed}: defines no {name}", EXAMPLE)
     if not isinstance(plugin, Plugin):
-        given = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
-        raise UsageError(f"{place_of(name, file, shown)}: {name} is {given}, not a Plugin", EXAMPLE)
+        kind = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
+        raise UsageError(f"{place_of(name, file, typed)}: {name} is {kind}, not a Plugin", EXAMPLE)
     for problem, hint, at in complaints(plugin):
-        raise UsageError(f"{place_of(at, file, shown)}: {problem}", hint)
+        raise UsageError(f"{place_of(at, file, typed)}: {problem}", hint)
     return plugin
 
 
-def where(loaded: Loaded | None, what: str) -> str:
-    """`file:line` of what a plug-in's file names; None is dpexp itself."""
-    return BUILT_IN if loaded is None else place_of(what, loaded.file, loaded.shown)
+def where(loaded: Loaded | None, name: str) -> str:
+    """`file:line` of a name in a plug-in's file; None is dpexp itself."""
+    return BUILT_IN if loaded is None else place_of(name, loaded.file, loaded.typed)

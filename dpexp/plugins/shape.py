@@ -1,7 +1,7 @@
 """The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used.
 
-What a class must have of its own is read off the classes of dpexp that it inherits from: what these declare without a
-value, and methods that do nothing but raise NotImplementedError. Their docstrings say what each is for.
+The members that a class needs are read off the classes of dpexp that it inherits from: those that these declare without
+a value, and methods that do nothing but raise NotImplementedError. Their docstrings explain each.
 """
 
 from __future__ import annotations
@@ -19,121 +19,118 @@ from pydantic import ValidationError
 
 from dpexp.core.parameters import Parameters
 from dpexp.plugins import Plugin
-from dpexp.plugins.importing import shown_below
+from dpexp.plugins.importing import path_below
 
 Complaint = tuple[str, str, str | type]
-"""what is wrong, what could be done about it, and what stands at the place"""
-SHOWN = ("papers", "figures", "tables", "claims", "inputs")
-"""what these hold is checked where they are listed, by `dpexp.papers`, and by `Loaded.inputs`"""
-BASES = {
-    "problem": "dpexp.core.parameters:Parameters",
-    "algorithm": "dpexp.algorithms.algorithm:Algorithm",
-    "schedule": "dpexp.algorithms.schedules:Schedule",
-    "weight": "dpexp.problems.weights:Weight",
-    "budget": "dpexp.privacy.budgets:Budget",
-    "mechanism": "dpexp.privacy.mechanisms.mechanism:Mechanism",
+"""what is wrong, what could be done about it, and the class or name at the place"""
+LISTS = ("papers", "figures", "tables", "claims", "inputs")
+"""fields whose entries are checked where they are listed, by `dpexp.papers` and by `Loaded.inputs`"""
+KINDS = {
+    "problems": ("problem", "dpexp.core.parameters:Parameters"),
+    "algorithms": ("algorithm", "dpexp.algorithms.algorithm:Algorithm"),
+    "schedules": ("schedule", "dpexp.algorithms.schedules:Schedule"),
+    "weights": ("weight", "dpexp.problems.weights:Weight"),
+    "budgets": ("budget", "dpexp.privacy.budgets:Budget"),
+    "mechanisms": ("mechanism", "dpexp.privacy.mechanisms.mechanism:Mechanism"),
 }
-"""what a class must inherit from"""
+"""fields that hold classes: the kind, and the class that they inherit from"""
+OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")
+"""members that a class may lack"""
 
 
-def place_of(what: str | type, file: Path, shown: Path) -> str:
+def place_of(name: str | type, file: Path, typed: Path) -> str:
     """`file:line` of a class, of a name that is assigned in a plug-in's file, or of a text there; else the file alone.
 
-    `shown` is the file as messages call it.
+    `typed` is the file as messages call it.
     """
-    if isinstance(what, type):
+    if isinstance(name, type):
         try:
-            own, (_, line) = Path(inspect.getfile(what)).resolve(), inspect.getsourcelines(what)
+            own, (_, line) = Path(inspect.getfile(name)).resolve(), inspect.getsourcelines(name)
         except (OSError, TypeError):
-            return str(shown)
-        return f"{shown_below(own, file.parent, shown)}:{line}"
+            return str(typed)
+        return f"{path_below(own, file.parent, typed)}:{line}"
     tree = ast.parse(file.read_text(encoding="utf-8"))
     assigned = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
-    lines = [node.lineno for node in assigned if what in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}]
-    # A text stands in its class and in PLUGIN, which comes last and is what has to be changed.
-    lines = lines[:1] or [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value == what]
-    return f"{shown}:{max(lines)}" if lines else str(shown)
+    lines = [node.lineno for node in assigned if name in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}]
+    # A text is in its class and in PLUGIN, which comes last and has to be changed.
+    lines = lines[:1] or [n.lineno for n in ast.walk(tree) if isinstance(n, ast.Constant) and n.value == name]
+    return f"{typed}:{max(lines)}" if lines else str(typed)
 
 
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
     """What is wrong with the shape of a plug-in: types, names and missing members."""
     for field in (entry.name for entry in fields(Plugin)):
-        value, listed = getattr(plugin, field), field in SHOWN
-        if not isinstance(value, (tuple, list) if listed else Mapping):
-            form = "(ONE, ANOTHER)" if listed else "{'name': ...}"
+        value, is_list = getattr(plugin, field), field in LISTS
+        if not isinstance(value, (tuple, list) if is_list else Mapping):
+            form = "(ONE, ANOTHER)" if is_list else "{'name': ...}"
             yield f"{field} is a value of type {type(value).__name__}", f"write {field}={form}", "PLUGIN"
-        elif not listed:
+        elif not is_list:
             for name, entry in dict(value).items():
-                yield from _wrong_entry({"analyses": "analysis"}.get(field, field.removesuffix("s")), name, entry)
+                yield from _wrong_entry(field, name, entry)
 
 
-def _wrong_entry(kind: str, name: Any, entry: Any) -> Iterator[Complaint]:
-    given = f"the class {entry.__name__}" if isinstance(entry, type) else f"a value of type {type(entry).__name__}"
+def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[Complaint]:
+    kind, base = KINDS.get(field, ({"analyses": "analysis"}.get(field, "theorem"), ""))
+    value = f"the class {entry.__name__}" if isinstance(entry, type) else f"a value of type {type(entry).__name__}"
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
-        hint = "a name has letters, digits, '-', '_', '.' and '/'"
-        yield f"{name!r} cannot be the name of a {kind}", hint, name
+        yield f"{name!r} cannot be the name of a {kind}", "a name has letters, digits, '-', '_', '.' and '/'", name
     elif kind == "theorem":
         if not isinstance(entry, resolve_name("dpexp.theory.theorem:Theorem")):
-            yield f"theorem '{name}' is {given}", "a theorem is a dpexp.theory.theorem.Theorem", name
+            yield f"theorem '{name}' is {value}", "a theorem is a dpexp.theory.theorem.Theorem", name
     elif kind == "analysis":
         if not callable(entry) or "/" not in name:
             hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
             yield f"the analysis '{name}' is no such pair", hint, name
+    elif not (isinstance(entry, type) and issubclass(entry, interface := resolve_name(base))):
+        hint = f"it has to be a class that inherits from {base.replace(':', '.')}"
+        yield f"{kind} '{name}' is {value}", hint, entry if isinstance(entry, type) else name
     else:
-        base = resolve_name(BASES[kind])
-        if isinstance(entry, type) and issubclass(entry, base):
-            yield from _wrong_class(kind, name, entry, base)
-        else:
-            hint = f"it has to be a class that inherits from {base.__module__}.{base.__name__}"
-            yield f"{kind} '{name}' is {given}", hint, entry if isinstance(entry, type) else name
+        for problem, hint in _wrong_class(kind, name, entry, interface):
+            yield f"{kind} '{name}': {problem}", hint, entry
 
 
-def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type) -> Iterator[Complaint]:
+def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type) -> Iterator[tuple[str, str]]:
     """What is wrong with a class that a config or a command line can name."""
     if kind in ("problem", "algorithm", "schedule", "weight"):
         field = entry.model_fields.get("name")
         if field is None or field.default != name:
             own = "no field `name`" if field is None else f"the name {field.default!r}"
             hint = f'write `name: Literal["{name}"] = "{name}"` in the class'
-            yield f"{kind} '{name}': the class {entry.__name__} has {own}", hint, entry
+            yield f"the class {entry.__name__} has {own}", hint
     elif kind == "budget" and (getattr(entry, "kind", None) != name or name not in entry.model_fields):
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
-        yield f"law of budgets '{name}': the class {entry.__name__} has another kind or no such field", hint, entry
+        yield f"the class {entry.__name__} has another kind or no such field", hint
     # with a default outside its own range results could be made and never read again
     try:
         entry()
     except ValidationError as error:
         for issue in error.errors():
             if issue["type"] != "missing":  # a field without a default is the config's to give
-                wrong = f"the default of `{issue['loc'][0]}` is {issue['input']!r}: {issue['msg'].lower()}"
-                yield f"{kind} '{name}': {wrong}", "dpexp.core.parameters has the ranges", entry
-    for member, base in _unfilled(entry, interface).items():
-        hint = f"{base.__module__}.{base.__name__} says what it is for"
-        yield f"{kind} '{name}': the class {entry.__name__} has no `{member}`", hint, entry
-    for wrong in filter(None, (_wrong_signature(entry, *member) for member in vars(interface).items())):
-        yield f"{kind} '{name}': {wrong}", f"{interface.__module__}.{interface.__name__} says what it is for", entry
+                default = f"the default of `{issue['loc'][0]}` is {issue['input']!r}"
+                yield f"{default}: {issue['msg'].lower()}", "dpexp.core.parameters has the ranges"
+    for member, base in _absent_members(entry, interface).items():
+        yield f"the class {entry.__name__} has no `{member}`", f"{base.__module__}.{base.__name__} explains it"
+    for member, method in vars(interface).items():
+        if wrong := _wrong_signature(entry, member, method):
+            yield wrong, f"{interface.__module__}.{interface.__name__} explains it"
     # any other word would be read as uniform
     if kind == "problem" and (law := getattr(entry, "response_noise", "normal")) not in ("normal", "uniform"):
-        yield f"problem '{name}': response_noise is {law!r}", "it is 'normal' or 'uniform'", entry
+        yield f"response_noise is {law!r}", "it is 'normal' or 'uniform'"
 
 
-OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")
-"""members that a class may lack"""
-
-
-def _unfilled(entry: type, interface: type) -> dict[str, type]:
-    """What a class must have of its own and has not, and which class says what for."""
+def _absent_members(entry: type, interface: type) -> dict[str, type]:
+    """Members that a class needs and does not have, and which class declares each."""
     # an algorithm that simulates by itself needs nothing of what a base of ours simulates with
     own = getattr(entry, "simulate", _raises).__module__[:6] != "dpexp."
     bases = [base for base in (interface if own else entry).__mro__ if base.__module__[:6] == "dpexp."]
     others = {*OPTIONAL, *getattr(entry, "model_fields", {})}
-    absent = {}
-    for base in bases:
-        for name in {**inspect.get_annotations(base), **vars(base)}:
-            there = inspect.getattr_static(entry, name, None)
-            if not name.startswith("__") and name not in others and (there is None or _raises(there)):
-                absent[name] = base
-    return absent
+    declared = {name: base for base in bases for name in (*inspect.get_annotations(base), *vars(base))}
+    members = {name: inspect.getattr_static(entry, name, None) for name in declared}
+    return {
+        name: declared[name]
+        for name, member in members.items()
+        if not name.startswith("__") and name not in others and (member is None or _raises(member))
+    }
 
 
 def _raises(member: object) -> bool:
@@ -142,16 +139,16 @@ def _raises(member: object) -> bool:
     return inspect.isfunction(function) and function.__code__.co_names[:1] == ("NotImplementedError",)
 
 
-def _wrong_signature(entry: type, member: str, wanted: object) -> str:
+def _wrong_signature(entry: type, member: str, called: object) -> str:
     """How a method's parameters differ from those that it is called with; empty where it can be called so."""
     method = inspect.getattr_static(entry, member, None)
-    if not inspect.isfunction(wanted) or not inspect.isfunction(method) or method is wanted:
+    if not inspect.isfunction(called) or not inspect.isfunction(method) or method is called:
         return ""
-    asked = list(inspect.signature(wanted).parameters)
+    arguments = list(inspect.signature(called).parameters)
     try:
         # By position: its parameters may have other names than ours.
-        inspect.signature(method).bind(*[None] * len(asked))
+        inspect.signature(method).bind(*[None] * len(arguments))
     except TypeError:
-        given = ", ".join(list(inspect.signature(method).parameters)[1:])
-        return f"`{member}` of {entry.__name__} takes ({given}), and is called with ({', '.join(asked[1:])})"
+        own = ", ".join(list(inspect.signature(method).parameters)[1:])
+        return f"`{member}` of {entry.__name__} takes ({own}), and is called with ({', '.join(arguments[1:])})"
     return ""

@@ -6,35 +6,25 @@ import csv
 import io
 import sys
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
-from dpexp.core.text import csv_cell, guess
+from dpexp.core.text import csv_cell
 from dpexp.reporting import latex
 from dpexp.reporting.text_table import Table, folded
 
 FORMATS = ("text", "md", "tex", "csv", "json")
 
 
-def render(table: Table, results: Path, form: str, width: int = 0, only: Sequence[str] = (), raw: bool = False) -> str:
+def render(table: Table, results: Path, form: str, width: int = 0, raw: bool = False) -> str:
     """The table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
-    `width` is that of a terminal, which text and Markdown are made to fit; 0 for one without end. `only` names the
-    columns of text, Markdown and LaTeX, in this order; all where it is empty. `raw` is for `csv_cell`. Raises
-    ResultsMissing, UsageError for an unknown column.
+    `width` is that of a terminal, which text and Markdown are made to fit; 0 for one without end. `raw` is for
+    `csv_cell`. Raises ResultsMissing.
     """
     from dpexp.reporting.results.labels import of_experiments
 
     head, rows, note, records = table.build(results)
-    for name in only:
-        if name not in head:
-            hint = f"{guess(name, head)}columns: {', '.join(head)}"
-            raise UsageError(f"--columns {name}: {table.name} has no such column", hint)
-    if only:
-        places = [head.index(name) for name in only]
-        head, rows = list(only), [[row[k] for k in places] for row in rows]
     if form == "json":
         return standard_json({"table": table.name, "title": table.title, "note": note, "rows": records})
     if form == "csv":

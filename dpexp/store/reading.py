@@ -80,7 +80,7 @@ def config_typed(folder: Folder, path: Path | None = None) -> str:
     """How a command names the config of an experiment from here; CONFIG where there is none."""
     from dpexp.config.shipped import as_typed, spelled
 
-    beside = [loaded.shown.parent for loaded in LOADED.values() if not loaded.installed]
+    beside = [loaded.typed.parent for loaded in LOADED.values() if not loaded.installed]
     places = [parent / f"{folder.experiment}.yaml" for parent in (Path("configs"), Path(), *beside)]
     path = path or next((place for place in places if place.is_file()), None)
     return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"

@@ -234,15 +234,15 @@ def attempt(action: Callable[[], object], limit: float) -> tuple[str, str, float
 
 def validated(path: Path) -> None:
     """`dpexp validate`."""
-    (found,) = validate.validate([path], [], "paper")
-    if found.issues:
-        raise DpexpError("\n".join(map(str, found.issues)))
-    assert found.lines
+    answer = validate.validate(path)
+    if answer.exit_code:
+        raise DpexpError("\n".join(answer.remarks))
+    assert answer.text()
 
 
 def dry_run(path: Path) -> None:
     """`dpexp run CONFIG --dry-run` with all the rest left out."""
-    running.command(2, "threads", True, configs=(path,), results=path.parent / "results", quiet=True)
+    running.command(path, jobs=2, dry_run=True, results=path.parent / "results", quiet=True)
 
 
 def ran(path: Path, results: Path, rng: random.Random) -> str:

@@ -135,7 +135,7 @@ def test_plot_and_table_give_what_the_commands_write(result, tmp_path):
     numbers = [line for line in (tmp_path / "small.csv").read_text().splitlines() if not line.startswith("#")]
     assert list(drawn.data.columns) == numbers[0].split(",")
     assert drawn.canvas.axes
-    rows = dpexp.table(result.folder)
+    rows = dpexp.table(result.folder).frame()
     theirs = said("table", "small", "--results", home, "--json")["rows"]
     assert json.loads(standard_json(rows.to_dict("records"))) == theirs
     with pytest.raises(UsageError, match="one figure at a time"):
@@ -172,11 +172,11 @@ def test_calibrate_meets_its_target():
 
 
 def test_claims_are_those_of_the_command(tmp_path):
-    ledger = dpexp.claims("ldp-sgd", results=tmp_path)
+    ledger = dpexp.claims(paper="ldp-sgd", results=tmp_path).frame()
     assert set(ledger["state"]) == {"missing"}
     assert ledger["verdict"].isna().all()
     with pytest.raises(UsageError, match="no claims of a paper"):
-        dpexp.claims("ldp")
+        dpexp.claims(paper="ldp")
 
 
 # what a notebook shows, and numbers as numpy has them
@@ -194,9 +194,9 @@ def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
 
 @pytest.mark.slow
 def test_levels_configs_and_pages_from_python(result, tmp_path):
-    rows = dpexp.diff(result.folder, by="alpha", only="mu=1")
+    rows = dpexp.diff(result.folder, by="alpha", only="mu=1").frame()
     assert {*rows.level_a} == {"1/3"}
     assert {*rows.level_b} == {"1"}
     (tmp_path / "bad.yaml").write_text("experiment: bad\nproblem: {name: huber-linaer}\n")
-    assert [one["valid"] for one in dpexp.validate(tmp_path / "bad.yaml")] == [False]
+    assert [one["valid"] for one in dpexp.validate(tmp_path / "bad.yaml").document()] == [False]
     assert dpexp.report(result.folder, out=tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")

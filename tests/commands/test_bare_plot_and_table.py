@@ -22,14 +22,6 @@ def run(folder, *names):
     call("run", *(f"{name}.yaml" for name in names), "-q", cwd=folder)
 
 
-def test_a_folder_without_results_says_what_to_run(tmp_path):
-    for command in ("plot", "table"):
-        done = call(command, cwd=tmp_path, code=3)
-        assert "run: dpexp run" in done.stderr
-        assert not done.stdout
-    assert "dpexp plot NAME" in call("plot", "--metric", "loss_gap", cwd=tmp_path, code=2).stderr
-
-
 @pytest.mark.slow
 def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is of other code."""

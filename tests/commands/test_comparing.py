@@ -1,33 +1,20 @@
 """`dpexp diff` loses no setting and compares levels of one; two parameters of one name are two columns."""
 
 import math
-import os
-import random
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dpexp
-from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands import diff
-from dpexp.config.cell_settings import matches
-from dpexp.config.cells import Cell, RunSettings
 from dpexp.config.experiment_file import read_experiment
-from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.core.parameters import Positive
-from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.reporting import verdict
-from dpexp.reporting.evidence import Evidence
+from dpexp.core.errors import UsageError
 from dpexp.reporting.results import compared
 from dpexp.reporting.results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
 from dpexp.store.experiment_run import Options, run
-from tests.campaigns.faults import damage
 from tests.conftest import call, of_other_code, share
 
 CONFIG = """\
@@ -67,7 +54,8 @@ SWEPT = [
 def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
     """A row for every cell, with its own mean: none overwrites another."""
     folder = stored(tmp_path, (old, new))
-    document, text, _ = diff.diff(folder, folder, ["param_distance_sq"])
+    document = diff.diff(folder, folder, metric="param_distance_sq")
+    text = document.text()
     summary = pd.read_parquet(folder / "summary.parquet")
     last = summary[(summary.step == 60) & (summary.metric == "param_distance_sq")]
     assert len(document["rows"]) == len(last) == 2 * len(names)
@@ -81,119 +69,17 @@ def test_what_varies_within_a_result_is_a_setting(old, new, names, tmp_path):
 
 def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
     a, b = stored(tmp_path / "a"), stored(tmp_path / "b", ("seed: 1", "seed: 2"))
-    document, _, _ = diff.diff(a, b)
+    document = diff.diff(a, b)
     assert document["changes"] == {"seed": ("1", "2")}
     assert not any(row["paired"] for row in document["rows"])
     both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
-    document, text, _ = diff.diff(a, both)
+    document = diff.diff(a, both)
+    text = document.text()
     assert {row["setting"] for row in document["rows"]} == {"seed=1"}
     assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
     assert "0 settings only in A, 1 only in B" in text
     with pytest.raises(UsageError, match="no setting in common"):
         diff.diff(stored(tmp_path / "d", ("seed: 1", "seed: [3, 4]")), both)
-
-
-# --- columns ---------------------------------------------------------------------------------------------------------
-NEEDED = {"eta": 0.1, "alpha": 0.5, "length": 1.0}
-
-
-def built(kind, **values):
-    needed = {name: NEEDED[name] for name, field in kind.model_fields.items() if field.is_required()}
-    return kind(**{**needed, **values})
-
-
-class Beta(HuberLinear):
-    """A problem whose parameters are called as others are."""
-
-    name: Literal["beta-problem"] = "beta-problem"  # type: ignore[assignment]
-    alpha: Positive = 7.0
-    mu: Positive = 8.0
-    replicates: Positive = 9.0
-
-
-class BetaSteps(ALGORITHMS["ldp-sgd"]):
-    """An algorithm with a beta, as the problem has one."""
-
-    beta: Positive = 11.0
-
-
-def cell_of(problem, algorithm, schedule, budget):
-    target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
-    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10))
-
-
-def test_two_parameters_of_one_name_are_two_columns():
-    cell = cell_of(Beta(beta=2.0), BetaSteps(), SCHEDULES["power"](eta=0.1, alpha=0.5), ConstantBudget(mu=1.0))
-    columns = cell.columns()
-    assert (columns["problem.beta"], columns["algorithm.beta"]) == (2.0, 11.0)
-    assert (columns["problem.alpha"], columns["schedule.alpha"]) == (7.0, 0.5)
-    assert (columns["problem.mu"], columns["mu"], columns["problem.replicates"]) == (8.0, 1.0, 9.0)
-    assert columns["eta"] == 0.1
-    assert "beta" not in columns
-    assert matches("problem.beta=2 algorithm.beta=11 eta=1/10", columns)
-    with pytest.raises(UsageError, match=r"no column 'beta'"):
-        matches("beta=2", columns)
-
-
-def test_claims_find_runs_by_an_infinite_setting(tmp_path):
-    stored(tmp_path, ("{mu: 1}", "{mu: [1, inf]}"))
-    evidence = Evidence(tmp_path)
-    assert evidence.run("small", mu=math.inf).budget == "non-private"
-    assert evidence.run("small", mu=1.0).budget == "1"
-    with pytest.raises(ValueError, match=r"small has 2 runs with any settings: mu = 1; non-private"):
-        evidence.run("small")
-    assert [r.budget for r in evidence.runs("small", mu=[math.inf, 1.0])] == ["1", "non-private"]
-
-
-def _pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-DAMAGES = {
-    f"seed {k}": lambda path, k=k: path.write_bytes(damage(path.read_bytes(), random.Random(k))) for k in range(5)
-}
-DAMAGES |= {
-    "a pipe": _pipe,
-    "a folder": _folder,
-    "empty": lambda path: path.write_bytes(b""),
-    "endless": lambda path: os.truncate(path, 10**13),
-}
-HARMLESS = {"seed 4"}
-"""of a byte that holds no number"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", DAMAGES)
-def test_a_damaged_trajectory_is_named_and_not_done_without(tmp_path, how):
-    """Without the trajectories a comparison is not paired, and says so; a damaged one is no such case."""
-    left = stored(tmp_path / "a")
-    right = stored(tmp_path / "b", ("eta: 0.2", "eta: 0.3"))
-    (path,) = (right / "trajectories").glob("*.parquet")
-    truth = {one: diff.diff(one, other)[0]["rows"] for one, other in ((left, right), (right, left))}
-    assert all(row["paired"] for row in truth[left])
-    DAMAGES[how](path)
-    for one, other in ((left, right), (right, left)):
-        if how in HARMLESS:
-            assert diff.diff(one, other)[0]["rows"] == truth[one]
-            continue
-        with pytest.raises(ResultsMissing, match=rf"b/small: {path.name}"):
-            diff.diff(one, other)
-    path.rmdir() if path.is_dir() else path.unlink()
-    document, *_ = diff.diff(left, right)
-    assert not any(row["paired"] for row in document["rows"])
-
-
-@pytest.mark.parametrize("content", ["", "[1, 2]", "{", '{"a": ', "null", '{"a": "b"}\x00'])
-def test_a_damaged_file_of_seeds_is_named(tmp_path, content):
-    (tmp_path / "seeds.json").write_text(content)
-    with pytest.raises(ResultsMissing, match=r"seeds\.json is damaged"):
-        verdict.seeds(tmp_path)
 
 
 # --- levels of one setting within a result, and results that a comparison must not call what they are not -----------------
@@ -224,7 +110,8 @@ def final(folder, eta, mu):
 
 
 def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
-    document, text, code = diff.diff(folder, by="schedule.eta", metrics=["param_distance_sq"])
+    document = diff.diff(folder, by="schedule.eta", metric="param_distance_sq")
+    text, code = document.text(), document.exit_code
     assert code == 0
     assert len(document["rows"]) == 3 * 2 * 2  # pairs of levels, budgets, estimators
     row = next(
@@ -260,23 +147,14 @@ def test_one_replicate_has_no_interval_and_is_no_crash(tmp_path):
         read_experiment(LEVELS.replace("replicates: 12", "replicates: 1"), "x.yaml"),
         Options(tmp_path, jobs=1, quiet=True),
     )
-    document, text, _ = diff.diff(tmp_path / "levels", by="eta")
+    document = diff.diff(tmp_path / "levels", by="eta")
+    text = document.text()
     assert all(r["ci"] == [-math.inf, math.inf] and not r["certain"] and not r["paired"] for r in document["rows"])
     assert "-inf, +inf" in text
 
 
-def test_what_cannot_be_compared_says_what_varies(folder):
-    with pytest.raises(UsageError, match="--by alpha: it does not vary") as caught:
-        diff.diff(folder, by="alpha")
-    assert "eta, mu, estimator" in caught.value.hint
-    with pytest.raises(UsageError, match="two results, or the levels"):
-        diff.diff(folder)
-    with pytest.raises(UsageError):
-        diff.diff(folder, by="eta", only="eta=0.05")
-
-
 def test_estimators_of_one_run_are_paired(folder):
-    rows = diff.diff(folder, by="estimator", only="mu=non-private", metrics=["loss_gap"]).document["rows"]
+    rows = diff.diff(folder, by="estimator", only="mu=non-private", metric="loss_gap")["rows"]
     assert len(rows) == 3
     assert all(r["paired"] and {r["level_a"], r["level_b"]} == {"sgd", "asgd"} for r in rows)
 
@@ -297,7 +175,7 @@ def test_own_records_are_not_paired(tmp_path, monkeypatch):
     (tmp_path / "people.csv").write_text("age,ill\n" + "".join(f"{20 + 7 * k % 60},{k % 2}\n" for k in range(40)))
     (tmp_path / "own.yaml").write_text(RECORDS)
     dpexp.run("own.yaml", jobs=1)
-    rows = diff.diff(tmp_path / "results/own", by="eta").document["rows"]
+    rows = diff.diff(tmp_path / "results/own", by="eta")["rows"]
     assert rows
     assert not any(row["paired"] for row in rows)
 
@@ -314,7 +192,7 @@ def test_levels_with_parameters_of_their_own_are_compared(tmp_path):
     """A clipping bound that only one algorithm has is no obstacle, and two values of it are two comparisons."""
     cases = "cases:\n  - {algorithm: {name: ldp-sgd}}\n  - {algorithm: {name: clipped-ldp-sgd, clip: [1, 2]}}\n"
     folder = stored(tmp_path, ("privacy:", f"{cases}privacy:"))
-    rows = diff.diff(folder, by="algorithm").document["rows"]
+    rows = diff.diff(folder, by="algorithm")["rows"]
     assert len(rows) == 2 * 2  # by clip, each for both estimators
     assert {(row["level_a"], row["level_b"]) for row in rows} == {("ldp-sgd", "clipped-ldp-sgd")}
     assert {row["setting"] for row in rows} == {"clip=1", "clip=2"}
@@ -330,6 +208,6 @@ def test_what_is_computed_of_a_config_is_drawn_tabled_and_compared(tmp_path):
         done = call(*words, cwd=tmp_path)
         assert "1 of 3 cells" in done.stderr
         assert done.stdout
-    rows = dpexp.table("small", metric=["loss_gap", "param_distance"], results=tmp_path / "results")
+    rows = dpexp.table("small", metric=["loss_gap", "param_distance"], results=tmp_path / "results").frame()
     assert {"loss_gap", "param_distance"} <= set(rows)
     assert len(rows) == 4

@@ -14,7 +14,6 @@ import dpexp
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import init
 from dpexp.commands.fit_result import read_fit
-from dpexp.commands.init import draft_public
 from dpexp.config.public_file import read_public
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import PrivateWarning, UsageError
@@ -503,11 +502,11 @@ def test_a_plan_reads_no_record(lab, tmp_path):
 
 
 def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_path):
-    text = init.init(None, None, lab / "people.csv", "y", None, None, public=True)
+    text = init.init(data=lab / "people.csv", target="y", public=True)
     assert "age: [LOW, HIGH]" in text
     assert "job: [LOW, HIGH]" in text  # a header does not say which columns hold words
     assert "y: [LOW, HIGH]  # the target" in text
-    assert "job: [ONE, OTHER]" in draft_public(lab / "people.parquet", "y")  # a schema does
+    assert "job: [ONE, OTHER]" in init.init(data=lab / "people.parquet", target="y", public=True)  # a schema does
     assert "cook" not in text
     with pytest.raises(ConfigError, match="is not filled in: LOW"):
         read_public(write(tmp_path / "draft.yaml", text))
@@ -517,7 +516,7 @@ def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=write(tmp_path / "filled.yaml", filled))
     assert report.exit_code == 0
     with pytest.raises(UsageError, match="--public drafts"):
-        init.init(None, None, None, None, None, None, public=True)
+        init.init(public=True)
 
 
 # --- formulas -------------------------------------------------------------------------------------------------------
@@ -751,4 +750,4 @@ def test_fits_side_by_side(lab, tmp_path):
         dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=public, out=tmp_path / f"{name}.json")
     paths = (tmp_path / "one.json", tmp_path / "two.json")
     assert {row["fit"] for row in json.loads(call("table", *paths, "--json").stdout)["rows"]} == {"one", "two"}
-    assert dpexp.table(*paths).query("term == 'age'").estimate.notna().tolist() == [True, True]
+    assert dpexp.table(*paths).frame().query("term == 'age'").estimate.notna().tolist() == [True, True]

@@ -61,7 +61,7 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     found = cautions(load_experiment(path))
     assert len(found) == 2
     assert "Released of t.csv" in found[0]
-    statement = privacy.of_config(path, [])
+    statement = privacy.privacy(path)
     document, text = statement.document(), statement.text()
     assert document["cautions"][:2] == found
     assert all(line in text for line in found)
@@ -70,7 +70,7 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
 def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
     path = tmp_path / "mix.yaml"
     path.write_text(MIX)
-    statement = privacy.of_config(path, [])
+    statement = privacy.privacy(path)
     document, text = statement.document(), statement.text()
     json.dumps(document)
     assert document["mechanism"] == "local-gaussian, dp-sgd"
@@ -86,7 +86,7 @@ def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
 def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
     path = tmp_path / "toy.yaml"
     path.write_text(DIGITS.replace("EPS", "1").replace("epochs: 2", "epochs: [2, 3]"))
-    document = privacy.of_config(path, []).document()
+    document = privacy.privacy(path).document()
     assert set(document["best"]) == {
         f"dp-sgd on softmax, eps = 1, epochs = {k}, n = {steps}" for k, steps in ((2, 58), (3, 86))
     }
@@ -113,7 +113,7 @@ def own(tmp_path, monkeypatch):
 
 def page(folder):
     """What the page of an experiment's results says of privacy."""
-    shown = report(folder, None).read_text()
+    shown = report(folder).read_text()
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", shown)).split())
 
 
@@ -124,11 +124,11 @@ def test_a_deployment_stands_beside_a_reproducible_run_and_each_says_what_it_is(
     part = Options(Path("elsewhere"), quiet=True, deployment=True, only=frozenset([first]))
     assert len(run(load_experiment("own.yaml"), part).cells) == 1
     run(load_experiment("own.yaml"), Options(Path("results"), quiet=True))
-    for said in (page(secret.folder), privacy.of_config(Path("own.yaml"), [], True).text()):
+    for said in (page(secret.folder), privacy.privacy("own.yaml", deployment=True).text()):
         assert NOT_PRIVATE not in said
         assert "Deployment: noise, batches and start are drawn" in said
         assert "floating-point noise is not covered" in said
-    for said in (page(Path("results/own")), privacy.of_config(Path("own.yaml"), []).text()):
+    for said in (page(Path("results/own")), privacy.privacy("own.yaml").text()):
         assert NOT_PRIVATE in said
         assert "Deployment: " not in said
     assert "of the operating system, not stored" in page(secret.folder)

@@ -1,16 +1,13 @@
-"""Manners of the command line: near names are offered, messages lead on, JSON is JSON, tables fit, nothing is lost."""
+"""Manners of the command line: JSON is JSON, tables fit the terminal, odd streams and variables are no errors."""
 
 from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 
 import pytest
 
 from dpexp.config.yamlfile import ConfigError
-from dpexp.reporting.text_table import fitting_columns, in_lines
 from tests.conftest import call, installed
 
 ODD = """experiment: odd
@@ -62,50 +59,6 @@ def test_json_is_json(words, odd):
     assert "so far" not in done.stderr
 
 
-NEAR = [
-    (("plot", "figur2"), "did you mean 'figure2'?"),
-    (("plot", "od"), "did you mean 'odd'?"),
-    (("plot", "linear_d6"), "did you mean 'linear_d5'?"),
-    (("table", "rate"), "did you mean 'rates'?"),
-    (("claims", "theorm-3"), "did you mean 'theorem-3'?"),
-    (("claims", "--paper", "ldp-sdg"), "did you mean 'ldp-sgd'?"),
-    (("run", "ood.yaml"), "did you mean odd.yaml?"),
-    (("run", "@linear_d6"), "did you mean 'linear_d5'?"),
-    (("validate", "linear_d5"), "did you mean @linear_d5?"),
-    (("validate", "zzzzz.yaml"), "dpexp list --shipped"),
-    (("predict", "ood"), "did you mean 'odd'?"),
-    (("report", "ood"), ""),
-    (("diff", "results/odd", "results/ood"), "did you mean 'results/odd'?"),
-    (("init", "huber-lnear"), "did you mean 'huber-linear'?"),
-    (("init", "--from", "linear_d6"), "did you mean 'linear_d5'?"),
-    (("privacy", "--mechanism", "noisy-sdg"), "did you mean 'noisy-sgd'?"),
-    (("run", "odd.yaml", "--profil", "smoke"), "--profile"),
-]
-
-
-@pytest.mark.parametrize(("words", "hint"), NEAR, ids=lambda one: " ".join(one)[:30] if isinstance(one, tuple) else "")
-def test_near_names_are_offered(words, hint, odd):
-    done = call(*words, cwd=odd, code=None)
-    assert done.returncode in (2, 3), done.stdout
-    assert hint in done.stderr, done.stderr
-    assert "configs/" not in done.stderr, "such a folder is not here"
-
-
-@pytest.mark.parametrize("words", [("plot", "linear_d5"), ("plot", "figure2"), ("table", "table1")], ids=" ".join)
-def test_messages_in_an_empty_folder_name_what_is_there(words, tmp_path):
-    """After an installation there are no configs here: what comes with dpexp is written @NAME."""
-    said = call(*words, cwd=tmp_path, code=3).stderr
-    assert "run: dpexp run @linear_d5" in said
-    assert "configs/" not in said
-
-
-def test_messages_on_a_shipped_config_name_it_and_not_where_it_is_installed(tmp_path):
-    few = ("--set", "run.n=200", "--replicates", 2, "--only", "alpha=1 mu=1")
-    call("run", "@linear_d5", *few, "-q", cwd=tmp_path)
-    said = call("plot", "results/linear_d5", cwd=tmp_path).stderr
-    assert "run: dpexp run @linear_d5 --set run.n=200" in said, said
-
-
 def test_debug_may_stand_behind_the_command(tmp_path):
     assert "no such file" in call("validate", "nothing.yaml", "--debug", cwd=tmp_path, code=2).stderr
     with pytest.raises(ConfigError):
@@ -125,23 +78,6 @@ def test_tables_fit_the_terminal(width, odd):
             assert len(line) <= width or " " not in line.strip() or line.startswith(("means at", "A and B are")), (
                 f"{words}: {line}"
             )
-
-
-def test_columns_are_folded_only_for_a_terminal(monkeypatch):
-    rows, head = [["x" * 30, "same", str(k) * 30] for k in range(3)], ["one", "two", "three"]
-    monkeypatch.delenv("COLUMNS", raising=False)
-    assert len(fitting_columns(rows, head).splitlines()) == 5
-    monkeypatch.setenv("COLUMNS", "50")
-    assert max(map(len, fitting_columns(rows, head).splitlines())) <= 50
-    assert in_lines([("names", "a, b, " * 20)]).count("\n") == 2
-
-
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_error(closed, odd):
-    """As cron and systemd may start a program; what it opens first does not take their place."""
-    command = f"{sys.executable} -m dpexp table odd --out tables {closed}"
-    assert subprocess.run(["sh", "-c", command], cwd=odd, capture_output=True, check=False).returncode == 0
-    assert (odd / "tables/odd.md").read_text().startswith("**Results")
 
 
 def test_an_odd_environment_is_no_error(odd):

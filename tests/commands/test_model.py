@@ -243,7 +243,7 @@ def test_settings_on_the_same_records_are_composed(here):
     (two,) = joint(load_experiment("mine.yaml", ("privacy.eps=[1, 2]",)))
     assert two.releases == 2
     assert 2 < two.analysis.eps(1e-5) < 3
-    statement = privacy.of_config(Path("mine.yaml"), ["privacy.eps=[1, 2]"])
+    statement = privacy.privacy("mine.yaml", set=["privacy.eps=[1, 2]"])
     document, text = statement.document(), statement.text()
     (told,) = document["together"]
     assert told["eps"] == [[1e-5, two.analysis.eps(1e-5)]]
@@ -259,7 +259,7 @@ def test_different_neighbours_have_no_joint_statement(here):
     (mixed,) = joint(load_experiment("mine.yaml"))
     assert mixed.analysis is None
     assert mixed.document([1e-5])["eps"] == [[1e-5, None]]
-    assert "no statement holds of all of them" in privacy.of_config(Path("mine.yaml"), []).text()
+    assert "no statement holds of all of them" in privacy.privacy("mine.yaml").text()
 
 
 def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum():

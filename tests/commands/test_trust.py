@@ -44,7 +44,7 @@ run: {replicates: 1, seed: 1, checkpoints: 2}
 READERS = (
     ("table",), ("table", "evil"), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil"),
     ("report", "results"), ("report", "results/evil"), ("diff", "evil", "--by", "alpha"), ("list",),
-    ("diff", "results/evil", "results/plain"), ("model", "own"), ("model", "own", "--predict", "s.csv"), ("claims",),
+    ("diff", "results/evil", "results/plain"), ("predict", "own"), ("predict", "own", "s.csv"), ("claims",),
 )  # fmt: skip
 HOOK = """import contextlib, io, json, os, sys
 inside, outside, seen, found = os.path.realpath("."), sys.argv[1], [], []

@@ -55,7 +55,7 @@ def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
 def test_own_table_by_its_header_alone(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text(CSV)
-    text = command.init(None, None, table, "income", None, None)
+    text = command.init(data=table, target="income")
     blank = "# ranges: {age: [LOW, HIGH], job title: [LOW, HIGH]}"
     assert blank in text
     assert "categories: {income: [ONE, OTHER]}" in text
@@ -82,10 +82,10 @@ def test_own_table_by_its_header_alone(tmp_path):
 def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
     """Semicolons and a decimal comma, Latin-1, tabs, and a name that is there twice."""
     (tmp_path / name).write_bytes(content + content.split(b"\n")[1] + b"\n")
-    assert found in command.init(None, None, tmp_path / name, "y", None, None, public)
+    assert found in command.init(data=tmp_path / name, target="y", public=public)
     (tmp_path / "twice.csv").write_text("a,y,a\n1,2,3\n")
     with pytest.raises(UsageError, match="repeated columns a"):
-        command.init(None, None, tmp_path / "twice.csv", "y", None, None, public)
+        command.init(data=tmp_path / "twice.csv", target="y", public=public)
 
 
 @pytest.mark.parametrize(
@@ -100,26 +100,25 @@ def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
     ],
 )
 def test_what_does_not_fit_is_said(arguments, words):
-    given = {"problem": None, "algorithm": None, "data": None, "target": None, "of": None, "out": None} | arguments
     with pytest.raises(UsageError, match=words):
-        command.init(**given)
+        command.init(**arguments)
 
 
 def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
     table, out = tmp_path / "people.csv", tmp_path / "mine.yaml"
     table.write_text(CSV)
     with pytest.raises(UsageError, match="which column"):
-        command.init(None, None, table, None, None, None)
+        command.init(data=table, target=None)
     with pytest.raises(UsageError, match="'dp-sgd' does not run on problem 'huber-linear'"):
-        command.init("huber-linear", None, table, "income", None, None)
+        command.init("huber-linear", data=table, target="income")
     with pytest.raises(UsageError, match="data"):
-        command.init("sigmoid", "tree-momentum", table, "income", None, None)
+        command.init("sigmoid", algorithm="tree-momentum", data=table, target="income")
     with pytest.raises(UsageError, match="no column 'incom'"):
-        command.init(None, None, table, "incom", None, None)
-    assert f"dpexp run {out}" in command.init("huber-linear", None, None, None, None, out)
+        command.init(data=table, target="incom")
+    assert f"dpexp run {out}" in command.init("huber-linear", out=out)
     assert "experiment: mine" in out.read_text()
     with pytest.raises(UsageError, match="there already"):
-        command.init("huber-linear", None, None, None, None, out)
+        command.init("huber-linear", out=out)
 
 
 def test_shipped_configs_have_names(tmp_path, monkeypatch):
@@ -129,7 +128,7 @@ def test_shipped_configs_have_names(tmp_path, monkeypatch):
     )
     here = load_experiment(root / "configs" / "linear_d5.yaml")
     assert {cell.cell_id for cell in load_experiment("@linear_d5").cells} == {cell.cell_id for cell in here.cells}
-    assert command.init(None, None, None, None, "linear_d5", None) == (root / "configs" / "linear_d5.yaml").read_text()
+    assert command.init(of="linear_d5") == (root / "configs" / "linear_d5.yaml").read_text()
     monkeypatch.chdir(root)
     assert spelled("linear_d5") == "configs/linear_d5.yaml"
     assert spelled("stretched") == "research/stretched/stretched.yaml"
@@ -145,7 +144,7 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
     Path("sub").mkdir()
     Path("people.csv").write_text(CSV)
     out = Path("sub/mine.yaml")
-    command.init(None, None, Path("people.csv"), "income", None, out)
+    command.init(data=Path("people.csv"), target="income", out=out)
     assert "path: ../people.csv\n" in out.read_text()
     out.write_text(out.read_text().replace("[ONE, OTHER]", "[low, high]"))
     for folder in (".", "sub"):
@@ -173,7 +172,7 @@ def test_a_draft_for_a_table_with_marks_of_yaml_in_its_names(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people #1.csv").write_text("x,a: b\n1,no\n2,yes\n3,no\n4,yes\n5,no\n6,yes\n")
     (tmp_path / "there").mkdir()
-    command.init(None, None, Path("people #1.csv"), "a: b", None, Path("there/own.yaml"))
+    command.init(data=Path("people #1.csv"), target="a: b", out=Path("there/own.yaml"))
     written = (tmp_path / "there/own.yaml").read_text().replace("[ONE, OTHER]", '["no", "yes"]')
     (cell,) = read_experiment(written, "there/own.yaml").cells
     assert (cell.problem.data.path, cell.problem.data.target) == ("../people #1.csv", "a: b")

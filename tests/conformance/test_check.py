@@ -95,8 +95,8 @@ def test_plug_ins_of_newcomers_go_through_every_command(name, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     with using():
         verdict = checking.check(path)
-    assert not verdict.failed, verdict.text
-    (shown,) = [check for check in verdict.document["checks"] if check["check"] == "shown"]
+    assert not verdict.exit_code, verdict.text()
+    (shown,) = [check for check in verdict["checks"] if check["check"] == "shown"]
     assert shown["result"] == "ok"
     refused = "predict"
     assert shown["detail"].endswith(f"{', '.join(checking.COMMANDS)}; refused with a hint: {refused}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.commands.run import Request, backend_of
+from dpexp.commands.run import backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, memory_of_machine, needs, processes_pay, require_room
@@ -281,7 +281,7 @@ run: {replicates: 100}
     short = read_experiment(momentum, "c.yaml", ["algorithm.epochs=1", "run.replicates=2"])
     assert processes_pay(long, 3)
     assert not processes_pay(long, 2)
-    assert [backend_of(long, Request(jobs=3, backend=said)) for said in ("", "threads")] == ["loky", "threads"]
+    assert [backend_of(long, said, 3) for said in ("", "threads")] == ["loky", "threads"]
     assert not processes_pay(short, 16)
     assert not processes_pay(compiled, 16)
     monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 3 * LIBRARIES)

@@ -6,16 +6,15 @@ import shutil
 import sys
 import textwrap
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
-from dpexp.commands import claims as claiming
 from dpexp.commands import list as listing
-from dpexp.commands.claims import Request
+from dpexp.commands.claims import claims as claims_command
 from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.schema import json_schema
@@ -72,20 +71,22 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     assert "not checked: needs --plugin lab.py" in call("diff", "results/lab", "results/lab", cwd=folder).stderr
     with using(lab):
-        document, _, _ = diff.diff(folder / "results/lab", folder / "results/lab")
+        document = diff.diff(folder / "results/lab", folder / "results/lab").document()
         assert [row["difference"] for row in document["rows"]] == [0, 0]
         assert not document["not_current"]
-        written = plot.figures_of(["lab_errors"], False, "svg", None, folder / "results")[0].files
-        assert [path.name for path in written] == [f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")]
-        ledger = Request((), "our-lab", (), "json", None, folder / "results")
-        assert claiming.claims(ledger).code == 3  # not judged yet
-        text, unexpected, code = claiming.claims(replace(ledger, judge=True, quiet=True))
-        assert json.loads(claiming.claims(ledger).text) == [one | {"state": "stored"} for one in json.loads(text)]
-        assert "| budget" in table.table(["lab_table"], False, "md", None, folder / "results")
-    assert [(entry["id"], entry["verdict"]) for entry in json.loads(text)] == [
+        written = plot.command("lab_errors", formats="svg", results=folder / "results")["figures"][0]["files"]
+        assert [path.rpartition("/")[2] for path in written] == [
+            f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")
+        ]
+        ledger = partial(claims_command, paper="our-lab", results=folder / "results")
+        assert ledger().exit_code == 3  # not judged yet
+        judged = ledger(judge=True, quiet=True)
+        assert ledger().document() == [one | {"state": "stored"} for one in judged.document()]
+        assert "| budget" in table.table("lab_table", results=folder / "results").text()
+    assert [(entry["id"], entry["verdict"]) for entry in judged.document()] == [
         ("our-lab/section-1/small", "holds as a bound")
     ]
-    assert (unexpected, code) == ([], 0)
+    assert (judged.remarks, judged.exit_code) == ([], 0)
     for path in (folder / "results" / "lab").rglob("manifest.json"):
         assert str(folder) not in path.read_text()
 
@@ -120,7 +121,7 @@ def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
 
 def test_lists_schema_and_hints_name_the_file(lab):
     with using(lab):
-        text = listing.inventory(lab.parent, lab.parent / "results")[1]
+        text = listing.inventory(configs=lab.parent, results=lab.parent / "results").text()
         for name in ("median-linear", "plain", "rooted", "local-gaussian/halved", "lab_errors", "lab_table", "our-lab"):
             assert re.search(rf"{name} \(from \S*lab\.py(:\d+)?\)", text), name
         assert "median-linear" in json.dumps(json_schema())
@@ -132,7 +133,7 @@ def test_lists_schema_and_hints_name_the_file(lab):
         assert "lab_table" in tables()
     assert "lab_errors" not in figures()
     with pytest.raises(UsageError) as error:
-        plot.figures_of(["lab_errors"], False, "png", None, lab.parent)
+        plot.command("lab_errors", results=lab.parent)
     assert "--plugin FILE.py" in error.value.hint
 
 
@@ -283,8 +284,8 @@ def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_pat
         assert cell.privacy.mu.constant == 6
         assert "plugin own.py" in code_of(cell)
         assert stored_cell("c", cell.parameters).privacy.mu == cell.privacy.mu
-        assert privacy.of_mechanism("laboratory", ["noise=2"]).document()["statements"][0]["mu"] == 0.5
-        assert calibrate.solve("laboratory", ["mu=0.25"], "all-iterates", None)[0]["value"] == pytest.approx(4)
+        assert privacy.privacy("laboratory", noise=2).document()["statements"][0]["mu"] == 0.5
+        assert calibrate.calibrate("laboratory", mu=0.25)["value"] == pytest.approx(4)
         assert THEOREMS["lab/theorem-1"]({"x": 3}) == 9
     assert "laboratory" not in MECHANISMS
     with pytest.raises(ConfigError, match="double"):
@@ -395,7 +396,9 @@ def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
     assert "| mu " in shown.stdout
     with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
         stored_cell("lab", next(iter(parameters.values())))
-    assert "not checked: needs --plugin lab.py" in listing.inventory(lab.parent / "none", results)[1]
+    assert (
+        "not checked: needs --plugin lab.py" in listing.inventory(configs=lab.parent / "none", results=results).text()
+    )
 
 
 def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):

@@ -46,7 +46,7 @@ def test_a_file_of_users(form, tmp_path):
     path = tmp_path / f"users.{form}"
     users = pd.DataFrame({"mu": [1.0, 2.0, 0.5, 0.5], "uses": [1, 1, 4, 2], "group": ["x", "y", "x", "x"]})
     users.to_csv(path, index=False) if form == "csv" else users.to_parquet(path)
-    statement = privacy.of_users(path, ["delta=1e-6"])
+    statement = privacy.privacy(users=path, delta=1e-6)
     document, text = statement.document(), statement.text()
     assert [row["group"] for row in document["groups"]] == ["x", "y", "all"]
     assert document["groups"][0]["mu"] == pytest.approx(1.0)
@@ -77,7 +77,7 @@ def test_a_wrong_file_of_users_is_told_with_its_line(content, message, tmp_path)
     path = tmp_path / "users.csv"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UsageError) as error:
-        privacy.of_users(path, [])
+        privacy.privacy(users=path)
     assert message in error.value.message
 
 
@@ -89,7 +89,7 @@ TREE = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1"]
 
 @pytest.mark.parametrize("target", ["mu=0.5", "rho=0.125"])
 def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
-    document, _ = calibrate.solve("tree-momentum", [target, *TREE], "all-iterates", "tree-composition")
+    document = calibrate.calibrate("tree-momentum", target, *TREE, analysis="tree-composition")
     assert document["value"] == pytest.approx(2.0, rel=1e-7)
     measure, level = target.split("=")
     assert document[measure] <= float(level)
@@ -97,17 +97,10 @@ def test_targets_in_mu_and_rho_are_the_same_for_gaussians(target):
 
 @pytest.mark.parametrize("order", [1.5, 8.0])
 def test_a_renyi_target(order):
-    document, text = calibrate.solve(
-        "tree-momentum", ["rdp=0.4", f"order={order}", *TREE], "all-iterates", "tree-composition"
-    )
+    document = calibrate.calibrate("tree-momentum", "rdp=0.4", f"order={order}", *TREE, analysis="tree-composition")
     assert document["rdp"] <= 0.4
     assert rdp_of(1 / document["value"], order) == pytest.approx(0.4, rel=1e-6)
-    assert f"order = {order:g}" in text
-    sampled, _ = calibrate.solve(
-        "sampled-gaussian",
-        ["rdp=0.4", f"order={order}", "sampling_probability=0.05", "steps=200"],
-        "all-iterates",
-        None,
-    )
+    assert f"order = {order:g}" in document.text()
+    sampled = calibrate.calibrate(rdp=0.4, order=order, sampling_probability=0.05, steps=200)
     assert sampled["analysis"] == "renyi-composition"
     assert 0.4 * (1 - 1e-5) < sampled["rdp"] <= 0.4

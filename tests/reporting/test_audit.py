@@ -15,7 +15,7 @@ from scipy.stats import beta, binom, norm
 
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands.audit import of_config
+from dpexp.commands.audit import audit
 from dpexp.engine.linear import linear_pass
 from dpexp.privacy.audit.tests_of_claims import allowed, bets_of, e_process, most, separation, trade_off_test
 from dpexp.problems.canaries import Canaries
@@ -142,7 +142,7 @@ def config(tmp_path):
 
 
 def audited(config, *sets, runs=4000, seed=0):
-    return of_config(config, sets, runs, 0.999, seed)
+    return audit(config, set=sets, runs=runs, seed=seed)
 
 
 @pytest.mark.slow

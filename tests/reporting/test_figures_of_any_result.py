@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from dpexp.commands import plot
-from dpexp.commands.plot import asked
+from dpexp.commands.plot import declaration
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import theories
@@ -144,7 +144,7 @@ def toy(tmp_path_factory):
 
 def drawn(*sources, only=None, **options):
     with mpl.rc_context(RC):
-        return draw(gather(sources, only), asked(**options), theories())
+        return draw(gather(sources, only), declaration(**options), theories())
 
 
 @pytest.mark.slow
@@ -170,7 +170,7 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
 def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
     texts = [text.get_text() for axes in drawn(toy).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
-    texts = [text.get_text() for axes in drawn(toy, estimators=("asgd",)).canvas.axes for text in axes.texts]
+    texts = [text.get_text() for axes in drawn(toy, estimator=("asgd",)).canvas.axes for text in axes.texts]
     assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
     cell = gather([toy], "alpha=1/2 mu=1").runs[0].cell
     assert exponent_of(theories(), cell, "sgd", "param_distance") == -0.25  # half of what the square has
@@ -310,24 +310,25 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
 def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
     for name, meant in (("linear_d6", "linear_d5"), ("linear_los", "linear_loss"), ("toyy", "toy")):
         with pytest.raises(UsageError, match=f"no figure and no experiment '{name}'") as caught:
-            plot.figures_of([name], False, "png", tmp_path, toy.results)
+            plot.command(name, formats="png", out=tmp_path, results=toy.results)
         assert f"did you mean '{meant}'?" in caught.value.hint
     with pytest.raises(ResultsMissing, match="no results yet"):  # it has a config, and was never run
-        plot.figures_of(["pinball"], False, "png", tmp_path, toy.results)
+        plot.command("pinball", formats="png", out=tmp_path, results=toy.results)
     with pytest.raises(UsageError, match="holds no results"):
-        plot.figures_of([str(toy.results / "tyo")], False, "png", tmp_path, toy.results)
+        plot.command(str(toy.results / "tyo"), formats="png", out=tmp_path, results=toy.results)
     with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
-        plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=asked(metric="los"))
+        plot.command("toy", formats="png", out=tmp_path, results=toy.results, metric="los")
     assert "loss_gap" in caught.value.hint
     with pytest.raises(UsageError, match="--hue is for results, and 'figure2' is a shipped figure"):
-        plot.figures_of(["figure2"], False, "png", tmp_path, toy.results, request=asked(hue="mu"))
+        plot.command("figure2", formats="png", out=tmp_path, results=toy.results, hue="mu")
     with pytest.raises(UsageError, match="--log is x, y, xy or none"):
-        asked(log="yx")
+        declaration(log="yx")
 
 
 def test_options_change_the_figure_and_its_file(toy, tmp_path):
-    request = asked("loss_gap", x="mu", hue="alpha", estimators=("asgd",), log="none", only="mu=1,2,inf")
-    paths = plot.figures_of(["toy"], False, "png", tmp_path, toy.results, request=request)[0].files
+    options = {"metric": "loss_gap", "x": "mu", "hue": "alpha", "estimator": ("asgd",), "only": "mu=1,2,inf"}
+    answer = plot.command("toy", formats="png", out=tmp_path, results=toy.results, log="none", **options)
+    paths = answer["figures"][0]["files"]
     data = pd.read_csv(paths[1], comment="#")
     assert set(data.estimator if "estimator" in data else ["asgd"]) == {"asgd"}
     assert len(data) == 4  # mu is a number at mu = 1 and inf
@@ -338,7 +339,7 @@ def test_a_line_that_did_not_quite_diverge_leaves_the_others_their_axis(tmp_path
     text = TOY.replace("eta: 0.2, alpha: [1/3, 1/2]", "eta: [0.5, 1e6, 1e30], alpha: 0")
     text = text.replace("[1, {uniform: [1, 2]}, inf]", "[1, inf]").replace("replicates: 4", "replicates: 8")
     gathered = gather([stored(tmp_path, text)])
-    scene = Scene(gathered, asked())
+    scene = Scene(gathered, declaration())
     low, high = scene.limits
     sane = [line for line in scene.lines if line.settings["eta"] == 0.5]
     assert all(low <= line.rows.mean[-1] <= high for line in sane)
@@ -349,16 +350,16 @@ def test_a_line_that_did_not_quite_diverge_leaves_the_others_their_axis(tmp_path
 
 def test_other_options_make_other_files(toy, tmp_path):
     """Nor does a figure of one result take the place of one of another, whose name is like an option."""
-    options = [asked(), asked("loss_gap"), asked(x="mu"), asked(hue="alpha"), asked(facet=["alpha"]), asked(log="none"),
-               asked(estimators=("asgd",)), asked(only="mu=2"), asked(only="mu=2,3"), asked(only="mu=1,2", log="x"),
-               asked("loss_gap", estimators=("asgd",), only="mu=2")]  # fmt: skip
+    options = [declaration(), declaration("loss_gap"), declaration(x="mu"), declaration(hue="alpha"), declaration(facet=["alpha"]), declaration(log="none"),
+               declaration(estimator=("asgd",)), declaration(only="mu=2"), declaration(only="mu=2,3"), declaration(only="mu=1,2", log="x"),
+               declaration("loss_gap", estimator=("asgd",), only="mu=2")]  # fmt: skip
     taken = [figure_of([toy], request, theories).name for request in options]
     assert len(set(taken)) == len(options)
     assert all(re.fullmatch(r"[\w.-]+", name) for name in taken)
     shutil.copytree(toy.results / "toy", tmp_path / "toy")
     shutil.copytree(toy.results / "toy", tmp_path / "toy_loss_gap")
     own = Source(tmp_path, "toy")
-    assert figure_of([own], asked("loss_gap"), theories).name != "toy_loss_gap"
+    assert figure_of([own], declaration("loss_gap"), theories).name != "toy_loss_gap"
 
 
 # --- looks -----------------------------------------------------------------------------------------------------------

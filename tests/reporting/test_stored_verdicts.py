@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dpexp.commands.claims import chosen
+from dpexp.commands.claims import matching
 from dpexp.core.errors import UsageError
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import portable
@@ -236,7 +236,7 @@ IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/fig
     ],
 )
 def test_which_claims_are_asked_for(asked, found):
-    assert chosen(IDS, asked, None) == found
+    assert matching(IDS, asked, None) == found
 
 
 def test_names_that_fit_nothing():
@@ -247,7 +247,7 @@ def test_names_that_fit_nothing():
         (["*z*"], None, "no claim is called"),
     ):
         with pytest.raises(UsageError) as error:
-            chosen(IDS, asked, paper)
+            matching(IDS, asked, paper)
         assert words in f"{error.value.message} {error.value.hint}"
 
 

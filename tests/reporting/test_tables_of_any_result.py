@@ -118,7 +118,7 @@ def toy(tmp_path_factory):
 
 def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
-    text = command.table(["toy"], False, "json", None, toy.results)
+    text = command.table("toy", form="json", results=toy.results).text()
     rows = json.loads(text)["rows"]
     summary = load_summary(toy.results, "toy")
     last = summary[(summary.step == 300) & (summary.metric == "param_distance_sq")]
@@ -128,7 +128,7 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
         assert row["param_distance_sq_ci_lo"] == own["ci_lo"]
         assert row["param_distance_sq_ci_half"] == pytest.approx((own["ci_hi"] - own["ci_lo"]) / 2)
         assert row["eps_1e-05"] == (own["eps_1e-05"] if math.isfinite(own["eps_1e-05"]) else None)
-    markdown = command.table(["toy"], False, "md", None, toy.results)
+    markdown = command.table("toy", form="md", results=toy.results).text()
     head = markdown.splitlines()[2]
     assert [cell.strip() for cell in head.strip("|").split("|")][:4] == [
         "alpha",
@@ -138,12 +138,14 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     ]
     assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
     assert "problem=huber-linear, d=3" in markdown
-    only = command.table(["toy"], False, "csv", None, toy.results, command.Request(("loss_gap",), ("asgd",), "mu=1"))
+    only = command.table(
+        "toy", form="csv", results=toy.results, metric="loss_gap", estimator=("asgd",), only="mu=1"
+    ).text()
     assert only.count("\n") == 2
     with pytest.raises(UsageError, match="--metric is for results"):
-        command.table(["table1"], False, "md", None, toy.results, command.Request(("loss_gap",)))
+        command.table("table1", results=toy.results, metric="loss_gap")
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
-        command.table(["tabel1"], False, "md", None, toy.results)
+        command.table("tabel1", results=toy.results)
     assert "did you mean 'table1'?" in caught.value.hint
 
 
@@ -170,24 +172,13 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
         TOY.replace("n: 300", "n: [200, 300]").replace("[1/3, 1/2]", "1/2").replace("[1, {uniform: [1, 2]}, inf]", "1")
     )
     results = stored(tmp_path, text).results
-    shown = command.table(["toy"], False, "md", None, results, command.Request(estimators=("asgd",)))
+    shown = command.table("toy", form="md", results=results, estimator=("asgd",)).text()
     assert [line.split("|")[1].strip() for line in shown.splitlines()[4:6]] == ["200", "300"]
-    rows = json.loads(command.table(["toy"], False, "json", None, results))["rows"]
+    rows = json.loads(command.table("toy", form="json", results=results).text())["rows"]
     assert {(row["run.n"], row["n"], row["step"]) for row in rows} == {(200, 4, 200), (300, 4, 300)}
     for x in ("", "n"):
-        data = plot.drawing(["toy"], results, plot.asked(x=x)).data
+        data = plot.plot("toy", results=results, x=x).data
         assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
-
-
-def test_columns_are_chosen_by_name_and_stand_in_that_order(toy):
-    markdown = command.table(["toy"], False, "md", None, toy.results, columns="mu, alpha")
-    assert [cell.strip() for cell in markdown.splitlines()[2].strip("|").split("|")] == ["mu", "alpha"]
-    assert "\\mu$ & $\\alpha$ \\\\" in command.table(["toy"], False, "tex", None, toy.results, columns="mu,alpha")
-    with pytest.raises(UsageError, match="--columns alpa: toy has no such column") as caught:
-        command.table(["toy"], False, "md", None, toy.results, columns="alpa")
-    assert "did you mean 'alpha'?" in caught.value.hint
-    with pytest.raises(UsageError, match="named tables in text, md or tex"):
-        command.table(["toy"], False, "csv", None, toy.results, columns="alpha")
 
 
 def test_an_accuracy_stands_beside_the_share_of_the_largest_class(tmp_path):
@@ -208,7 +199,7 @@ run: {{replicates: 2, seed: 1}}
     share = Counter(digits.split.test.labels.tolist()).most_common(1)[0][1] / digits.held_out_records
     assert f"{share:.4g}, class" in said
     assert said.count(", class ") == 1
-    assert said in command.table(["mine"], False, "md", None, gathered.sources[0].results)
+    assert said in command.table("mine", form="md", results=gathered.sources[0].results).text()
     (tmp_path / "own.csv").unlink()
     assert largest_class(gather(gathered.sources)) == said
 
@@ -220,13 +211,13 @@ def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):
 
     shutil.copytree(toy.path, tmp_path / "toy")
     shutil.rmtree(tmp_path / "toy" / "trajectories")
-    text = command.table(["toy"], False, "md", None, tmp_path)
+    text = command.table("toy", form="md", results=tmp_path).text()
     assert "No slope: the trajectories are not there, in 12 rows." in text
     assert "| slope" not in text
 
 
 def test_a_tables_files_never_take_a_shipped_name(toy, tmp_path):
-    paths = command.table([str(toy.path)], False, "tex", tmp_path, toy.results).split()
+    paths = command.table(str(toy.path), form="tex", out=tmp_path, results=toy.results).text().split()
     assert paths == [str(tmp_path / "toy.tex")]
     assert command.table_of([toy], command.Request(), ["toy"]).name == "toy_result"
 
@@ -250,7 +241,7 @@ def balanced(text):
 
 
 def test_latex_is_whole_with_caption_label_and_mathematics(toy):
-    text = command.table(["toy"], False, "tex", None, toy.results)
+    text = command.table("toy", form="tex", results=toy.results).text()
     balanced(text)
     assert "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}" in text
     assert "\\label{tab:toy}" in text
@@ -298,7 +289,7 @@ def test_every_shipped_table_is_whole_latex(toys):
 
 
 def test_a_table_and_a_figure_of_medians_have_those_of_the_stored_trajectories(toy):
-    table = dpexp.table("toy", results=toy.results, metric="loss_gap", statistic="median")
+    table = dpexp.table("toy", results=toy.results, metric="loss_gap", statistic="median").frame()
     rows = load_trajectories(toy.results, "toy")
     last = rows[rows.step == rows.step.max()]
     wanted = last.groupby(["cell_id", "estimator"]).loss_gap.median()
@@ -342,11 +333,13 @@ def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
         lines = render(wide, toy.results, "md", width).splitlines()
         assert max(map(len, lines)) <= width
     monkeypatch.setenv("COLUMNS", "72")
-    text = command.table(["toy"], False, "md", None, toy.results)
+    text = command.table("toy", form="md", results=toy.results).text()
     assert max(map(len, text.splitlines())) <= 72
     monkeypatch.delenv("COLUMNS")
-    assert max(map(len, command.table(["toy"], False, "md", None, toy.results).splitlines())) > 200  # not a terminal
-    frame = pd.DataFrame(json.loads(command.table(["toy"], False, "json", None, toy.results))["rows"])
+    assert (
+        max(map(len, command.table("toy", form="md", results=toy.results).text().splitlines())) > 200
+    )  # not a terminal
+    frame = pd.DataFrame(json.loads(command.table("toy", form="json", results=toy.results).text())["rows"])
     assert len(frame) == 12
 
 

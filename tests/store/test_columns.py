@@ -3,22 +3,75 @@
 import itertools
 import math
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import yaml
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.cell_settings import identity, named
-from dpexp.config.cells import NAMED, OF_THE_EXPERIMENT, OTHER_COLUMNS, PRIVACY_COLUMNS, Experiment, flat
+from dpexp.config.cell_settings import identity, matches, named
+from dpexp.config.cells import (
+    NAMED,
+    OF_THE_EXPERIMENT,
+    OTHER_COLUMNS,
+    PRIVACY_COLUMNS,
+    Cell,
+    Experiment,
+    RunSettings,
+    flat,
+)
 from dpexp.config.experiment_file import read_experiment, resolved_yaml
-from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.core.errors import UsageError
+from dpexp.core.parameters import Positive
+from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target
 from dpexp.problems import PROBLEMS
+from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import load_cells, load_summary
 from dpexp.store.cell_rows import beside
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.stats import COLUMNS
-from tests.commands.test_comparing import Beta, BetaSteps, built, cell_of
+
+NEEDED = {"eta": 0.1, "alpha": 0.5, "length": 1.0}
+
+
+def built(kind, **values):
+    needed = {name: NEEDED[name] for name, field in kind.model_fields.items() if field.is_required()}
+    return kind(**{**needed, **values})
+
+
+class Beta(HuberLinear):
+    """A problem whose parameters are called as others are."""
+
+    name: Literal["beta-problem"] = "beta-problem"  # type: ignore[assignment]
+    alpha: Positive = 7.0
+    mu: Positive = 8.0
+    replicates: Positive = 9.0
+
+
+class BetaSteps(ALGORITHMS["ldp-sgd"]):
+    """An algorithm with a beta, as the problem has one."""
+
+    beta: Positive = 11.0
+
+
+def cell_of(problem, algorithm, schedule, budget):
+    target = {"eps": budget.eps, "delta": budget.delta} if isinstance(budget, Target) else {}
+    return Cell("x", problem, algorithm, schedule, PrivacySettings(mu=budget, **target), RunSettings(n=10))
+
+
+def test_two_parameters_of_one_name_are_two_columns():
+    cell = cell_of(Beta(beta=2.0), BetaSteps(), SCHEDULES["power"](eta=0.1, alpha=0.5), ConstantBudget(mu=1.0))
+    columns = cell.columns()
+    assert (columns["problem.beta"], columns["algorithm.beta"]) == (2.0, 11.0)
+    assert (columns["problem.alpha"], columns["schedule.alpha"]) == (7.0, 0.5)
+    assert (columns["problem.mu"], columns["mu"], columns["problem.replicates"]) == (8.0, 1.0, 9.0)
+    assert columns["eta"] == 0.1
+    assert "beta" not in columns
+    assert matches("problem.beta=2 algorithm.beta=11 eta=1/10", columns)
+    with pytest.raises(UsageError, match=r"no column 'beta'"):
+        matches("beta=2", columns)
+
 
 FIXED = {*NAMED, "mu", "budget"}
 TARGETED = {"eps", "delta"}

@@ -189,15 +189,15 @@ def test_the_command(edited, tmp_path):
     config, options = stored(TINY, tmp_path)
 
     def confirmed(**more):
-        return command.run(command.Request((config,), results=options.results, quiet=True, confirm=True, **more))
+        return command.command(config, jobs=1, results=options.results, quiet=True, confirm=True, **more)
 
     edited("engine")
-    document, text, code = confirmed()
-    assert (code, {cell["status"] for cell in document["cells"]}) == (0, {"current"})
-    assert "confirmed by one chunk of 8 replicates" in text
+    answer = confirmed()
+    assert (answer.exit_code, {cell["status"] for cell in answer["cells"]}) == (0, {"current"})
+    assert "confirmed by one chunk of 8 replicates" in answer.text()
     shutil.rmtree(options.results / "small")
-    document, text, code = confirmed()
-    assert (code, {cell["status"] for cell in document["cells"]}) == (3, {"missing"})
+    answer = confirmed()
+    assert (answer.exit_code, {cell["status"] for cell in answer["cells"]}) == (3, {"missing"})
     for wrong in ({"force": True}, {"backend": "loky"}):
         with pytest.raises(UsageError, match="--confirm"):
             confirmed(**wrong)

@@ -133,7 +133,7 @@ def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(ti
     with pytest.raises(
         ResultsMissing, match="is not what the summary was computed from"
     ):  # and no table without slopes
-        table.table(["small"], False, "md", None, done.root.parent)
+        table.table("small", results=done.root.parent)
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 0
     assert set(load_summary(done.root.parent, "small").n) == {7}

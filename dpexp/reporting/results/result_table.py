@@ -272,10 +272,11 @@ def largest_class(gathered: Gathered) -> str:
     """
     shares: dict[str, None] = {}
     for run in gathered.runs:
-        if run.cell.problem.files():
+        # a plug-in's that is not loaded has no problem here
+        if (cell := run.known) is None or cell.problem.files():
             continue
         try:
-            counts = run.cell.problem.held_out_classes()
+            counts = cell.problem.held_out_classes()
         # a plug-in's records are no longer where they were
         except (DpexpError, ValueError, OSError):
             continue
