@@ -1,4 +1,4 @@
-"""Privacy accounting that stands alone: what is guaranteed and what is attained, composed and calibrated.
+"""Privacy accounting as a library: what is guaranteed and what is attained, composed and calibrated.
 
     from dpexp.accounting import Accountant, Curve, Steps, calibrate
 

@@ -86,7 +86,7 @@ class Accountant:
         eps_error: float | None = None,
         delta_error: float | None = None,
     ) -> float:
-        """The least epsilon that is certified at delta; 0 where nothing is composed, inf without noise.
+        """The least epsilon that is certified at delta; 0 for an empty composition, inf without noise.
 
         `target_delta` is its name in dp_accounting; `alphas`, `eps_error` and `delta_error` are settings of Opacus,
         which change nothing here. Raises UsageError unless 0 <= delta <= 1.
@@ -125,7 +125,7 @@ class Accountant:
         return Steps((self._loss(kind), kind.steps) for kind in kinds).curve
 
     def _by_renyi(self, parts: Sequence[Part]) -> Curve:
-        """The profile of parts some of which have no more than a Renyi curve."""
+        """The profile of parts that are known by Renyi curves, at least in part."""
         rdp, straight = self._rdp(parts), all(isinstance(part, ZeroConcentrated) for part in parts)
 
         def eps(delta: float) -> float:

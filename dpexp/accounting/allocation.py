@@ -44,7 +44,7 @@ REACH, TRIMMED = 9.5, 1e-20
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may
 push to infinity at either end"""
 FINE, MOST = 32.0, 6000
-"""points of the grid in a standard deviation of the loss, of which the variance is overstated by 1e-3 at most; and of a
+"""points of the grid in a standard deviation of the loss, whose variance is overstated by 1e-3 at most; and of a
 grid: a combination takes the square of it"""
 ATOMS, CELLS = 1000, 4000
 """atoms from below, and cells of one coordinate"""

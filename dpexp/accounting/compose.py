@@ -76,7 +76,7 @@ depends on what was asked before"""
 _POOR, _SEARCHED = 1e-3, 1 << 20
 """error relative to delta from which on other rates are tried, where a transform keeps at most so many numbers"""
 _VANISHING = 1e-12
-"""a delta that is smaller than this beside another is not sought more closely"""
+"""a delta that is smaller than this part of another is not computed more closely"""
 _DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
 """rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
 Answer = tuple[float, float]
@@ -159,7 +159,7 @@ class Composed:
     def _ask(self, power: int, answer: Callable[[Tilted], Answer], enough: float = 0.0) -> float:
         """The answer of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
 
-        From above nothing is gained by another rate once the answer is at most `enough`.
+        From above another rate gains nothing once the answer is at most `enough`.
         """
         # every rate is valid, and a bad one is only loose
         power = min(max(power, _FIRST), _LAST)
@@ -433,7 +433,7 @@ class Tilted:
 
 
 def _window(tilts: Sequence[tuple[_Tilt, int]]) -> tuple[int, int]:
-    """Cells of the sum, counted from its least, beyond either end of which Chernoff's bound leaves e^-36 of its
+    """Cells of the sum, counted from its least, beyond whose ends Chernoff's bound leaves e^-36 of its
     mass."""
     centre = math.fsum(count * t.mean for t, count in tilts)
     variance = math.fsum(count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t, count in tilts)

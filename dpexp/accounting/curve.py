@@ -41,7 +41,7 @@ Side = Literal["above", "below"]
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 _NEAR = {"above": 1e-4, "below": 1e-7}
-"""how closely a place is found: of guarantees, some of which take a while, and of attained values"""
+"""how closely a place is found: of guarantees, which may take a while, and of attained values"""
 _START, _LEVELS, _MOST_HALVINGS = 24, 6, 300
 """deltas at which a search begins, and halvings of the way between two of them, from above and from below"""
 _CLOSE, _CURVE = 2e-4, 3e-3
@@ -156,7 +156,7 @@ class Curve:
         return self._known[logit]
 
     def _beta_below(self, alpha: float, levels: int) -> float:
-        """A lower limit of beta: the best of some places, each of which is valid, found by halving steps around it."""
+        """A lower limit of beta: the best of some places, all of them valid, found by halving steps around it."""
         # (c); all places lie on one fine grid, so that most are known from other alphas: some analyses take a while
         top = _logit(max(self.advantage, _NOTHING))
         unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**_LEVELS
@@ -180,7 +180,7 @@ class Curve:
             return 1 - alpha
 
         def limit(low: float, high: float) -> float:
-            """(d): delta is at least that of `low`, below which nothing is known of it, and epsilon that of `high`."""
+            """(d): delta is at least that of `low`, below which it is unknown, and epsilon that of `high`."""
             return least_misses(alpha, self._at(high), _delta(low))
 
         top = _logit(self.advantage)
@@ -258,7 +258,7 @@ def least_misses(alpha: float, eps: float, delta: float) -> float:
 def implied_delta(eps: float, delta: float, at: float) -> float:
     """What (eps, delta) implies at the epsilon `at`: delta + (e^eps - e^at) (1 - delta) / (1 + e^eps) at a smaller one.
 
-    The test of (eps, delta) that tells most (Kairouz, Oh and Viswanath, 2015) has that excess.
+    The test of (eps, delta) with the largest excess (Kairouz, Oh and Viswanath, 2015) has that excess.
     """
     return delta if eps <= at else delta - math.expm1(at - eps) * (1 - delta) / (1 + math.exp(-eps))
 

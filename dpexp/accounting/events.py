@@ -27,7 +27,7 @@ class Kind(NamedTuple):
 
 
 class ZeroConcentrated(NamedTuple):
-    """Mechanisms of which no more is known than (xi, rho)-zCDP: Renyi divergence at most xi + rho order."""
+    """Mechanisms that are known to be (xi, rho)-zCDP alone: Renyi divergence at most xi + rho order."""
 
     rho: float
     xi: float
@@ -35,7 +35,7 @@ class ZeroConcentrated(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The best of a random number of runs, each of which has these parts."""
+    """The best of a random number of runs, each made of these parts."""
 
     run: tuple[Part, ...]
     mean: float

@@ -1,7 +1,7 @@
 """Gaussian differential privacy: mu-GDP and its exact (epsilon, delta) and Renyi equivalents.
 
-mu-GDP says that telling two neighbours apart is at least as hard as telling N(0, 1) from N(mu, 1) (Dong, Roth and Su
-2022; `ldp-sgd` Definition 2). mu = 0 (nothing is released), mu = inf (no privacy), epsilon = 0 and inf are ordinary
+mu-GDP: two neighbours are at least as hard to distinguish as N(0, 1) and N(mu, 1) (Dong, Roth and Su
+2022; `ldp-sgd` Definition 2). mu = 0 (no release), mu = inf (no privacy), epsilon = 0 and inf are ordinary
 values.
 """
 

@@ -2,7 +2,7 @@
 
 (a) Of linear losses the last iterate is a sum: the T noises add up to N(0, T), in units of one step's noise, and the
 record has moved it as often as it was in a batch. So P = sum_k P(k uses) N(k d, T), where d is how far the record moves
-a step, beyond what stands in its place:
+a step, beyond what replaces it:
 
     add-remove                     1 / z against 0                         z = noise over one record's norm
     replace-one                    1 / z against -1 / z
@@ -37,7 +37,7 @@ from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
 from dpexp.accounting.search import least
 
 _FLOOR, _GROUPS = -120.0, 64
-"""log probability of a number of uses below which it is one of a group, of which there are so many on either side"""
+"""log probability of a number of uses below which it is one of a group, so many on either side"""
 _ROUNDING = 1e-11
 """relative error of a probability"""
 _LEAST_NOISE = 1e-4

@@ -62,7 +62,7 @@ def from_below(curve: Profile, exchanged: Profile, cells: int, interval: float, 
 
     (d) Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of
     half the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the
-    chord that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] lies over these two by at most
+    chord that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] is above these two by at most
 
         depth = A (g + B w) / (A + B),  A = m_a + m_c / (1 + rho),  B = m_c / (rho (1 + rho)),
         g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B),
@@ -111,7 +111,7 @@ def _masses(excess: np.ndarray, interval: float) -> np.ndarray:
 
 
 def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
-    """By how much at most each cell's chord lies above the curve, from masses on the grid of half the interval."""
+    """By how much at most each cell's chord is above the curve, from masses on the grid of half the interval."""
     rho = math.exp(interval / 2)
     start, middle, end = fine[:-2:2], fine[1:-1:2], fine[2::2]
     gap = middle * (rho - 1) / (1 + rho)

@@ -32,7 +32,7 @@ transform of all cells of their sum is fast with so fine a grid"""
 _MOST_STEP_CELLS = 60_000
 """cells of one step's law above 0: half a megabyte, and a few milliseconds for its curve"""
 _LARGEST = 600.0
-"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for the factors beside it"""
+"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for further factors"""
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
 """how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
 6e-300"""
@@ -42,7 +42,7 @@ delta from which on no rounding error is felt (relative to it, less than 1e-9)""
 FINER = 8
 """parts of an interval where the usual grid is wider than the bulk of the losses"""
 LEAST_DELTA = 1e-250
-"""below it masses are no longer numbers with all their digits, and nothing is stated"""
+"""below it masses are no longer numbers with all their digits, and there is no statement"""
 ROUGH = 10**7
 """steps from which on the grid is so coarse that the Renyi bound is asked too"""
 MOST_KINDS = 256
@@ -307,7 +307,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         """Each kind once, and at most `MOST_KINDS` kinds of plain steps: neighbours by q and noise become one that
         dominates them, or is dominated by them.
 
-        More noise, and a smaller q, are never easier to tell apart: a pair with t q is the pair with q on a share t of
+        More noise, and a smaller q, are never easier to distinguish: a pair with t q is the pair with q on a share t of
         the steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
         """
         counts: dict[StepLoss, int] = {}
@@ -324,7 +324,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         return Steps(merged)
 
     def reaches(self, delta: float) -> Iterator[float]:
-        """Those of `REACHES` beyond which the mass is negligible beside delta.
+        """Those of `REACHES` beyond which the mass is negligible compared with delta.
 
         The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
         """

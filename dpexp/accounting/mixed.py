@@ -24,8 +24,8 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
 
     Added or removed: with the record M is Bin(n + 1, q), and given M the record is in the batch with probability
     M / (n + 1), the rest being a uniform subset of the others; without it M is Bin(n, q). Pair the two batches so that
-    the record stands where one of the others stood. Then it moves the sum by up to two norms, and by convexity over the
-    pairing nothing is worse than (1 - f) N(0, 1) + f N(2 mu, 1) against N(0, 1), f = M / (n + 1). All others' gradients
+    the record replaces one of the others. Then it moves the sum by up to two norms, and by convexity over the
+    pairing the worst is (1 - f) N(0, 1) + f N(2 mu, 1) against N(0, 1), f = M / (n + 1). All others' gradients
     C and the record's -C attain it. Replaced: M has one law, and given M the batch is a uniform subset, as a batch of
     fixed size is: where the record is not in it another one is, so that the sums differ by up to two norms.
     """

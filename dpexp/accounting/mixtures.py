@@ -10,7 +10,7 @@ import numpy as np
 from dpexp.accounting.functions import exp, expm1, log, log1p, log_ndtr
 
 BELOW = 60.0
-"""a region whose integrand lies this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
+"""a region whose integrand is this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such
 points are still below the rounding of the sum"""
 _BLOCK = 1 << 22
 """entries of one matrix of places and atoms: 32 MiB of float64"""

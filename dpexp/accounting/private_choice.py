@@ -32,8 +32,8 @@ Delta = Callable[[float], float]
 def best_of(rdp: Rdp, delta: Delta, runs: float, shape: float) -> Rdp:
     """Renyi curve of the best of K runs, from the curve and the delta of one; `runs` is the mean of K.
 
-    `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with which nothing is
-    released where K = 0.
+    `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with no release
+    where K = 0.
     """
     if math.isinf(shape):
 

@@ -136,7 +136,7 @@ def _half_line(order: float, q: float, sigma: float, power: float) -> tuple[np.n
 
 
 def _turns(q: float, sigma: float, low: float, high: float) -> bool:
-    """Whether r turns from a constant to an exponential within 2 of a window: its zeros are pi sigma beside it."""
+    """Whether r turns from a constant to an exponential within 2 of a window: its zeros are pi sigma away."""
     # in other windows no zero is near, and |r| is next to that of the real line: steps are those of the normal density
     place = 1 / (2 * sigma) + sigma * (math.log1p(-q) - math.log(q))
     return low - 2 < place < high + 2
@@ -263,7 +263,7 @@ def _excess(log_r: np.ndarray, u: np.ndarray, power: float | np.ndarray) -> np.n
 Rdp = Callable[[float], float]
 """order -> Renyi divergence"""
 _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
-"""log(order - 1) between the first and the last of which the best is sought"""
+"""log(order - 1) between the first and the last between which the best is sought"""
 _AROUND = _PLACES[1] - _PLACES[0]
 _WIDE = -30.0, 90.0
 _CLOSE = 2e-5

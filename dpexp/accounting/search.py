@@ -1,7 +1,7 @@
-"""Roots, minima, and thresholds of which the caller keeps a side.
+"""Roots, minima, and thresholds with the side that the caller needs.
 
 `narrow`, `first_whole` and `first_reached` search for where a condition begins to hold. A guarantee is taken from the
-end where it was computed to hold, an attained value from the end where it failed; nothing is interpolated.
+end where it was computed to hold, an attained value from the end where it failed; no value is interpolated.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How algorithms on batches draw them, by the names of configs, and who is protected under each scheme.
 
-It stands by itself so that a simulation, which draws batches, uses no accounting.
+It is a file of its own so that a simulation, which draws batches, uses no accounting.
 """
 
 from __future__ import annotations

@@ -47,12 +47,12 @@ class Budget(Parameters):
 
     @property
     def target(self) -> tuple[float, float] | None:
-        """(eps, delta) of everything that is released, where that is what was asked for; None where it was mu."""
+        """(eps, delta) of everything that is released, where the config states that; None where it states mu."""
         return None
 
     @property
     def pure_eps(self) -> float | None:
-        """Epsilon of every message, with delta = 0, where that is what was asked for."""
+        """Epsilon of every message, with delta = 0, where the config states that."""
         return None
 
     @property

@@ -11,7 +11,7 @@ U is drawn from the cap with probability P0 and from the rest otherwise.
 (c) m is largest where it is gamma itself.
 (d) A vector v with |v| <= R takes u = v / |v| with probability |v| / R and a uniform u otherwise: the mean of R times
     the message is v. The uniform law is a mixture of the others, so all densities stay between the two of (a).
-(e) delta at eps' < eps is at most P0 (1 - e^(eps' - eps)): the part of P above e^eps' Q lies on the cap of P, has
+(e) delta at eps' < eps is at most P0 (1 - e^(eps' - eps)): the part of P above e^eps' Q is on the cap of P, has
     probability P0 or less, and there P <= e^eps Q. A mixture over pairs shows no more than its worst pair.
 """
 

@@ -1,4 +1,4 @@
-"""The users of a local mechanism: what every user, every group of users and everyone together can be told.
+"""The users of a local mechanism: what every user, every group of users and everyone together is promised.
 
 Users release once or several times for their own budgets. A user's releases compose; different users' records are
 disjoint, so that what is learned of one is bounded by their own budget whatever the others do (parallel composition).

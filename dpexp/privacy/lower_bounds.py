@@ -1,6 +1,6 @@
 """What one pair of neighbours attains, exactly, and the rule of one table: no guarantee is below it.
 
-Where one is, one of the two is an error of dpexp. Nobody can tell which, so the guarantee is what is withdrawn.
+Where one is, one of the two is an error of dpexp. Which one is unknown, so the guarantee is withdrawn.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def exact_walk(
     any losses. A step is y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) + r(y) / b + Z,
     -h, h) with it (of Poisson batches k / b times f, k ~ Bin(n - 1, q)). The others pull nowhere but by their
     curvature, and the record as hard as it may; the other data set has a record of the opposite slope, or none; both
-    orders. Where a step can turn the set around, a slope may be told better from a flat record than from the opposite
-    one, and the larger holds, which `turning` adds to `pair`. Empty where the set is too wide or the maps are too many.
+    orders. Where a step can turn the set around, a slope may be easier to distinguish from a flat record than from the
+    opposite one, and the larger holds, which `turning` adds to `pair`. Empty where the set is too wide or the maps are
+    too many.
     """
     from dpexp.privacy.exact import run_laws
     from dpexp.privacy.exact.update import Drift, Update, affine, constant

@@ -45,52 +45,7 @@ def test_a_refusal_is_the_error_of_both():
     assert isinstance(caught.value, ValueError)
 
 
-jax_privacy = pytest.mark.skipif(importlib.util.find_spec("jax_privacy") is None, reason="make peers has jax_privacy")
 opacus = pytest.mark.skipif(importlib.util.find_spec("opacus") is None, reason="make peers has Opacus")
-
-
-def training(make=Accountant):
-    """jax_privacy's accountant of DP-SGD with ours inside."""
-    from jax_privacy.accounting import accountants, analysis
-
-    class Config(accountants.PldAccountantConfig):
-        def create_accountant(self):
-            return make()
-
-    return analysis.DpsgdTrainingAccountant(dp_accountant_config=Config())
-
-
-PROGRAMS = {
-    "one phase": {"noise_multipliers": 4.0},
-    "noise that changes": {"noise_multipliers": [(0, 4.0), (500, 3.0)]},
-    "batches that grow": {"noise_multipliers": 4.0, "batch_size_scale_schedule": {300: 2, 600: 2}},
-    "a cycle": {"noise_multipliers": 4.0, "batch_size": 100, "cycle_length": 8},
-    "batches that are cut": {"noise_multipliers": 4.0, "truncated_batch_size": 1120},
-    "batches of fixed size": {"noise_multipliers": 8.0, "sampling_method": "FIXED_BATCH_SIZE"},
-}
-
-
-@jax_privacy
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_training_accountant_of_jax_privacy(name):
-    """Its own accountant of loss distributions beside ours, which is better where batches are cut."""
-    from jax_privacy.accounting import accountants, analysis
-
-    given = {"batch_size": 1024, "num_samples": 50_000, "delta": 1e-5} | PROGRAMS[name]
-    if "sampling_method" in given:
-        given["sampling_method"] = analysis.SamplingMethod[given["sampling_method"]]
-    params = analysis.DpParams(**given)
-    theirs = analysis.DpsgdTrainingAccountant(dp_accountant_config=accountants.PldAccountantConfig())
-    eps, beside = (each.compute_epsilon(1000, params) for each in (training(), theirs))
-    assert 0 < eps <= beside * (1 + 1e-3)
-    if "batch_size_scale_schedule" in given:
-        # its schedule gives 32-bit numbers, with which its loss distributions lose their digits (6.85)
-        right = dp.pld.PLDAccountant()
-        for batch, steps in ((1024, 300), (2048, 300), (4096, 400)):
-            right.compose(dp.PoissonSampledDpEvent(batch / 50_000, dp.GaussianDpEvent(4.0)), steps)
-        beside = right.get_epsilon(1e-5)
-    if "truncated_batch_size" not in given:
-        assert eps == pytest.approx(beside, rel=1e-3)
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.judge.families import FAMILIES, admitted, normal
-from dpexp.privacy.judge.kinds import KINDS, Law, attained, level
-from dpexp.privacy.judge.setting import DIMENSIONS, Assumes, Setting, from_cube
+from dpexp.privacy.judge.setting import DIMENSIONS, KINDS, Assumes, Law, Setting, attained, from_cube, level
 from dpexp.privacy.judge.worst_setting import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, momentum
 from tests.oracles import literal_epochs

@@ -1,34 +1,12 @@
-"""Noise conventions of the papers, and phases of different noise or sampling."""
+"""Phases of different noise or sampling, and the largest order of a lemma."""
 
 import math
 
-import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.loss_steps import step_loss
 from dpexp.papers.noisy_sgd.claims.upper import largest_order
-from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
-from dpexp.privacy.mechanisms import MECHANISMS, SampledGaussian
-from dpexp.privacy.mechanisms.mechanism import gradient_noise, langevin_gradient_noise, parameter_noise
-from tests.conftest import share
-
-
-@pytest.mark.parametrize("eta", [1e-3, 0.5, 7.0])
-def test_noise_on_the_gradient_the_parameter_and_of_langevin(eta):
-    """The same step simulated in all three conventions has the same spread, and the wrong one has not."""
-    sigma = 1.7
-    z = np.random.default_rng(3).standard_normal(40_000)
-    on_gradient = np.std(-eta * (sigma * z))
-    assert parameter_noise(sigma, eta) == pytest.approx(on_gradient, rel=0.02)
-    assert parameter_noise(sigma, eta) == pytest.approx(eta * sigma)
-    assert gradient_noise(parameter_noise(sigma, eta), eta) == pytest.approx(sigma, rel=1e-14)
-    langevin = np.std(math.sqrt(2 * eta) * sigma * z)
-    assert parameter_noise(langevin_gradient_noise(sigma, eta), eta) == pytest.approx(langevin, rel=0.02)
-    assert parameter_noise(langevin_gradient_noise(sigma, eta), eta) == pytest.approx(math.sqrt(2 * eta) * sigma)
-    assert gradient_noise(0.0, eta) == 0
-    assert parameter_noise(math.inf, eta) == math.inf
-
+from dpexp.privacy.mechanisms import SampledGaussian
 
 # --- phases -----------------------------------------------------------------------------------------------------
 
@@ -76,18 +54,3 @@ def test_the_largest_order_of_the_sampling_lemma():
         assert largest_order(q, sigma) == pytest.approx(order, rel=2e-5)
     with pytest.raises(ValueError):
         largest_order(1.0, 4.0)
-
-
-@pytest.mark.slow
-def test_the_hybrid_delta_is_the_inverse_of_the_hybrid_epsilon_up_to_its_grid():
-    mechanism = MECHANISMS["clipped-noisy-sgd"](
-        n=1000, batch_size=1, step_size=0.5, clip=1.0, diameter=1.0, noise_std=1.0, steps=5000
-    )
-    (bound,) = [a for a in mechanism.upper_bounds() if a.name == "hybrid"]
-    loss = step_loss(0.001, 1.0, "fixed-size")
-    steps = np.array([10, 5000])
-    for delta in share((1e-6, 1e-3), 2):
-        eps = bound.eps(delta)
-        early, late = hybrid_delta(loss.delta, lambda e1: any_loss(e1, 2.0), steps, eps)
-        assert 0.5 * delta < late < 3 * delta
-        assert early >= late

@@ -13,18 +13,15 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
-from dpexp.privacy.analyses.composition import composition
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.judge.families import FAMILIES
-from dpexp.privacy.judge.setting import Assumes, Setting
-from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import Case, cases, survey, table
-from tests.conftest import mostly_slow, share
+from tests.conftest import mostly_slow
 from tests.oracles import binned_epochs, untilted_composition
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -182,65 +179,6 @@ def test_known_witnesses(name):
         assert worst["bound"] == pytest.approx(bound, rel=1e-4, abs=1e-9)
 
 
-def analyses(s, assumes):
-    """Every analysis of a run with these assumptions, refused ones included."""
-    if assumes.released == "all-iterates":
-        return composition([(s.multiplier, s.q, s.steps)], assumes.sampling, assumes.relation)
-    shared = {key: getattr(s, key) for key in ("n", "batch_size", "step_size", "steps", "diameter")}
-    shared |= {"sampling": assumes.sampling, "neighboring_relation": assumes.relation}
-    if not (assumes.convex and assumes.smooth):
-        return MECHANISMS["clipped-noisy-sgd"](
-            clip=s.lipschitz, noise_std=s.parameter_noise_std, **shared
-        ).upper_bounds()
-    curved = {"smoothness": s.smoothness, "strong_convexity": s.strong_convexity if assumes.strongly_convex else 0.0}
-    return MECHANISMS["noisy-sgd"](noise_std=s.noise_std, lipschitz=s.lipschitz, **curved, **shared).upper_bounds()
-
-
-def analysis(name, assumes):
-    """One of dpexp's analyses as a bound."""
-
-    def eps(delta, **p):
-        s = Setting(p["n"], p["batch_size"], p["steps"], p["step_size"], p["noise_std"], p["lipschitz"],
-                    p.get("diameter", math.inf), p.get("smoothness", math.inf), p.get("strong_convexity", 0.0))  # fmt: skip
-        return next((a.eps(delta) for a in analyses(s, Assumes(**assumes)) if a.name == name and a.valid), math.inf)
-
-    return eps
-
-
-def normal(order, *, noise_multiplier, steps):
-    return order * steps * 2 / noise_multiplier**2
-
-
-SOUND = {
-    "Bok, full batch": ("shifted-interpolation", {**STRONG, "sampling": "full-batch"}),
-    "Bok, cyclic": ("shifted-interpolation", {**STRONG, "sampling": "cyclic"}),
-    "symmetrised": ("iteration-symmetrised", {**SMOOTH, "sampling": "fixed-size"}),
-    "composition": ("pld-composition", {**ALL, "sampling": "poisson", "relation": "add-remove"}),
-    "hybrid, fixed size": ("hybrid", {**SMOOTH, "sampling": "fixed-size"}),
-    "hybrid, Poisson": ("hybrid", {**STRONG, "sampling": "poisson"}),
-    "contraction, fixed size": ("contraction", {**LAST, "sampling": "fixed-size", "clipped": True}),
-    "contraction, Poisson": ("contraction", {**LAST, "sampling": "poisson", "clipped": True}),
-    "normal": (normal, {**ALL, "sampling": "full-batch", "relation": "replace-one"}),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", share(SOUND, 2))
-def test_sound_bounds_pass(name):
-    bound, assumes = SOUND[name]
-    function = analysis(bound, assumes) if isinstance(bound, str) else bound
-    verdict = judge(function, assumes, comparisons=6, seconds=1e6)
-    document = verdict.document
-    assert document["verdict"] == "not-refuted", verdict.text
-    assert document["comparisons"] >= 5
-    assert document["informative"] >= 2
-    assert "proved" not in verdict.text
-    assert "cannot see" in verdict.text
-    if name == "normal":  # attained: the tolerance is tested too
-        assert document["looseness"]["0"] == pytest.approx(1.0, abs=1e-6)
-        assert dpexp.judge(lambda order, noise_multiplier, steps: normal(order, noise_multiplier=noise_multiplier, steps=steps) * (1 - 1e-5), assumes=assumes, comparisons=20).refuted  # fmt: skip
-
-
 def test_the_same_seed_the_same_verdict():
     def once(seed):
         return dpexp.judge(record_moves_once, assumes=WRONG["sensitivity"][1], comparisons=40, seed=seed).document
@@ -307,22 +245,6 @@ def test_faults_of_a_file_say_where(held, text, said):
     assert isinstance(found.exception, UsageError)
     assert found.exception.exit_code == 2
     assert f"{path}{said}" in found.exception.message
-
-
-def test_points_that_cannot_be_rerun(held):
-    text = FILE.replace("VALUE", "0.0")
-    for point, said in (
-        ("{", "cannot read"),
-        ('{"family": "trap-plateau"}', "is no family"),
-        ('{"family": "composition", "m": 3}', "there is no 'm'"),
-        ('{"family": "composition", "n": 3}', "batch_size"),
-    ):
-        found, _ = held(text, "--at", point)
-        assert said in found.exception.message
-    with pytest.raises(UsageError, match="assumes"):
-        dpexp.judge(record_moves_once)
-    with pytest.raises(UsageError, match="first argument"):
-        dpexp.judge(lambda x: 0.0, assumes=WRONG["sensitivity"][1])
 
 
 def test_a_bound_that_says_nothing_is_not_compared():

@@ -111,29 +111,6 @@ def test_a_few_places_of_a_profile_are_safe_for_a_guarantee_and_for_an_attack():
     assert lower.beta(0.03) < 0.95  # an attack all the same
 
 
-def likelihood_test(q, noise, steps, rate, draws, rng, factor=1.0):
-    """True positive rate of the best half line of the sum of all steps, whose threshold is set on other draws."""
-    spread = noise * factor * math.sqrt(steps)
-    absent = np.quantile(spread * rng.standard_normal(draws), 1 - rate)
-    present = rng.binomial(steps, q, draws) + spread * rng.standard_normal(draws)
-    return float(np.mean(present > absent))
-
-
-@pytest.mark.slow
-def test_what_is_attained_is_what_a_literal_attack_reaches():
-    """The last iterate of linear losses; an attack on another noise is elsewhere."""
-    q, noise, steps, draws = 0.1, 2.0, 100, 400_000
-    law = linear("poisson", False, q, noise, steps)
-    shown, promised = Curve(law.eps, side="below"), guarantee(sampled(q, noise, steps))
-    rng = np.random.default_rng(3)
-    for rate in (0.01, 0.1):
-        error = 3 * math.sqrt(0.25 / draws) + 3 * math.sqrt(rate / draws) * 5
-        seen = likelihood_test(q, noise, steps, rate, draws, rng)
-        assert seen < promised.tpr(rate) + error
-        assert seen == pytest.approx(shown.tpr(rate), abs=error)
-        assert abs(likelihood_test(q, noise, steps, rate, draws, rng, 2 / 3) - shown.tpr(rate)) > error
-
-
 def test_bayes_error_is_that_of_the_best_guess():
     """Both hypotheses are normal: the guess with the smaller expected error, by brute force over thresholds."""
     x = np.linspace(-12, 12, 200_001)

@@ -21,7 +21,7 @@ from dpexp.privacy.momentum.trees import (
     squared_sensitivities,
 )
 from tests.oracles import trees
-from tests.oracles.trees import largest_count, largest_node_sensitivity
+from tests.oracles.trees import largest_count
 
 
 def test_covers_are_disjoint_minimal_and_made_of_nodes():
@@ -93,55 +93,6 @@ def test_the_reshuffled_bound_holds_and_stays_below_four_times_the_count():
                 items = reshuffled_order(rng, n, steps)
                 assert squared_sensitivities(items, alpha).max() <= bound * (1 + 1e-12)
                 assert squared_sensitivities(items, alpha, left_only=False).max() <= every * (1 + 1e-12)
-
-
-def test_a_node_can_exceed_the_printed_sensitivity_under_reshuffling():
-    assert 2 * largest_node_sensitivity(1000, 1e-3) == pytest.approx(3.16, abs=5e-3)
-    for n, size in ((100, 5.12), (1000, 5.16)):
-        assert 2 * largest_node_sensitivity(n, 1 / n, reshuffled=True) == pytest.approx(size, abs=0.01)
-    n, alpha = 5, 0.2  # record 0 ends all epochs but the last, which it begins, at the end of the node [1, 16]
-    items = np.array([1, 2, 3, 4, 0] * 3 + [0, 1, 2, 3, 4])
-    last = trees.squared_sensitivity(items, alpha, 0, False, keep=lambda start, end: end - start == 15)
-    exact = 1 + 0.8 * (1 - 0.8**15) / (1 - 0.8**5)
-    assert math.sqrt(last) == pytest.approx(exact, rel=1e-12)
-    assert 2 < exact < largest_node_sensitivity(n, alpha, reshuffled=True)
-    for size, least in ((10, 1.6), (100, 3.3), (1000, 5.2), (10**4, 7.2)):
-        values = np.linspace(0.5, 10, 9501) / size
-        fine = [a for a in values if largest_node_sensitivity(size, min(1.0, a), reshuffled=True) <= 2]
-        assert fine[0] * size == pytest.approx(least, abs=0.06)
-
-
-def values(alpha, items, n, current, anchors):
-    """Node values of G, D and r for gradients current[t, record] and anchors[epoch, record]."""
-    steps, beta = len(items), 1 - alpha
-    q = np.arange(steps) // n
-    sequences = (
-        anchors[q, items],
-        anchors[q, items] - anchors[np.maximum(q - 1, 0), items],
-        current[np.arange(steps), items] - anchors[q, items],
-    )
-    return [
-        {(y, z): sum(beta ** (z - t) * s[t - 1] for t in range(y, z + 1)) for y, z in trees.nodes(steps)}
-        for s in sequences
-    ]
-
-
-@pytest.mark.parametrize("n", [1, 4, 7])
-def test_equation_3_is_exact_for_one_order_and_false_under_reshuffling(n):
-    rng = np.random.default_rng(n)
-    steps, alpha, gamma = 30, 0.15, 0.3
-    current, anchors = rng.standard_normal((steps, n)), rng.standard_normal((steps // n + 1, n))
-
-    def error(items):
-        momentum = np.zeros(steps)
-        for t in range(steps):
-            momentum[t] = (1 - alpha) * momentum[t - 1] * (t > 0) + current[t, items[t]]
-        tables = values(alpha, items, n, current, anchors)
-        return np.max(np.abs(trees.equation3(*tables, cover, n, alpha, gamma, steps) - momentum))
-
-    assert error(fixed_order(n, steps)) < 1e-13
-    if n > 1:
-        assert error(reshuffled_order(rng, n, steps)) > 0.5
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 13])

@@ -17,7 +17,7 @@ from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands.audit import audit
 from dpexp.engine.linear import linear_pass
-from dpexp.privacy.audit.tests_of_claims import allowed, bets_of, e_process, most, separation, trade_off_test
+from dpexp.privacy.audit.scores import allowed, bets_of, e_process, largest_rate, separation, trade_off_test
 from dpexp.problems.canaries import Canaries
 from dpexp.reporting.audit import bracket as auditing
 from tests.campaigns.audit_faults import planned, users_exchanged
@@ -46,10 +46,10 @@ def gaussian_runs(generator, mu, n):
 def test_the_bound_of_a_rate_is_clopper_and_pearsons():
     """The Beta quantile of their paper's closed form, and its meaning: so few hits have probability `level`."""
     for hits, trials in ((0, 50), (3, 40), (39, 40)):
-        rate = most(hits, trials, 1e-3)
+        rate = largest_rate(hits, trials, 1e-3)
         assert rate == pytest.approx(beta.ppf(1 - 1e-3, hits + 1, trials - hits))
         assert binom.cdf(hits, trials, rate) == pytest.approx(1e-3)
-    assert most(40, 40, 1e-3) == 1
+    assert largest_rate(40, 40, 1e-3) == 1
 
 
 def test_a_profile_and_mu_make_the_same_claim():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
-from dpexp.accounting.curve import Curve, eps_of_delta
+from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.accounting.loss_steps import NONE, Steps
 from dpexp.accounting.renyi import eps_near, eps_of_curve
@@ -18,7 +18,7 @@ ALL: Released = "all-iterates"
 LAST: Released = "last-iterate"
 ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 MISLED = 1e-4
-"""relative difference of a curve and what stood for it, from which on the order is sought by the curve itself: a smooth
+"""relative difference of a curve and its substitute, from which on the order is sought by the curve itself: a smooth
 difference of this size moves the order by about as much, and epsilon by its square"""
 
 
@@ -40,7 +40,7 @@ class Analysis(Curve):
     steps: Steps = NONE
     """the kinds of steps that it composes, and how many of each, where it composes loss distributions"""
     secret: str = ""
-    """what a run computes beside `released` and must not leave for this analysis, in a word or two"""
+    """what a run computes in addition to `released` and must not leave for this analysis, in a word or two"""
 
     @property
     def zcdp(self) -> float | None:
@@ -138,18 +138,6 @@ def renyi_analysis(
         return min(eps_at_order, eps_near(every, order, delta))
 
     return guarantee(name, source, released, eps, assumptions, curve, refused)
-
-
-def hockey_stick_analysis(
-    name: str,
-    source: str,
-    released: Released,
-    delta: Callable[[float], float],
-    assumptions: Sequence[str],
-    refused: str,
-) -> Analysis:
-    """From a bound on delta as a decreasing function of epsilon."""
-    return guarantee(name, source, released, cache(partial(eps_of_delta, delta)), assumptions, refused=refused)
 
 
 def attained(name: str, released: Released, pair: str, eps: Callable[[float], float]) -> Analysis:

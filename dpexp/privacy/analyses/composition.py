@@ -83,7 +83,7 @@ def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation)
 
 
 def trivial(multiplier: float, steps: int) -> Analysis | None:
-    """The analysis where nothing is released, or where there is no noise, or nothing but noise; else None."""
+    """The analysis where there is no release, or where there is no noise, or nothing but noise; else None."""
     if steps == 0:
         return gaussian_analysis("nothing-released", "no step is taken", ALL, 0.0, ())
     if multiplier == 0:
@@ -168,7 +168,7 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
     All must speak of the same neighbours, and be valid. One run is its own analysis.
     (a) Gaussian parameters add up as squares.
     (b) Steps of one scheme are composed by their loss distributions, as if all were one run of different steps. A run
-    of which mu alone is known is one more step there, on all records.
+    with a known mu alone is one more step there, on all records.
     (c) Where neither is known for all of them, epsilons and deltas add up.
     """
     runs = [(analysis, count) for analysis, count in runs if count]

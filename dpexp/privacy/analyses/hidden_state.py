@@ -27,7 +27,7 @@ def last_iterate_delta(eps: float, reach: float, q: float, steps: float) -> floa
 
 @dataclass(frozen=True)
 class PoissonReach:
-    """The coefficients of Poisson batches from `n` records of which each is drawn with probability `q`."""
+    """The coefficients of Poisson batches from `n` records, each drawn with probability `q`."""
 
     width: float
     """diameter of the set"""

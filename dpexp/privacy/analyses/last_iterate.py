@@ -7,7 +7,7 @@ diameter `width` of them: width = D / (eta sigma), multiplier = b sigma / (2 L),
 the width of the set, by which two runs can differ before them: order width^2 / (2 f) shift(R).
 (b) For one share the sum R S + spread shift(R) is convex in R, with a stationary point in closed form.
 (c) The best share is sought on a grid, then between its points. A step costs more at a larger share, since it has less
-noise, and the spread less. So between two shares nothing is below the least over R of the smaller one's cost and the
+noise, and the spread less. So between two shares no value is below the least over R of the smaller one's cost and the
 larger one's spread: where that is above what was found, no share is asked.
 (d) Whatever the search begins with, it ends at the least. What would have done is about what another order needs, and
 asking for several shares at once costs little more than asking for one.
@@ -92,7 +92,7 @@ def last_iterate(
 
 
 def step_costs(order: float, q: float, multiplier: float, step: str, places: Sequence[int]) -> list[float]:
-    """What one step costs at some places of the grid of shares, each of which is asked once."""
+    """What one step costs at some places of the grid of shares, each computed once."""
     known = _known_costs(order, q, multiplier, step)
     new = [k for k in places if k not in known]
     noises = [(order, multiplier * math.sqrt(1 - SHARES[k])) for k in new]

@@ -45,7 +45,7 @@ _HIGHEST = 1e8
 _MOST = 1600
 """gathered steps of the longest block"""
 _TANGENTS = (1.0, 0.7, 0.5, 0.35, 0.2)
-"""places of the tangent in parts of X*, of which the best is used: the smaller ones for steps that hardly contract"""
+"""places of the tangent in parts of X*, the best is used: the smaller ones for steps that hardly contract"""
 _GROWTH, _LOSS = 0.05, 0.1
 """mean growth and loss of log X within gathered steps, up to which the two inequalities above lose a few percent"""
 

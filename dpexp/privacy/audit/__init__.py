@@ -1,1 +1,1 @@
-"""Tests of what a release gives away, from many runs in two worlds: numbers in, lower bounds out; no algorithm here."""
+"""Tests of the privacy loss of a release, from many runs in two worlds: numbers in, lower bounds out."""

@@ -28,7 +28,7 @@ Moves = tuple[tuple[float, Move], ...]
 
 @dataclass(frozen=True)
 class RunPair:
-    """What the two neighbours' runs attain, in the order that tells them apart better."""
+    """What the two neighbours' runs attain, in the better order."""
 
     one: Update
     other: Update
@@ -181,7 +181,7 @@ def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
 
 
 def _moves(update: Update, share: float) -> Moves:
-    """(probability, map) of a step: with the record, which has this share, or without it, beside how many others."""
+    """(probability, map) of a step: with the record, which has this share, or without it, and with how many others."""
     b = update.batch_size
     drawn: list[tuple[float, float, bool]]
     if _mixes_sizes(update):

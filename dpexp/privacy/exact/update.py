@@ -56,7 +56,7 @@ class Update:
 
     sampling: Sampling
     n: int
-    """records with the record in question, of which `n - 1` are others"""
+    """records with the record in question, `n - 1` of them others"""
     batch_size: int
     steps: int
     half_width: float

@@ -91,7 +91,7 @@ class Walk:
 
     @cached_property
     def _powers(self) -> list[_Power]:
-        """The matrix of 1, 2, 4, .. steps, as far as they have been asked for and until they settle."""
+        """The matrix of 1, 2, 4, .. steps, as far as needed and until they settle."""
         return [_Power(self.matrix, 0, False)]
 
     def _power(self, doublings: int) -> _Power:
@@ -290,7 +290,7 @@ class HockeyStick:
 
     @cached_property
     def _events(self) -> tuple[np.ndarray, np.ndarray]:
-        """About the probabilities of the likeliest events for p beside q, as they grow cell by cell of the grid."""
+        """About the probabilities of the likeliest events for p against q, as they grow cell by cell of the grid."""
         places, p, q = self._grid
         cell = np.full(len(places), places[1] - places[0])
         cell[[0, -1]] /= 2
@@ -300,7 +300,7 @@ class HockeyStick:
 
 
 def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """log of p / q; 0 where both are no numbers with all their digits, and nothing is to be gained."""
+    """log of p / q; 0 where both are no numbers with all their digits, where another value gains nothing."""
     return log(np.maximum(p, 1e-300)) - log(np.maximum(q, 1e-300))
 
 

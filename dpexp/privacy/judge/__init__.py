@@ -1,4 +1,4 @@
-"""A bound on the privacy loss, held against exact laws: `dpexp judge FILE` and `dpexp.judge(function, assumes=...)`."""
+"""A privacy bound, compared with exact laws: `dpexp judge FILE` and `dpexp.judge(function, assumes=...)`."""
 
 from dpexp.privacy.judge.answer import Verdict, judge
 

@@ -137,7 +137,7 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
 
 
 def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
-    """Why there is no finite value of the bound beside an exact one above 0."""
+    """Why there is no finite value of the bound with an exact one above 0."""
     if not admitted(bound.assumes):
         return "no family of pairs fits these assumptions"
     if search is not None and search.stopped:

@@ -15,8 +15,7 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
-from dpexp.privacy.judge.kinds import KINDS, Kind
-from dpexp.privacy.judge.setting import NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Setting, allowed
+from dpexp.privacy.judge.setting import KINDS, NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Kind, Setting, allowed
 
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
 """what ASSUMES must say"""
@@ -32,7 +31,7 @@ class Stated:
     line: int
 
     def value(self, first: tuple[float, ...], parameters: Mapping[str, float], most: float, limits: str) -> float:
-        """Its value, a number from 0 to `most`; `limits` says which numbers it may return. UsageError for any other."""
+        """Its value, a number from 0 to `most`; `limits` describes what it may return. UsageError for others."""
         arguments = [*map(repr, first), *(f"{key}={value!r}" for key, value in parameters.items())]
         call = f"in {self.name}({', '.join(arguments)})"
         try:

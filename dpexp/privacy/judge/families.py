@@ -1,8 +1,8 @@
 """Families of exact pairs, and which of them a bound's assumptions admit.
 
-A family turns a setting and a few shape numbers in [0, 1] into the exact laws of two neighbours' releases, or says that
-it has none there. Everything is in noise units: h half the width of the set, u the largest drift of a batch, eta m and
-eta M the curvatures that the losses may have.
+A family turns a setting and a few shape numbers in [0, 1] into the exact laws of two neighbours' releases, or has none
+there. Everything is in noise units: h half the width of the set, u the largest drift of a batch, eta m and eta M the
+curvatures that the losses may have.
 
 (a) Gradients are bounded on the whole set: with curvature k, a drift -k y at the walls is k h, and u - k h is the room
 that is left for a constant drift. A pair that has no room does not exist.
@@ -27,8 +27,7 @@ from dpexp.accounting.sampling import Scheme
 from dpexp.privacy.exact import run_laws
 from dpexp.privacy.exact.masses import renyi_error, renyi_of_masses
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.judge.kinds import Law
-from dpexp.privacy.judge.setting import Assumes, Setting
+from dpexp.privacy.judge.setting import Assumes, Law, Setting
 
 MOST_SIZES = 70
 """batch sizes that a step of Poisson sampling may mix: each is a map of its own, by which a walk becomes slower"""
@@ -209,22 +208,9 @@ def _statistic(kind: linear.Statistic) -> Build:
                 return None
         position = _latest(s) if last else 0  # the batch whose record weighs most
         run = a.sampling, a.relation == "replace-one", s.q, s.multiplier, c, s.steps, s.batches, position
-        law = linear.statistic_law(kind, *run)
-        contracts = last and a.strongly_convex and abs(c) <= 0.999
-        return _confined(s, a, c) if law is None and contracts else law
+        return linear.statistic_law(kind, *run)
 
     return build
-
-
-def _confined(s: Setting, a: Assumes, c: float) -> Law | None:
-    """A contracting walk without walls: walls 12 deviations beyond its means change nothing that can be seen."""
-    # means are at most 1 / multiplier times a geometric series of |c|, and the variance is that of one of c^2
-    half = 1 / s.multiplier / (1 - abs(c)) + 12 / math.sqrt(1 - c * c)
-    if half > 60:
-        return None
-    boxed = replace(s, diameter=2 * half * s.parameter_noise_std)
-    others, own, other = (affine(c - 1, sign * s.largest_drift, half) for sign in (0.0, 1.0, -1.0))
-    return _walk(boxed, a, others, own, other)
 
 
 def _composition(s: Setting, a: Assumes, shape: Shape) -> Law | None:

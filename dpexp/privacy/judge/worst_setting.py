@@ -20,13 +20,12 @@ from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import Composed, Family, admitted, exact_pair
-from dpexp.privacy.judge.kinds import Kind, Law, attained, level
-from dpexp.privacy.judge.setting import DIMENSIONS, Setting, from_cube
+from dpexp.privacy.judge.setting import DIMENSIONS, Kind, Law, Setting, attained, from_cube, level
 
 MARGIN = 1e-6
 """how much larger, relatively, an exact value has to be to count"""
 FLOOR = 1e-9
-"""values below this are not told from zero"""
+"""values below this count as zero"""
 SHAPES = 10
 """most shape numbers of a family"""
 SPACE_FILLING = 0.4
@@ -34,12 +33,12 @@ SPACE_FILLING = 0.4
 WORST = 7
 """points that are improved"""
 STEP, SHRINK = 0.25, 0.93
-"""of the moves of (b): the first length, and its factor for each failure, of which 45 lead to the least length .01"""
+"""of the moves of (b): the first length, and its factor for each failure, 45 of which lead to the least length .01"""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One exact value beside the bound."""
+    """One exact value and the bound."""
 
     setting: Setting
     family: Family
@@ -131,7 +130,7 @@ class Search:
         self, family: Family, setting: Setting, shape: tuple[float, ...], exact: Law, at: float,
         cube: tuple[float, ...] = (),
     ) -> Comparison:  # fmt: skip
-        """What a pair attains, beside the bound; it counts where the bound says something."""
+        """What a pair attains, and the bound; it counts where the bound says something."""
         # a delta that is attained at an epsilon would have to be searched for; the other way round it is the level
         if self.kind.function == "delta":
             at, value = exact.eps(at), at

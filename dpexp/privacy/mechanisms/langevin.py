@@ -261,7 +261,7 @@ class AccountedLangevin:
         return self.run.composed(self.run.multiplier(self.sigma))
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
-        """Columns for cells.parquet: what the accountant states, and beside it what sound composition states."""
+        """Columns for cells.parquet: what the accountant states, and what sound composition states."""
         analysis, sound = self.analysis, self._sound
         return {
             "noise_multiplier": self.run.multiplier(self.sigma),

@@ -150,7 +150,7 @@ class LocalGaussian(Mechanism):
         }
 
     def per_user(self) -> dict[str, float]:
-        """Quantiles of the users' budgets, each of which bounds what is learned of that user."""
+        """Quantiles of the users' budgets, each a bound on what is learned of that user."""
         # quantiles of at most a million users: the law is known, and its quantiles need no more
         count = min(self.users, 1_000_000)
         budgets = self.mu.draw((np.arange(count) + 0.5) / count, 1)

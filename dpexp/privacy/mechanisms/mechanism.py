@@ -34,7 +34,7 @@ Curvature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 Data = tuple[tuple[float, ...] | None, ...]
-"""a few records, each as its gradient in every step, in units of the largest norm; None in the place of one removed"""
+"""a few records, each as its gradient in every step, in units of the largest norm; None for one removed"""
 
 
 class Part(NamedTuple):
@@ -44,7 +44,7 @@ class Part(NamedTuple):
     means: tuple[float, ...]
     """in standard deviations of the noise, which is independent in every coordinate"""
     shown: Hashable = ()
-    """what is released beside it, such as the sizes of the batches"""
+    """what is released with it, such as the sizes of the batches"""
 
 
 class Mechanism(Parameters):
@@ -56,7 +56,7 @@ class Mechanism(Parameters):
     noise_for_all_steps: ClassVar[bool] = False
     """whether the noise is that of a whole run, split among its steps: more steps then cost nothing more"""
     drawn: ClassVar[str] = "every record once"
-    """how records meet the steps, where no parameter `sampling` says so"""
+    """how records meet the steps, where there is no parameter `sampling`"""
     seen: ClassVar[str] = ""
     """what an attacker sees, where it is not all iterates"""
     neighboring_relation: Relation = "replace-one"
@@ -103,16 +103,6 @@ def about_sums(relation: str, drawn: str, multiplier: float | str, steps: int, e
     ]
 
 
-def parameter_noise(gradient_noise: float, step_size: float) -> float:
-    """Standard deviation on the parameter of noise on the gradient: eta sigma. `noisy-sgd`, footnote 4."""
-    return step_size * gradient_noise
-
-
-def gradient_noise(parameter_noise: float, step_size: float) -> float:
-    """Standard deviation on the gradient of noise on the parameter: the inverse of `parameter_noise`."""
-    return parameter_noise / step_size
-
-
 def langevin_gradient_noise(sigma: float, step_size: float) -> float:
     """Deviation on the gradient of a Langevin step's sigma: sqrt(2 eta) sigma / eta (`dp-sgld`, Algorithm 1)."""
     return math.sqrt(2 / step_size) * sigma
@@ -143,7 +133,7 @@ class Stated:
     """A mechanism, its name in MECHANISMS, and the analysis that a row of cells.parquet states.
 
     `accountant` is the name of one of the mechanism's analyses. `label` names it as the config does, `valid` whether it
-    is a guarantee for this run: a reproduction of invalid accounting says so.
+    is a guarantee for this run: false for a reproduction of invalid accounting.
     """
 
     name: str

@@ -53,7 +53,7 @@ class _Momentum(Mechanism):
 
     @property
     def _inverse(self) -> float:
-        """1 / sigma; 0 where nothing is released."""
+        """1 / sigma; 0 without a release."""
         return 0.0 if self.steps == 0 else math.inf if self.sigma == 0 else 1 / self.sigma
 
     def described(self, noise: str, released: str) -> list[tuple[str, str]]:
@@ -219,7 +219,7 @@ class NoisyReducedMomentum(_Momentum):
     def _iterates(self, stds: np.ndarray | None, most: float = math.inf) -> tuple[Analysis | None, float]:
         """The iterates alone, no more than the nodes' `most`, and their share of what the nodes are at sigma = 1.
 
-        With the certificate's own deviations of the nodes, or others, [4]; None where nothing is released or no order
+        With the certificate's own deviations of the nodes, or others, [4]; None without a release and where no order
         repeats.
         """
         if self.order == "reshuffled" or self.steps == 0:

@@ -10,14 +10,14 @@ In units of the noise that a step puts on the parameter, the set is `width` wide
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import ClassVar
 
 from pydantic import model_validator
 
-from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.accounting.curve import Curve, eps_of_delta
+from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
 from dpexp.privacy.analyses.analysis import (
@@ -25,7 +25,6 @@ from dpexp.privacy.analyses.analysis import (
     Analysis,
     gaussian_analysis,
     guarantee,
-    hockey_stick_analysis,
     renyi_analysis,
 )
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
@@ -56,8 +55,6 @@ from dpexp.privacy.mechanisms.mechanism import (
     Records,
     Size,
     Steps,
-    gradient_noise,
-    parameter_noise,
 )
 from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
 
@@ -172,14 +169,16 @@ class BatchedMechanism(Mechanism):
         per_step = distance(self.neighboring_relation) / self.multiplier
 
         def delta(eps: float) -> float:
-            if bounded:
-                return 1.0
             if poisson:
                 return random.last_iterate_delta(eps, self.steps)
             return last_iterate_delta(eps, width + move, self.q, self.steps)
 
-        def composed(steps: int, delta: float) -> float:
-            return eps_of(math.sqrt(steps) * per_step, delta) if self.q == 1 else step_loss(*step).eps(steps, delta)
+        def composed(steps: int) -> Curve:
+            if self.q == 1:
+                mu = math.sqrt(steps) * per_step
+                return Curve(partial(eps_of, mu), mu=mu)
+            loss = step_loss(*step)
+            return Curve(partial(loss.eps, steps), direct=partial(loss.delta, steps))
 
         def contraction(e1: float) -> Contracted:
             # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
@@ -191,24 +190,20 @@ class BatchedMechanism(Mechanism):
 
         @cache
         def eps(delta: float) -> float:
-            return math.inf if refused else hybrid_eps(composed, contraction, self.steps, delta)
-
-        def composed_delta(steps: int, eps: float) -> float:
-            return delta_of(math.sqrt(steps) * per_step, eps) if self.q == 1 else step_loss(*step).delta(steps, eps)
+            return hybrid_eps(lambda steps, share: composed(steps).eps(share), contraction, self.steps, delta)
 
         def direct(eps: float) -> float:
-            return 1.0 if refused else least_delta(composed_delta, contraction, self.steps, eps)
+            return least_delta(lambda steps, at: composed(steps).delta(at), contraction, self.steps, eps)
 
-        def assumed(losses: str) -> Sequence[str]:
-            return "projection on a bounded convex set", self.gradients, losses, "only the last iterate is released"
-
-        either = assumed("no convexity of the losses")
-        losses = either if convex is None else assumed("every loss is convex and smooth")
+        bounded_set, last = "projection on a bounded convex set", "only the last iterate is released"
+        either = (bounded_set, self.gradients, "no convexity of the losses", last)
+        losses = either if convex is None else (bounded_set, self.gradients, "every loss is convex and smooth", last)
         source = OVER_SIZES if poisson else "hidden-state, main result"
-        return [
-            hockey_stick_analysis("contraction", source, LAST, delta, either, bounded),
+        both = [
+            guarantee("contraction", source, LAST, cache(partial(eps_of_delta, delta)), either, refused=bounded),
             replace(guarantee("hybrid", OURS, LAST, eps, losses, refused=refused), direct=direct),
         ]
+        return [replace(a, eps=lambda _: math.inf, direct=lambda _: 1.0) if a.refused else a for a in both]
 
     def walked(self, reach: float, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
         """What one pair attains on the interval, exactly (`dpexp.privacy.lower_bounds.exact_walk`)."""
@@ -238,7 +233,7 @@ class ClippedNoisySgd(BatchedMechanism):
 
     @property
     def multiplier(self) -> float:
-        return self.batch_size * gradient_noise(self.noise_std, self.step_size) / self.clip
+        return self.batch_size * (self.noise_std / self.step_size) / self.clip
 
     @property
     def width(self) -> float:
@@ -278,7 +273,7 @@ class NoisySgd(BatchedMechanism):
 
     @property
     def width(self) -> float:
-        return self.diameter / parameter_noise(self.noise_std, self.step_size)
+        return self.diameter / (self.step_size * self.noise_std)
 
     def step_factor(self, size: float) -> float:
         """Lipschitz constant of a step on `size` b records whose sum is divided by b: max(|1 - eta m|, |1 - eta M|)."""
@@ -387,7 +382,7 @@ class NoisySgd(BatchedMechanism):
         return self.walked(self.lipschitz / self.noise_std, pair, turning, bend)  # eta L over eta noise_std
 
     def description(self) -> list[tuple[str, str]]:
-        on_parameter = parameter_noise(self.noise_std, self.step_size)
+        on_parameter = self.step_size * self.noise_std
         return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")
 
 
@@ -395,7 +390,7 @@ class NoisySgd(BatchedMechanism):
 def _iterated(
     q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
 ) -> Analysis:
-    """Amplification by iteration; kept, because its answers are asked for by several statements."""
+    """Amplification by iteration; kept, because several statements need its answers."""
     places: list[int] = []
 
     def curve(order: float, refine: bool = True) -> float:

@@ -29,7 +29,7 @@ class PrivateSelection(SampledGaussian):
     """mean of K"""
     shape: Annotated[float, Field(ge=0)] = math.inf
     """of the truncated negative binomial law of K, which is at least 1: 1 is geometric, 0 logarithmic; inf is Poisson,
-    and nothing is released where K = 0"""
+    and there is no release where K = 0"""
 
     def upper_bounds(self) -> list[Analysis]:
         one = super().upper_bounds()

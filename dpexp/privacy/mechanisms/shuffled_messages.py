@@ -1,4 +1,4 @@
-"""Messages of many users in a uniformly random order that nobody but an anonymiser knows (docs page shuffle)."""
+"""Messages of many users in a uniformly random order that an anonymiser alone knows (docs page shuffle)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL = "the budget of one message; also for who sees who sent what"
 MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
 """numbers of a message, and radius over the noise, up to which it is computed; a smaller radius is rounded up"""
 MOST_SEPARATED = 20.0
-"""mu from which on a pair of neighbours is told apart by one message"""
+"""mu from which on one message distinguishes a pair of neighbours"""
 CONDITIONS = (
     "an anonymiser calls the users in a uniformly random order and takes name, address and time off every message",
     "nobody else knows the order, or the seed from which it was drawn",
@@ -48,7 +48,7 @@ class ShuffledMessages(Mechanism):
     radius: Annotated[float, Field(ge=0.5, le=1)] = 0.5
     """of a ball that holds all messages without their noise, over their largest distance"""
     known: Annotated[int, Field(ge=0)] = 0
-    """users whose messages can be told from the others"""
+    """users whose messages can be identified"""
 
     @model_validator(mode="after")
     def _one_budget(self) -> ShuffledMessages:

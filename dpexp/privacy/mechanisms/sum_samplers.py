@@ -39,7 +39,7 @@ class _PoissonSums(Mechanism):
 
     noise_field: ClassVar[str] = "noise_multiplier"
     shown: ClassVar[str] = ""
-    """what is released beside the sums"""
+    """what is released with the sums"""
     n: Records
     """records; of sizes that are shown those of the smaller data set"""
     sampling_probability: Annotated[float, Field(gt=0, lt=1)]

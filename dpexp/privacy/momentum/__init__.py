@@ -1,1 +1,1 @@
-"""Accounting of the noise of private momentum: binary trees, streams of noise, and what the iterates give away."""
+"""Accounting of the noise of private momentum: binary trees, streams of noise, and the privacy loss of the iterates."""

@@ -1,13 +1,14 @@
 """Stored certificates: which settings of Algorithm 2 of `momentum` are accounted for by their iterates alone.
 
-(a) A certificate says that the iterates are mu-GDP for given deviations of the nodes, over every position of a record.
+(a) A certificate states that the iterates are mu-GDP for given deviations of the nodes, over every position of a
+record.
 (b) It holds for other deviations too: more noise in any stream only adds noise to what is released, and the same factor
 on all four divides mu. So mu is at most the certificate's times the largest ratio of its deviations to those in use.
 
-They are in `iterates.json` beside this file, with their hash, so that an edit by hand is noticed. Where there is none
-the release of all nodes is accounted for, which is always valid. `python -m tools.momentum_certificates` computes what
-is missing (the theorem and its proof are in `tools/momentum_iterates.py`), and with `recheck` examines random positions
-of what is stored.
+They are in `iterates.json` in the folder of this file, with their hash, so that an edit by hand is noticed. Where there
+is none the release of all nodes is accounted for, which is always valid. `python -m tools.momentum_certificates`
+computes what is missing (the theorem and its proof are in `tools/momentum_iterates.py`), and with `recheck` examines
+random positions of what is stored.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ def exact_node_std(alpha: float, G: float, mu: float, squared_sensitivity: float
 def square_root_sensitivity_fixed(n: int, steps: int, alpha: float) -> float:
     """The largest |C u_i|^2 in one order repeated in every epoch, in units of (2 G)^2; u_i marks the steps of record i.
 
-    C is the Toeplitz square root of the momentum, of which `dpexp.engine.finite_sum.noise_designs` makes noise: the run
-    releases C (alpha g) + noise, so it is 2 alpha G sqrt(max) / std-GDP; since no entry of C is negative, equal
+    C is the Toeplitz square root of the momentum, from which `dpexp.engine.finite_sum.noise_designs` makes noise: the
+    run releases C (alpha g) + noise, so it is 2 alpha G sqrt(max) / std-GDP; since no entry of C is negative, equal
     differences are the worst ones. They are those of the first record, at steps 1, N + 1, ...: the others meet the same
     decreasing responses later, or fewer of them. O(T^2 / N) time.
     """
