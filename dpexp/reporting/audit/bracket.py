@@ -14,8 +14,7 @@ from dpexp.config.cells import Experiment
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.audit.scores import Audit, audit_runs
-from dpexp.privacy.audit.tests_of_claims import Point
+from dpexp.privacy.audit.scores import Audit, Point, audit_runs
 from dpexp.reporting.audit.audit_cells import Worlds, audits_of
 
 PILOT, PASS = 1000, 1000
