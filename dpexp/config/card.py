@@ -53,7 +53,7 @@ class Stated(Parameters):
     mu: Annotated[float, Field(ge=0)] | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Stated:
+    def _complete(self) -> Stated:
         if (self.mu is None) == (self.eps is None) or (self.eps is None) != (self.delta is None):
             raise ValueError("state eps with delta, or mu")
         return self
@@ -120,8 +120,8 @@ class Card(Parameters):
             "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
             "batch_sizes_logged", "tuning_runs",
         )  # fmt: skip
-        given = {name: getattr(self, name) for name in names if name not in self.model_fields_set}
-        words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in given.items()}
+        defaults = {name: getattr(self, name) for name in names if name not in self.model_fields_set}
+        words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
         assumed = [f"{name}: {'not known' if word is None else word}" for name, word in words.items()]
         if self.epochs is not None:
             assumed.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
@@ -190,7 +190,7 @@ def card_of(root: Located) -> Card:
     try:
         return Card(**values)
     except ValidationError as error:
-        hint = "`dpexp init --card` says what each field means"
+        hint = "`dpexp init --card` explains every field"
         raise ConfigError(explain(error, "", Located(values, root.marks, paths | places), hint)) from None
 
 
@@ -204,8 +204,8 @@ def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, K
     length = max(1, len(rows), *map(len, lists.values()))
     if any(len(column) not in (1, length) for column in (rows or (0,), *lists.values())):
         raise config_error(root.at(), "phases are lists of one length")
-    given: list[dict[str, Any]] = [row if isinstance(row, dict) else {} for row in rows] or [{}]
-    each = [given[k % len(given)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
+    alone: list[dict[str, Any]] = [row if isinstance(row, dict) else {} for row in rows] or [{}]
+    each = [alone[k % len(alone)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
     known = {name: value for name, value in each[0].items() if all(row.get(name) == value for row in each)}
     others = {name: fields.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
     try:

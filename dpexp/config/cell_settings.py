@@ -25,9 +25,8 @@ NON_PRIVATE = "non-private"
 def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
     """Settings by place, as `flat` gives them, under the names of columns.
 
-    A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label where labels tell all laws apart,
-    else every number of it counts: `mu.uniform`, `mu.list`, `mu.choice.values`. `labels` are those of the cells'
-    budgets.
+    A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label, of the cells' `labels`, where
+    these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
     """
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
     budgets = ({place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells)
@@ -173,7 +172,7 @@ def matches(conditions: str, columns: Mapping[str, Any], known: Collection[str] 
 def _is(value: Any, text: str, label: str | None) -> bool:
     """Whether a value of a column is what is written, as a number or as it is printed."""
     number = math.inf if text == NON_PRIVATE else scalar(text)
-    if all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, number)):
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in (value, number)):
         # 1/3 is typed and read as a fraction, and stored as a double
         return math.isclose(value, number, rel_tol=1e-9)
     return value is not None and text in (label, str(value), spelled("", value))

@@ -52,7 +52,7 @@ IMPLIED = {
     "population.weights": "mallows", "population.bend": 0, "population.design.law": "normal",
     "population.errors.law": "normal", "population.response.link": "logit",
 }  # fmt: skip
-"""what a population has that does not say it, by the names of columns"""
+"""defaults of a population, by the names of columns"""
 
 
 def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:

@@ -108,7 +108,7 @@ def _real(keys: Keys, value: Any) -> Keys:
 
 
 def _issues(
-    details: list[ErrorDetails], name: str, keys: Keys, value: Located, given: str | type[Parameters]
+    details: list[ErrorDetails], name: str, keys: Keys, value: Located, fields: str | type[Parameters]
 ) -> Iterator[Issue]:
     """What is wrong at one place."""
 
@@ -116,7 +116,7 @@ def _issues(
         return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
 
     def takes(*keys: int | str) -> str:
-        return given if isinstance(given, str) else f"allowed: {in_words(field(given, *keys))}" if keys else ""
+        return fields if isinstance(fields, str) else f"allowed: {in_words(field(fields, *keys))}" if keys else ""
 
     where, hint, words = value.at(*keys), takes(*keys), list[str]()
     for detail in details:
@@ -124,7 +124,7 @@ def _issues(
         wrong = context.get("error")
         if detail["type"] == "extra_forbidden":
             around = f" in {named(*keys[:-1])}:" if named(*keys[:-1]) else ""
-            known = hint if isinstance(given, str) else suggest(str(keys[-1]), field(given, *keys[:-1])["properties"])
+            known = hint if isinstance(fields, str) else suggest(str(keys[-1]), field(fields, *keys[:-1])["properties"])
             yield Issue(value.key(*keys), f"unknown key{around} '{keys[-1]}'", known)
         elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
             yield Issue(where, f"'{named(*keys, key)}' is missing", takes(*keys, key))
@@ -141,7 +141,7 @@ def _issues(
         # Of several alternatives, such as a word or a number, all are named.
         first, *more = dict.fromkeys(words)
         text = " or ".join([first, *(other.removeprefix("must be ") for other in more)])
-        yield Issue(where, f"'{named(*keys)}' {text}, got {show(value.there(keys))}", hint)
+        yield Issue(where, f"'{named(*keys)}' {text}, got {show(value.value_at(keys))}", hint)
 
 
 class _Generator(GenerateJsonSchema):

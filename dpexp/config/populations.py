@@ -91,7 +91,7 @@ def with_populations(
 
 
 def _misfits(kind: type[LinearPredictorProblem], population: Population, variant: Located) -> Iterator[Issue]:
-    """What of a population does not go with its problem."""
+    """Parts of a population that do not go with its problem."""
     if kind.labels and population.errors is not None:
         message = "the responses are labels: errors have no meaning"
         hint = "leave out `errors`; `response: {link: probit}` changes the law of labels"

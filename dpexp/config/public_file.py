@@ -30,7 +30,7 @@ def _limits(value: Any) -> tuple[float, float]:
 
 
 def _levels(value: Any) -> tuple[str, ...]:
-    """Categories of a column, each of which is named once."""
+    """Categories of a column, all different."""
     texts = tuple(map(str, value)) if isinstance(value, tuple) else ()
     if len(texts) < 2 or set(texts) <= BLANKS or len(set(map(letters, texts))) < len(texts):
         raise _blank_or(texts, "is a list of two or more categories, each of them once", "[no, yes]")
@@ -76,7 +76,7 @@ class _File(Parameters):
     def _fits(self) -> _File:
         faults = []
         if self.error_scale is not None and self.known_error_scale is not None:
-            faults.append(Fault(("known_error_scale",), "is stated beside error_scale", "keep one of them"))
+            faults.append(Fault(("known_error_scale",), "cannot be given with error_scale", "keep one of them"))
         if self.decimal == self.thousands:
             faults.append(Fault(("thousands",), "is the mark of decimals too", "decimal is '.' if not stated"))
         # A column is a number or a category, and which it is must not depend on the records.
@@ -106,16 +106,16 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     if not isinstance(root.value, dict):
         raise config_error(root.at(), "must be keys with values", f"keys: {', '.join(_File.model_fields)}")
     # A key without a value is one that is left out.
-    given = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
+    file_values = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
     try:
-        file = _File.model_validate(given.value)
+        file = _File.model_validate(file_values.value)
     except ValidationError as error:
-        raise ConfigError(explain(error, "", given, _File)) from None
+        raise ConfigError(explain(error, "", file_values, _File)) from None
     correlations = file.correlation if isinstance(file.correlation, dict) else {}
     return PublicInputs(
         file.ranges, file.categories, file.missing, file.leave_out,
         # A range is kept as numbers, so that its column is remembered as one of days.
-        tuple(name for name in file.ranges if isinstance(given.value["ranges"][name][0], str)),
+        tuple(name for name in file.ranges if isinstance(file_values.value["ranges"][name][0], str)),
         file.error_scale or file.known_error_scale, file.known_error_scale is not None, file.decimal, file.thousands,
         where, file.shares,
         None if isinstance(file.correlation, dict) else file.correlation,

@@ -2,7 +2,7 @@
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
 (b) Every section of every variant is built at each point of its own lists, so that all mistakes are reported at once.
-(c) Nothing is multiplied out before the number of cells is known.
+(c) The lists are multiplied out after the number of cells is known.
 (d) Then the sections meet, and what depends on a whole setting is checked: whether its parts go together, whether its
 records can be read, and how many steps it has.
 """
@@ -251,7 +251,7 @@ class Reader:
         return points
 
     def built(self, section: str, model: type[Parameters], point: Located, more: dict[str, int]) -> Any:
-        """A section at one point as a value; None where it is wrong, of which there is a complaint."""
+        """A section at one point as a value; None where it is wrong, which is reported."""
         try:
             return privacy_of(point) if section == "privacy" else model.model_validate({**more, **point.value})
         except ValidationError as error:
@@ -266,7 +266,7 @@ def named(config: Located) -> list[Located]:
     several = [config]
     for section, registry in REGISTRIES.items():
         fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
-        several = [one for choice in several for one in by_name(choice, section, fields)]
+        several = [variant for choice in several for variant in by_name(choice, section, fields)]
     return several
 
 

@@ -60,12 +60,12 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads, which wait for the lock of Python where it steps."""
-    cells, most = experiment.cells, memory_of_machine() or MOST_BYTES
+    cells, memory = experiment.cells, memory_of_machine() or MOST_BYTES
     # a daemon of multiprocessing may start no processes
     if workers <= FEW_WORKERS or current_process().daemon or not any(cell.algorithm.in_python for cell in cells):
         return False
     seconds = sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in cells) * experiment.replicates
-    return seconds > WORTH_PROCESSES_S and sum(needs(experiment, workers, processes=True).values()) <= most
+    return seconds > WORTH_PROCESSES_S and sum(needs(experiment, workers, processes=True).values()) <= memory
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:

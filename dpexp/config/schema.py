@@ -64,7 +64,7 @@ def _section(section: str, about: str) -> Schema:
 
 
 def _keys(kind: type[Parameters]) -> Schema:
-    """The keys of a section, none of which is required; a value that is not itself a list may be one, which sweeps."""
+    """The keys of a section, all optional; a value that is not itself a list may be one, which sweeps."""
     properties: Schema = {}
     for key, value in _written(schema_of(kind))["properties"].items():
         if key != POPULATION:  # a section of its own

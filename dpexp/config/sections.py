@@ -56,9 +56,9 @@ def by_name(config: Located, section: str, fields: Mapping[str, Collection[str]]
         # A key of another name is that one's; one that no name has is a mistake.
         own = known.get(name) if isinstance(name, str) else None
         others = {key for keys in known.values() for key in keys if own and key not in own}
-        one = {key: inner for key, inner in value.items() if key not in others} | {"name": name}
+        named = {key: inner for key, inner in value.items() if key not in others} | {"name": name}
         place: dict[Keys, Mark] = {(section, "name"): config.marks[section, "name", k]}
-        several.append(Located(config.value | {section: one}, ChainMap(place, config.marks)))
+        several.append(Located(config.value | {section: named}, ChainMap(place, config.marks)))
     return several
 
 
@@ -67,12 +67,12 @@ def from_its_folder(root: Located, folder: Path, trusted: bool) -> None:
     for path in root.marks:
         # without the numbers of cases and of what sweeps
         names = tuple(key for key in path if isinstance(key, str) and key != "cases")
-        if names in DATA and isinstance(value := root.there(path), str) and isinstance(path[-1], str):
+        if names in DATA and isinstance(value := root.value_at(path), str) and isinstance(path[-1], str):
             if not trusted:
                 message = f"not checked: reads {value}"
                 raise NotChecked([Issue(root.at(*path[:-2]), message, "a list opens no data that a config names")])
             # A path given on the command line, which has no line, starts where the command is run.
-            root.there(path[:-1])[path[-1]] = as_named(value, folder, not root.at(*path).line)
+            root.value_at(path[:-1])[path[-1]] = as_named(value, folder, not root.at(*path).line)
 
 
 def privacy_of(section: Located) -> PrivacySettings:
@@ -174,7 +174,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     # After everything was asked at full size, which is what the config says.
     if profile == "smoke":
         toy = dict(zip(("n", "replicates", "checkpoints"), (*algorithm.smoke_size, 20), strict=True))
-        run = run.model_copy(update={key: min(getattr(run, key), most) for key, most in toy.items()})
+        run = run.model_copy(update={key: min(getattr(run, key), size) for key, size in toy.items()})
     return Cell(experiment, problem, algorithm, schedule, privacy, run)
 
 

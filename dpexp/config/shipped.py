@@ -48,7 +48,7 @@ def as_typed(path: Path) -> str:
 
 
 def missing_hint(path: Path) -> str:
-    """What may be meant by the name of a config that is not there: one beside it, in `configs`, or a shipped one."""
+    """What may be meant by the name of a missing config: one in its folder, in `configs`, or a shipped one."""
     # A file where it was sought is more likely meant than another one: 'nothing' is not meant for 'hinge'.
     for folder, cutoff in ((path.parent, 0.6), (Path("configs"), 0.75)):
         beside = {file.stem: file for file in folder.glob("*.yaml")} if folder.is_dir() else {}

@@ -116,7 +116,7 @@ class Located:
         """What is at a key of a config."""
         return Located(self.value[key], self.marks, {(): (key,)})
 
-    def there(self, keys: Keys) -> Any:
+    def value_at(self, keys: Keys) -> Any:
         """The value at these keys."""
         value = self.value
         for key in keys:
@@ -124,7 +124,7 @@ class Located:
         return value
 
     def put(self, keys: Keys, value: Any, where: Position) -> Located:
-        """The file with another value at these keys, all of which is at one place."""
+        """The file with another value at these keys, with all its parts at one place."""
         root = inner = dict(self.value)
         for key in keys[:-1]:
             inner[key] = dict(inner[key]) if isinstance(inner.get(key), dict) else {}
@@ -147,7 +147,7 @@ def plain(value: Any) -> Any:
 
 
 def all_at(value: Any, where: Position) -> Located:
-    """A value, of which every part is at one place."""
+    """A value with all its parts at one place."""
     return Located(plain(value), _marks(plain(value), where))
 
 

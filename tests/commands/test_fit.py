@@ -403,7 +403,7 @@ def test_a_column_of_budgets_is_spelled_as_a_file_of_users_is(tmp_path, text):
         ("rangs: {a: [0, 1]}", "unknown key 'rangs'"),
         ("missing: centre", "'missing' is a list of columns"),
         ("error_scale: -1", "'error_scale' must be greater than 0"),
-        ("error_scale: 1\nknown_error_scale: 2", "is stated beside error_scale"),
+        ("error_scale: 1\nknown_error_scale: 2", "cannot be given with error_scale"),
         ("- 1", "must be keys with values"),
     ],
 )
