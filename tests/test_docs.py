@@ -1,4 +1,4 @@
-"""The pages say what is so: their commands parse, their examples give what is printed, their names and links exist."""
+"""The pages are true: each runs from its first block to its last and prints what it shows; names and links exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
@@ -26,10 +25,9 @@ from dpexp.config.shipped import config_folders
 from dpexp.config.yamlfile import parse
 from dpexp.data.adult import census
 from dpexp.papers import figures, our_papers, overlays, tables
-from dpexp.plugins import loading as plugins
 from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT, at_length, call
 from tests.plugin_lab import using
 from tests.test_layout import LEVELS
 
@@ -41,46 +39,43 @@ TEXTS = [
     *sorted((ROOT / "results/figures").glob("*.txt")),
 ]
 """other texts that name commands: sources of the gallery, the ledger, tables and captions"""
-IN_ORDER = ROOT / "docs/tutorial.md"
-"""its commands and its Python follow from one another: `test_docs_in_order.py` runs it"""
-"""sh is for commands alone, console for commands with what they print, text for what is no code"""
-SHELL = {"python3"}
-"""programs besides dpexp, make and the tools of the environment"""
 
-DEAR = re.compile(r"dpexp (advise|calibrate|judge|receipt|privacy --mechanism)\b")
-"""examples with output that are run with the slow tests: laws are computed, inverted or simulated in seconds"""
 NOT_RUN = {
-    "dpexp plot": "needs stored results that are current, or minutes of exact laws",
+    "make ": "half an hour, or the suite that this is part of",
+    "pip install": "an environment for what is run here",
+    ".venv/bin/python -m pytest": "tests, which are run anyway",
+    "dpexp table table1": "reads six experiments at full size",
+    "dpexp table momentum_tuned": "reads three experiments at full size",
+    "dpexp plot hidden_state_figure": "a minute of exact laws",
+    "dpexp plot noisy_sgd_figure1": "a minute of exact laws",
 }
-"""examples with output that are not run as they are: `test_docs_in_order.py` runs them at toy size, or says why not"""
-
+"""commands that are not run, by how they begin, and why"""
+SMOKE = "--profile smoke --results results"
+AT_TOY_SIZE = {
+    "dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
+    ".venv/bin/dpexp run configs/linear_d5.yaml": f"dpexp run configs/linear_d5.yaml {SMOKE}",
+    "dpexp run configs/linear_d5.yaml configs/figure1.yaml": f"dpexp run configs/linear_d5.yaml configs/figure1.yaml {SMOKE}",
+    "dpexp run configs/clipping_or_weights.yaml": f"dpexp run configs/clipping_or_weights.yaml {SMOKE}",
+    "dpexp run configs/momentum_*.yaml": f"dpexp run configs/momentum_epochs.yaml {SMOKE}",
+    "dpexp run research/extrapolated/extrapolation.yaml": f"dpexp run research/extrapolated/extrapolation.yaml {SMOKE}",
+    "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
+    'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
+        'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 4000',
+}  # fmt: skip
+"""commands that compute for minutes, and what is run instead: the same experiments at toy size, or fewer runs"""
+BEFORE = {"figures.md": f"dpexp run configs/linear_d5.yaml configs/linear_d20.yaml {SMOKE}"}
+"""what a page supposes to have been run"""
 MINE = """experiment: mine
-problem:   {name: huber-linear, d: 5, sgima: 2.0}
-schedule:  {alpha: 1/2}
-privacy:   {mu: 0}
-run: {n: 1000, seed: 1}
+problem:   {name: softmax, data: {path: people.csv, target: income, categories: {job: [clerk, cook, nurse], income: [low, high]}, records: 200}}
+algorithm: {name: dp-sgd, batch_size: 64, epochs: 2}
+schedule:  {name: langevin, decreasing: false}
+privacy:   {eps: 1, delta: 1e-5}
 """
-
-
-def people() -> str:
-    """A small table with the columns that the pages speak of."""
-    rows = [f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(600)]
-    return "\n".join(["age,job,income", *rows, ""])
-
-
-@cache
-def census_table() -> str:
-    """The shipped census as a table."""
-    return census().to_csv(index=False)
-
-
-def public_inputs() -> str:
-    """The public inputs that the page on regression shows."""
-    return next(b.text for b in blocks(ROOT / "docs/regression.md") if b.language == "text" and "ranges:" in b.text)
+"""the config that a page calls the reader's own"""
 
 
 class Block(NamedTuple):
-    """A fenced block of a page."""
+    """A fenced block of a page: sh is for commands, console for commands with what they print, text for no code."""
 
     page: Path
     line: int
@@ -97,11 +92,6 @@ class Block(NamedTuple):
         """The file that this is, by the last words above it; empty where they name none."""
         named = re.search(r"\(`([\w/]+\.(?:py|yaml))`\)[.:]\s*\Z", self.before)
         return named[1] if named else ""
-
-    @property
-    def of_the_package(self) -> bool:
-        """Whether it shows a file of the package, and not one that a reader writes."""
-        return self.file.startswith("dpexp/")
 
 
 @cache
@@ -158,10 +148,6 @@ def commands(text: str) -> list[list[str]]:
         else:
             found[-1].append(word)
     return [command for command in found if command]
-
-
-def begins(command: str, listed: dict[str, str]) -> str:
-    return next((why for start, why in listed.items() if command.startswith(start)), "")
 
 
 @cache
@@ -234,7 +220,7 @@ def check_command(words: list[str], strict: bool = True) -> None:
         for word in words[3:]:
             assert not word.startswith("tests/") or (ROOT / word).exists(), word
     else:
-        assert program in {*SHELL, "pip"}, program
+        assert program in ("pip", "python3"), program
 
 
 @pytest.mark.parametrize("block", all_blocks("sh", "console"), ids=str)
@@ -271,8 +257,8 @@ WHOLE = {" ".join(words): words for page in (*PAGES, *TEXTS) for words in within
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(WHOLE))
-def test_whole_commands_within_the_text_run(command, desk):
-    done = call(*WHOLE[command][1:], cwd=desk, code=None)
+def test_whole_commands_within_the_text_run(command):
+    done = call(*WHOLE[command][1:], code=None)
     assert done.returncode in (0, 1, 3), done.stderr  # stored results may be stale
 
 
@@ -324,30 +310,13 @@ def test_a_wrong_command_is_noticed():
             check_command(shlex.split(wrong))
 
 
-def outputs(slow: bool) -> list[Example]:
-    """The examples whose output is printed and that are run."""
-    found = [example for block in all_blocks("console") for example in examples(block) if any(example.output)]
-    found = [example for example in found if example.block.page != IN_ORDER]
-    return [e for e in found if not begins(e.command, NOT_RUN) and bool(DEAR.match(e.command)) == slow]
+TIME = re.compile(r"\b\d+ (min|h) \d\d (s|min)\b|\b\d+(\.\d+)? s\b")
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    """A folder with the files that the pages speak of."""
-    (tmp_path / "mine.yaml").write_text(MINE)
-    (tmp_path / "people.csv").write_text(people())
-    (tmp_path / "census.csv").write_text(census_table())
-    (tmp_path / "census.yaml").write_text(public_inputs())
-    for page in PAGES:
-        for block in blocks(page):
-            if block.language in ("python", "yaml") and block.file and not block.of_the_package:
-                (tmp_path / block.file).parent.mkdir(exist_ok=True)
-                (tmp_path / block.file).write_text(block.text + "\n")
-    for folder in ("configs", "docs", "research", "results"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    monkeypatch.chdir(tmp_path)
-    with using():  # whatever a test loads is forgotten
-        yield tmp_path
+def lines(text: str) -> list[str]:
+    """Lines without trailing blanks, with times as T and gaps, which follow the widths of times, as one blank."""
+    found = [TIME.sub("T", line).rstrip() for line in text.splitlines()]
+    return [re.sub(r"-{3,}", "---", re.sub(r" {2,}", "  ", line)) for line in found]
 
 
 def agrees(expected: list[str], printed: list[str]) -> bool:
@@ -369,107 +338,130 @@ def agrees(expected: list[str], printed: list[str]) -> bool:
     return anywhere or not any(printed[place:])
 
 
-def invoked(words: list[str]):
-    """What a command of dpexp does, run in this process."""
-    with_plugins, rest = apart(words[1:])
-    return CliRunner().invoke(app, [*with_plugins, *rest], catch_exceptions=False)
+@cache
+def census_table() -> str:
+    return census().to_csv(index=False)
 
 
-@pytest.mark.parametrize(
-    "example",
-    [*outputs(slow=False), *(pytest.param(one, marks=pytest.mark.slow) for one in outputs(slow=True))],
-    ids=lambda one: f"{one.block} {one.command[:40]}",
-)
-def test_examples_print_what_the_page_shows(example, desk):
-    (words,) = commands(example.command)
-    printed = [line.rstrip() for line in invoked(words).output.splitlines()]
-    assert agrees(example.output, printed), "\n".join(printed)
+class Desk:
+    """A reader's folder, in which the blocks of a page are saved or run in their order."""
+
+    def __init__(self, folder: Path, page: Path) -> None:
+        self.folder, self.page, self.names = folder, page, {"__name__": "page"}
+        if page.name == "tutorial.md":  # it begins in an empty folder
+            return
+        for name in ("configs", "research", "docs"):
+            (folder / name).symlink_to(ROOT / name)
+        (folder / "mine.yaml").write_text(MINE)
+        (folder / "census.csv").write_text(census_table())
+        rows = [
+            f"{20 + 7 * k % 60},{('clerk', 'cook', 'nurse')[k % 3]},{('low', 'high')[k % 5 == 0]}" for k in range(600)
+        ]
+        for name in ("people.csv", "new_people.csv"):
+            (folder / name).write_text("\n".join(["age,job,income", *rows, ""]))
+        for block in all_blocks("yaml"):
+            if named := re.match(r"experiment: *(\w+)\n", block.text):
+                place = folder / f"{named[1]}.yaml"
+                place.write_text(place.read_text() if place.exists() else block.text + "\n")
+
+    def go_through(self) -> None:
+        self.run(BEFORE.get(self.page.name, ""))
+        for block in blocks(self.page):
+            if block.file:
+                (self.folder / block.file).parent.mkdir(exist_ok=True)
+                (self.folder / block.file).write_text(block.text + "\n")
+            if block.language == "text" and "ranges:" in block.text:  # what a reader fills in
+                (self.folder / "census.yaml").write_text(block.text)
+            lacks = "from distributed" in block.text and importlib.util.find_spec("distributed") is None
+            if block.language == "python" and not lacks and "PLUGIN = " not in block.text:
+                exec(compile(block.text, str(block), "exec"), self.names)
+            for example in examples(block) if block.language in ("sh", "console") else []:
+                self.check(example)
+
+    def check(self, example: Example) -> None:
+        if example.command.startswith(tuple(NOT_RUN)):
+            return
+        printed, shows = self.run(example.command, any(example.output)), "\n".join(example.output)
+        if example.command not in AT_TOY_SIZE and any(example.output):
+            assert agrees(lines(shows), lines(printed)), f"{example.block}\n$ {example.command}\n{printed}"
+
+    def run(self, command: str, shown: bool = False) -> str:
+        """What a line prints; one whose output is `shown` may fail, which the output then says."""
+        printed = ""
+        for words in commands(AT_TOY_SIZE.get(command.split("#")[0].strip(), command)):
+            assert words[0].removeprefix(".venv/bin/") == "dpexp", words
+            if words[1] == "init" and "--out" in words:  # the reader's folder has no such file yet
+                (self.folder / words[words.index("--out") + 1]).unlink(missing_ok=True)
+            done = call(*self._globbed(words[1:]), cwd=self.folder, code=None)
+            right = (0, 1, 2, 3) if shown else (0, 1, 3) if words[1] == "claims" else (0,)  # a verdict may be stale
+            assert done.returncode in right, f"{command}\n{done.stdout}{done.stderr}"
+            printed += done.stdout or done.stderr
+        return printed
+
+    def _globbed(self, words: list[str]) -> list[str]:
+        """As a shell hands paths over."""
+        found = []
+        for word in words:
+            matches = sorted(self.folder.glob(word)) if "*" in word and "/" in word else []
+            found += [str(path.relative_to(self.folder)) for path in matches] or [word]
+        return found
 
 
-def test_a_wrong_output_is_noticed():
-    assert agrees(["a", "...", "c 1..."], ["a", "b", "c 123"])
-    assert not agrees(["a", "c"], ["a", "b", "c"])
-    assert not agrees(["a", "..."], ["b"])
-    assert not agrees(["a"], ["a", "b"])
-
-
-def completed(text: str) -> str:
-    """A config made of the sections that a page shows."""
-    if not re.search(r"^experiment:", text, re.MULTILINE):
-        text = f"experiment: shown\n{text}"
-    if not re.search(r"^run:", text, re.MULTILINE):
-        text += "\nrun: {replicates: 2, seed: 1}\n"
-    return text
-
-
-@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
-def test_configs_are_valid(block, desk):
-    if block.text.startswith("card:"):
-        assert card_of(parse(block.text, block.file)).phases
-        return
-    assert read_experiment(completed(block.text), block.file or "shown.yaml").cells
-
-
-ABSENT = {
-    'features="network"': "torch", "import dp_accounting": "dp_accounting", "from distributed": "distributed",
-    "from dask_jobqueue": "dask_jobqueue", "from dask_kubernetes": "dask_kubernetes",
-}  # fmt: skip
-"""what a python block needs that is not always installed, by what is in it"""
+def runs(page: Path) -> bool:
+    """Whether a page has blocks to run; all commands of the page for evaluations compute at full size."""
+    shown = any(block.language in ("sh", "console", "python") for block in blocks(page))
+    return shown and page.name != "artifact.md" and "shelf" not in page.parts
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [p for p in PAGES if p != IN_ORDER and any(b.language == "python" for b in blocks(p))],
-    ids=lambda p: p.name,
+    [pytest.param(p, marks=at_length) if p.name == "figures.md" else p for p in PAGES if runs(p)],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_python_blocks_run(page, desk):
-    """The blocks of a page in their order, which share their names."""
-    names: dict = {"__name__": "page"}
-    for block in blocks(page):
-        if block.language != "python":
-            continue
-        if block.of_the_package:
-            assert block.text.strip() in (ROOT / block.file).read_text(), f"{block}: {block.file} has changed"
-            continue
-        code = compile(block.text, str(block), "exec")
-        if re.search(r"^PLUGIN = ", block.text, re.MULTILINE):
-            plugins.use(block.file)
-            continue
-        needs = next((package for mark, package in ABSENT.items() if mark in block.text), "")
-        if needs in ("torch", "dask_jobqueue", "dask_kubernetes"):  # images, or machines, which a user has
-            continue
-        if needs and importlib.util.find_spec(needs) is None:
-            continue
-        exec(code, names)
+def test_a_page_runs_from_its_first_block_to_its_last(page, tmp_path, monkeypatch, few_problems):
+    monkeypatch.chdir(tmp_path)
+    Desk(tmp_path, page).go_through()
 
 
-def of_plugins() -> list[str]:
-    """The commands by which the page tries its own plug-ins, in their order."""
-    shown = [e.command for b in blocks(ROOT / "docs/extending.md") if b.language == "sh" for e in examples(b)]
-    return [command for command in shown if "lab/" in command or "docs/plugins/" in command]
+def test_no_list_holds_a_dead_entry():
+    shown = [one.command for block in all_blocks("sh", "console") for one in examples(block)]
+    for start in (*NOT_RUN, *AT_TOY_SIZE):
+        assert any(command.startswith(start) for command in shown), start
+
+
+def test_a_wrong_page_is_noticed(tmp_path):
+    block = all_blocks("console")[0]
+    desk = Desk(tmp_path, ROOT / "docs/tutorial.md")
+    desk.check(Example(block, "dpexp --version", ["...", "dpexp..."]))
+    for command, output in (("dpexp --version", ["a"]), ("dpexp run nothing.yaml", [])):
+        with pytest.raises(AssertionError):
+            desk.check(Example(block, command, output))
+    assert agrees(["a", "...", "c 1..."], ["a", "b", "c 123"])
+    assert not agrees(["a", "c"], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
+def test_configs_are_valid(block, tmp_path, monkeypatch):
+    Desk(tmp_path, block.page if block.page.name != "tutorial.md" else ROOT / "README.md")
+    monkeypatch.chdir(tmp_path)
+    text = block.text
+    if text.startswith("card:"):
+        assert card_of(parse(text, block.file)).phases
+        return
+    if not re.search(r"^experiment:", text, re.MULTILINE):  # some sections alone
+        text = f"experiment: shown\n{text}\nrun: {{replicates: 2, seed: 1}}\n"
+    for plugin in (b for b in blocks(block.page) if b.file and "PLUGIN = " in b.text):
+        (tmp_path / plugin.file).parent.mkdir(exist_ok=True)
+        (tmp_path / plugin.file).write_text(plugin.text)
+    with using():
+        assert read_experiment(text, block.file or "shown.yaml").cells
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "docs/plugins").glob("*.py")), ids=lambda file: file.stem)
 def test_examples_of_plugins_load(file):
     with using(file):
         assert f"({file.parent.name}/{file.name})" in (ROOT / "docs/extending.md").read_text()
-
-
-@pytest.mark.slow
-def test_plugins_of_the_page_do_what_it_says(desk, few_problems):
-    """The commands in their order, on a results folder of their own: every one succeeds."""
-    (desk / "results").unlink()
-    assert len(of_plugins()) >= 6
-    printed = {}
-    for command in of_plugins():
-        with using():  # a command of its own: it knows what it names, and no more
-            result = invoked(shlex.split(command))
-        assert result.exit_code == 0, f"{command}\n{result.output}"
-        printed[command] = result.output
-    (ledger,) = (text for command, text in printed.items() if command.startswith("dpexp claims"))
-    assert re.search(r"directions/figure-1\b.*\breproduced\b", ledger, flags=re.DOTALL), ledger
-    assert (desk / "results/figures/directions.csv").exists()
 
 
 def slug(title: str) -> str:
