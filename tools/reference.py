@@ -78,7 +78,7 @@ def _keys(kind: type[Parameters]) -> Iterable[str]:
 
 def _plain(text: str) -> str:
     """Text in which nothing but backquotes is markup."""
-    return re.sub(r"([|*_\[])", r"\\\1", text).replace("<", "&lt;")
+    return re.sub(r"([|*\[])", r"\\\1", text).replace("<", "&lt;")
 
 
 def _names() -> Iterator[str]:
