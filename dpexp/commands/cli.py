@@ -236,7 +236,7 @@ COMMANDS = {
 
         FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing
         could be compared.
-        """, "judge.judge", (("bound", "FILE", "1", Path),), "as_json", "at seconds seed comparisons"),
+        """, "judge.print_verdict", (("bound", "FILE", "1", Path),), "as_json", "at seconds seed comparisons"),
     "audit": CommandSpec(
         "Privacy", """Compute a lower bound on the privacy loss of what is run.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpexp.commands.answer import Answer
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
@@ -48,3 +49,9 @@ def judge(
     laws = comparisons or privacy.COMPARISONS
     tell(f"comparing the bound with up to {laws:,} exact laws, for {seconds:g} s at most")
     return privacy.judge(law, assumes, seconds=seconds, seed=seed, comparisons=laws)
+
+
+def print_verdict(bound: Path, **settings: Any) -> Answer:
+    """The verdict as the command prints it."""
+    verdict = judge(bound, **settings)
+    return Answer(verdict.text, verdict.document, verdict.exit_code)

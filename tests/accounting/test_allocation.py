@@ -185,6 +185,3 @@ def test_edges_and_refusals():
         said = call("privacy", "--mechanism", "epoch-gaussian", "noise_multiplier=1", "batches=5", "epochs=1",
                     f"sampling={sampling}", "sampling_probability=0.5", code=2)  # fmt: skip
         assert "for cyclic-poisson" in said.stderr
-    said = call("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=1", "sampling_probability=0.01",
-                "steps=10", "sampling=balls-in-bins", code=2)  # fmt: skip
-    assert "--mechanism epoch-gaussian" in said.stderr
