@@ -82,7 +82,7 @@ def pure_eps(planned: Planned) -> float:
 
 def stated_by(request: Request, planned: Planned) -> str:
     """Whose mechanism states the budget, or whose bounds on a record's score and its slope; empty where dpexp's."""
-    bounds = f"`score_bounds` and `slope_bounds` of {request.model} ({PROBLEMS.source(request.model)})"
+    bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
     return planned.stated_by or ("" if request.model in MODELS else bounds)
 
 

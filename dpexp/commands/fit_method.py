@@ -123,7 +123,7 @@ class PluginMethod:
                 raise self.fault(f"has a mechanism that states mu = {least:g}; the budget is mu = {budget.mu:g}")
             analysis = bounds[least]
         checked = Checked({}, tuple(Reason(self.algorithm.name, text) for text in complaints))
-        by = f"{analysis} of {self.algorithm.name} ({self.source})"
+        by = f"{self.algorithm.name}, by {analysis}, {self.source}"
         return Planned(model, n, checked, central=not isinstance(released, LocalGaussian), stated_by=by), mu
 
     def fit(

@@ -227,8 +227,8 @@ def _budget(fit: Document) -> str:
     else:
         ends = f"from {low:.4g} to {largest:.4g}"
         words = [f"{unit.capitalize()} i has mu_i-GDP with its own mu_i, {ends}. At the largest: {eps}."]
-    if "stated_by" in budget:
-        words.append(f"This statement is that of a plug-in ({budget['stated_by']}), and dpexp has not proved it.")
+    if "stated_by" in budget and math.isfinite(largest):
+        words.append(f"This is the statement of a plug-in ({budget['stated_by']}), and dpexp has not proved it.")
     if "column" in budget:
         words.append(f"Budgets are {budget['column']}, which is public: mu_i stays where {unit} i is replaced.")
         words.append(WEIGHTS[budget["weights"]])

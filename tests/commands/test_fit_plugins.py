@@ -110,7 +110,7 @@ def test_bounds_of_a_models_messages_hold_and_are_attained():
 def test_the_command_says_whose_word_the_budget_is(frame, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     words = ("fit", tmp_path / "t.csv", "--target", "y", "--plugin", METHOD, "--method", "noisy-sums", "--mu", "1")
-    stated = f"gaussian-composition of noisy-sums ({METHOD}:"
+    stated = f"noisy-sums, by gaussian-composition, {METHOD}:"
     document = json.loads(call(*words, "--json").stdout)
     assert document["method"] == document["glance"]["method"] == "noisy-sums"
     assert document["budget"]["mu"] == 1
