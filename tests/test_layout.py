@@ -129,7 +129,7 @@ LINES = {
     "problems": 4_017, "reporting": 6_940, "roof": 77, "store": 3_178, "theory": 1_671,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 395
+FILES = 393
 """of the package"""
 
 
