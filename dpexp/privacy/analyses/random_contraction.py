@@ -25,9 +25,9 @@ again bounded by one affine map a step, and smaller X is on the safe side.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -172,7 +172,7 @@ class RandomContraction:
         law[0] = 1.0
         for length in lengths:
             for _ in range(int(length) - done):
-                law = step @ law
+                law = step(law)
             done = int(length)
             laws.append(law)
             # all of X is at the end of the grid: longer blocks gain nothing
@@ -180,10 +180,8 @@ class RandomContraction:
                 break
         return lengths[: len(laws)], np.array(laws)
 
-    def _transition(self) -> Any:
-        """The matrix [N, N] of one (gathered) step of X: column x holds the masses of its images, split as in (d)."""
-        from scipy.sparse import csr_matrix
-
+    def _transition(self) -> Callable[[np.ndarray], np.ndarray]:
+        """One (gathered) step of the masses of X [N], whose images are split as in (d)."""
         x, one, s = self._grid, self._factors, self._gathered
         if s == 1:
             maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]  # (b)
@@ -208,8 +206,17 @@ class RandomContraction:
             rows += [left, left + 1]
             columns += [np.arange(len(x))] * 2
             entries += [p * (1 - right), p * right]
-        shape = (len(x), len(x))
-        return csr_matrix((np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=shape)
+        # a sparse matrix by rows, each place once
+        places, repeated = np.unique(np.concatenate(rows) * len(x) + np.concatenate(columns), return_inverse=True)
+        masses, (row, column) = np.bincount(repeated, weights=np.concatenate(entries)), np.divmod(places, len(x))
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+
+        def step(law: np.ndarray) -> np.ndarray:
+            after = np.zeros(len(x))
+            after[row[starts]] = np.add.reduceat(masses * law[column], starts)
+            return after
+
+        return step
 
 
 def _thetas(eps: float, width: float, x: np.ndarray) -> np.ndarray:
