@@ -261,11 +261,3 @@ FAMILIES = (
 def admitted(assumes: Assumes) -> list[Family]:
     """The families whose hypotheses the assumptions hold."""
     return [family for family in FAMILIES if family.admits(assumes)]
-
-
-def exact_pair(family: Family, setting: Setting, assumes: Assumes, shape: Shape) -> Law:
-    """The family's laws there; ValueError where it has none."""
-    laws = family.build(setting, assumes, tuple(shape))
-    if laws is None:
-        raise ValueError(f"the family {family.name} has no pair at these parameters")
-    return laws

@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
-from dpexp.privacy.judge.families import Composed, Family, admitted, exact_pair
+from dpexp.privacy.judge.families import Composed, Family, admitted
 from dpexp.privacy.judge.setting import DIMENSIONS, Kind, Law, Setting, attained, from_cube, level
 
 MARGIN = 1e-6
@@ -66,9 +66,10 @@ class Comparison:
 
     def again(self, bound: Bound) -> Comparison:
         """The same with its exact value computed by finer means; ValueError where the family has no pair."""
-        low, error, how = confirmed(
-            exact_pair(self.family, self.setting, bound.assumes, self.shape), bound.kind, self.at
-        )
+        exact = self.family.build(self.setting, bound.assumes, self.shape)
+        if exact is None:
+            raise ValueError(f"the family {self.family.name} has no pair at these parameters")
+        low, error, how = confirmed(exact, bound.kind, self.at)
         return replace(self, exact=low, grid_error=error, checked=how, cube=())
 
 
