@@ -14,7 +14,7 @@ from dpexp.commands.privacy import of_experiment
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
 from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject, carry_out
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject, carry_out
 from dpexp.conformance.suite import built_in, hold, subjects_of
 from dpexp.conformance.toy_settings import toy_of
 from dpexp.core.errors import DpexpError, UsageError
@@ -40,7 +40,7 @@ WIDEST = 88
 def _try_commands(subject: Subject[Any]) -> str:
     """A toy result of a problem or an algorithm goes through every command that shows results.
 
-    A command may refuse it, with a hint. Raises CheckFailure where anything else is raised.
+    A command may refuse it, with a hint. Raises Breach where anything else is raised.
     """
     name = subject.name if isinstance(subject.value, type) else subject.value.name
     toy = toy_of(subject.kind, name)
@@ -51,14 +51,14 @@ def _try_commands(subject: Subject[Any]) -> str:
         folder, config = Path(place), Path(place) / "toy.yaml"
         config.write_text(toy.config(toy.ways.growing[1] if toy.private() else toy.ways.none))
         if run(load_experiment(config), Options(folder, quiet=True)).failed:
-            raise CheckFailure(f"{toy}: the cell failed", subject.value)
+            raise Breach(f"{toy}: the cell failed", subject.value)
         for command, call in COMMANDS.items():
             try:
                 call(folder, config)
             except DpexpError as error:
                 if not error.hint:
                     message = f"{toy}: {command} refuses without a hint: {error.message}"
-                    raise CheckFailure(message, subject.value) from None
+                    raise Breach(message, subject.value) from None
                 refusals.append(command)
     return f"{toy}: {', '.join(COMMANDS)}" + (f"; refused with a hint: {', '.join(refusals)}" if refusals else "")
 

@@ -18,7 +18,7 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import Cell
 from dpexp.conformance.canary import ATTACK
-from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.conformance.problems import furthest
 from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
@@ -40,7 +40,7 @@ def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
     # The cheapest stand first: most checks try the first one, or the first three.
     toys = tuple(sorted(toys_of(name), key=_work))
     if not toys:
-        raise CheckFailure("no toy setting is accepted on any problem that it takes", kind)
+        raise Breach("no toy setting is accepted on any problem that it takes", kind)
     return toys
 
 
@@ -84,7 +84,7 @@ def _same(subject: Kind, a: np.ndarray, b: np.ndarray, context: str) -> None:
     # NaN of a replicate that has diverged has to stand at the same places.
     if a.shape != b.shape or not np.array_equal(a, b, equal_nan=True):
         different = "shapes differ" if a.shape != b.shape else f"{int(np.sum(a != b))} of {a.size} numbers differ"
-        raise CheckFailure(f"not the same bits {context}: {different}", subject.value.simulate)
+        raise Breach(f"not the same bits {context}: {different}", subject.value.simulate)
 
 
 # --- members ---------------------------------------------------------------------------------------------------
@@ -95,14 +95,14 @@ def registered_members(subject: Kind) -> str:
     # Every parameter has a default, so that a config may name the algorithm alone.
     value = kind()
     if value.name != subject.name:
-        raise CheckFailure(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
+        raise Breach(f"is registered as '{subject.name}', but its name is '{value.name}'", kind)
     for name, words in (("estimators", kind.estimators), ("metrics", kind.metrics), ("schedules", kind.schedules)):
         if not (isinstance(words, tuple) and words and all(isinstance(word, str) and word for word in words)):
-            raise CheckFailure(f"{name} is a tuple of words, not {words!r}", kind)
+            raise Breach(f"{name} is a tuple of words, not {words!r}", kind)
         if len(set(words)) < len(words):
-            raise CheckFailure(f"{name} names something twice: {words}", kind)
+            raise Breach(f"{name} names something twice: {words}", kind)
     if unknown := [word for word in kind.schedules if word not in SCHEDULES]:
-        raise CheckFailure(f"takes the schedule '{unknown[0]}', which does not exist", kind)
+        raise Breach(f"takes the schedule '{unknown[0]}', which does not exist", kind)
     return f"{', '.join(kind.estimators)}; {len(kind.metrics)} metrics"
 
 
@@ -115,16 +115,16 @@ def shapes(subject: Kind) -> str:
         tried.append(toy.problem)
         passed = _simulate([cell], [0, 1])
         if passed.estimators != kind.estimators or passed.metrics != kind.metrics:
-            raise CheckFailure(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
+            raise Breach(f"{toy}: simulate names other estimators or metrics than the class", kind.simulate)
         values = np.asarray(passed.values)
         shape = (1, len(kind.estimators), len(passed.steps), len(kind.metrics), 2)
         if values.shape != shape or values.dtype != np.float64:
-            raise CheckFailure(f"{toy}: values are {values.dtype} {values.shape}, not float64 {shape}", kind.simulate)
+            raise Breach(f"{toy}: values are {values.dtype} {values.shape}, not float64 {shape}", kind.simulate)
         if not np.isfinite(values).all():
             # Of many numbers that are not finite the first says where to look.
             (e, k, m, r) = map(int, np.argwhere(~np.isfinite(values[0]))[0])
             bad = f"{kind.metrics[m]} of {kind.estimators[e]} at step {passed.steps[k]}"
-            raise CheckFailure(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
+            raise Breach(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
     return f"{', '.join(tried)}: [settings, {len(kind.estimators)}, K, {len(kind.metrics)}, R], finite"
 
 
@@ -176,7 +176,7 @@ def no_global_state(subject: Kind) -> str:
         repeated = _values(cells, [0, 1])
         after = random.getstate(), np.random.get_state()[1].tobytes()  # type: ignore[index]  # noqa: NPY002
         if after != before:
-            raise CheckFailure("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
+            raise Breach("draws from the global random state; use dpexp.core.seeds", subject.value.simulate)
         _same(subject, repeated, values, "with another global random state")
     finally:
         random.setstate(states[0])
@@ -189,10 +189,10 @@ def seeds_matter(subject: Kind) -> str:
     values = _values(cells, [0, 1])
     # Replicates that are copies of one would make every interval too short.
     if np.array_equal(values[..., 0], values[..., 1]):
-        raise CheckFailure("replicates 0 and 1 have the same numbers", subject.value.simulate)
+        raise Breach("replicates 0 and 1 have the same numbers", subject.value.simulate)
     # A seed that nobody reads would repeat a study instead of trying it again.
     if np.array_equal(values, _values(cells, [0, 1], seed=cells[0].run.seed + 1)):
-        raise CheckFailure("two seeds give the same numbers", subject.value.simulate)
+        raise Breach("two seeds give the same numbers", subject.value.simulate)
     return "replicates 0 and 1 differ, and so do two seeds"
 
 
@@ -220,7 +220,7 @@ def noise_scales(subject: Kind) -> str:
         if not all(np.any(m > 0) for m in moved):
             k = next(k for k, m in enumerate(moved) if not np.any(m > 0))
             label = cells[k].privacy.mu.label
-            raise CheckFailure(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
+            raise Breach(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
         # (b)
         both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
         ratios = moved[0][both] / moved[1][both]
@@ -233,7 +233,7 @@ def noise_scales(subject: Kind) -> str:
         limit = ROOM * expected**2
         if not expected / ROOM <= ratio <= limit:
             message = f"between budgets {labels} the stated noise falls by {expected:.3g}, its effect by {ratio:.3g}"
-            raise CheckFailure(f"{toy}: {message}", subject.value.simulate)
+            raise Breach(f"{toy}: {message}", subject.value.simulate)
         return f"{toy}: budgets {labels}, noise falls by {expected:.3g}, its effect by {ratio:.3g}"
     raise NotTried("takes no private budget")
 
@@ -268,9 +268,7 @@ def no_privacy_is_the_limit(subject: Kind) -> str:
         scale = np.maximum(np.abs(base), mean + NOTHING)
         gap = float(np.max(np.abs(near - base) / scale))
         if gap > 1e-2:
-            raise CheckFailure(
-                f"{toy}: mu = 1e6 and mu = inf differ by {gap:.2g} of the numbers", subject.value.simulate
-            )
+            raise Breach(f"{toy}: mu = 1e6 and mu = inf differ by {gap:.2g} of the numbers", subject.value.simulate)
         return f"{toy}: mu = 1e6 within {gap:.1g} of mu = inf"
     raise NotTried("takes no finite budget mu")
 
@@ -292,21 +290,21 @@ def statement(subject: Kind) -> str:
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
         statements = list(released.upper_bounds())
         if not statements:
-            raise CheckFailure(f"{toy}: the mechanism states nothing", kind.mechanism)
+            raise Breach(f"{toy}: the mechanism states nothing", kind.mechanism)
         for analysis in statements:
             if not isinstance(analysis, Analysis):
-                raise CheckFailure(
+                raise Breach(
                     f"{toy}: upper_bounds() holds a {type(analysis).__name__}, not an Analysis", kind.mechanism
                 )
             if missing := STATEMENT - set(analysis.statement([DELTA])):
-                raise CheckFailure(f"{toy}: a statement lacks {', '.join(sorted(missing))}", kind.mechanism)
+                raise Breach(f"{toy}: a statement lacks {', '.join(sorted(missing))}", kind.mechanism)
         pairs = released.description()
         if not pairs or not all(len(pair) == 2 and all(isinstance(w, str) and w for w in pair) for pair in pairs):
-            raise CheckFailure(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
+            raise Breach(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
         if not (released.neighboring_relation and released.sampling):
-            raise CheckFailure(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
+            raise Breach(f"{toy}: the mechanism names no neighboring relation or no sampling", kind.mechanism)
         if f"eps_{DELTA:g}" not in released.row([DELTA]):
-            raise CheckFailure(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
+            raise Breach(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
         count += len(statements)
     return f"{count} statements, with who is protected"
 
@@ -326,9 +324,7 @@ def within_budget(subject: Kind) -> str:
         if budgeted is None or math.isnan(spent):
             continue
         if spent > budgeted * (1 + 1e-12):
-            raise CheckFailure(
-                f"{toy}: states {word} = {spent:.6g} for a budget of {budgeted:.6g}", subject.value.mechanism
-            )
+            raise Breach(f"{toy}: states {word} = {spent:.6g} for a budget of {budgeted:.6g}", subject.value.mechanism)
         tried.append(f"{word} {spent:.4g} of {budgeted:.4g}")
     if not tried:
         raise NotTried("no private setting is a guarantee")
@@ -364,7 +360,7 @@ def messages(subject: Kind) -> str:
         rule, exact = algorithm.rule(), algorithm.sensitivities(problem).exact
         # Who clips divides by a length, and that of a gradient at the optimum may be 0.
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
-            raise CheckFailure("a gradient of length 0 is sent as something that is no number", rule.rescale)
+            raise Breach("a gradient of length 0 is sent as something that is no number", rule.rescale)
         farthest, model = 0.0, algorithm.messages(problem)
         for memory in _memories(rule, problem.p, rng):
             apart = furthest(model, rng, partial(rule.sent, memory=memory), exact * (1 + ROUNDING))
@@ -373,7 +369,7 @@ def messages(subject: Kind) -> str:
             message = (
                 f"on {problem.name} two users send messages {farthest:.6g} apart, the sensitivity says {exact:.6g}"
             )
-            raise CheckFailure(f"{message} ({algorithm})", subject.value.sensitivities)
+            raise Breach(f"{message} ({algorithm})", subject.value.sensitivities)
         closest = max(closest, farthest / exact)
     return f"{counted(len(settings), 'setting')}, two users at most {closest:.4g} of what is stated apart"
 
@@ -393,15 +389,13 @@ def estimates(subject: Kind) -> str:
     sizes = [cell.run.n, 4 * cell.run.n, 64 * cell.run.n]
     times = [float(cell.algorithm.seconds(cell.problem, n)) for n in sizes]
     if not all(math.isfinite(t) and t > 0 for t in times):
-        raise CheckFailure(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
+        raise Breach(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
     if not times[0] < times[1] < times[2]:
-        raise CheckFailure(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
+        raise Breach(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
     # Sixty-four times the steps, ten times the checkpoints and eight settings at once need no less.
     bytes_of = [cell.algorithm.memory(cell.problem, n, k, s) for n, k, s in ((sizes[0], 4, 1), (sizes[2], 40, 8))]
     if not all(isinstance(b, int) and b > 0 for b in bytes_of) or bytes_of[0] > bytes_of[1]:
-        raise CheckFailure(
-            f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory
-        )
+        raise Breach(f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory)
     return f"{times[0]:.2g} s to {times[2]:.2g} s for {sizes[0]} to {sizes[2]} steps; {bytes_of[0]:,} bytes and more"
 
 

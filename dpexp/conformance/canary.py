@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.canaries import PREPARED
@@ -85,7 +85,7 @@ def attack_releases(subject: Subject[type[Any]], seed: int = 0) -> str:
         rows.append(f"{words}{claim.name} states {row.claimed:.3g}")
         if row.alarm:
             broken = f"released iterates break the bound '{claim.name}' ({claim.source})"
-            raise CheckFailure(f"{broken}: {rows[-1]}, in {RUNS:,} runs", subject.value.simulate)
+            raise Breach(f"{broken}: {rows[-1]}, in {RUNS:,} runs", subject.value.simulate)
     if not rows:
         raise NotTried("not attacked: no world with a canary is known for its problems and its least settings")
     return "; ".join(rows)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Outcome = Literal["ok", "failed", "not tried"]
 
 
-class CheckFailure(Exception):
+class Breach(Exception):
     """A promise that is not kept, in words; `at` is the function or class whose lines are to be looked at."""
 
     def __init__(self, message: str, at: object = None) -> None:
@@ -82,7 +82,7 @@ def carry_out(check: Promise[T], subject: Subject[T]) -> CheckResult:
         detail = check.run(subject)
     except NotTried as reason:
         outcome, detail = "not tried", str(reason)
-    except CheckFailure as error:
+    except Breach as error:
         outcome, detail = "failed", str(error)
         where = place_in_file_of(error.at, subject.value)
     except DpexpError as error:

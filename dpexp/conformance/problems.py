@@ -16,7 +16,7 @@ import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.reader import parameters_of
-from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.conformance.toy_settings import toys_of
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
@@ -87,13 +87,13 @@ def _norms(gradient: np.ndarray) -> np.ndarray:
 def registered_problem(subject: Subject[Any]) -> str:
     value, kind = value_of(subject), _kind(subject)
     if value.name not in PROBLEMS:
-        raise CheckFailure(f"its name is '{value.name}', which is in no registry", kind)
+        raise Breach(f"its name is '{value.name}', which is in no registry", kind)
     # Stored parameters are read back like this, and have to mean the same problem.
     if value != kind.model_validate(value.model_dump(), strict=False):
-        raise CheckFailure("is not what its own parameters make: model_dump and back gives another", kind)
+        raise Breach("is not what its own parameters make: model_dump and back gives another", kind)
     size = value.memory()
     if not isinstance(size, int) or size < 0:
-        raise CheckFailure(f"memory() is {size!r}, not a number of bytes", kind.memory)
+        raise Breach(f"memory() is {size!r}, not a number of bytes", kind.memory)
     return f"{size:,} bytes of data"
 
 
@@ -106,7 +106,7 @@ def is_run(subject: Subject[Any]) -> str:
         if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)})):
             runners.append(algorithm)
     if not runners:
-        raise CheckFailure("no algorithm runs on it, in any toy setting", kind)
+        raise Breach("no algorithm runs on it, in any toy setting", kind)
     return ", ".join(runners)
 
 
@@ -127,7 +127,7 @@ def gradient(subject: Subject[Any]) -> str:
     agree = float(np.mean(off < 1e-5))
     if agree <= 0.98:  # a kink within h of a point spoils its finite difference
         message = f"differs from the slope of the loss at {1 - agree:.0%} of {count} points, by up to {off.max():.2g}"
-        raise CheckFailure(message, type(problem).score)
+        raise Breach(message, type(problem).score)
     if type(problem).second_derivatives is not None:
         _second_derivatives(problem, rng)
     return f"{count} points, {agree:.1%} within 1e-5"
@@ -145,11 +145,11 @@ def _second_derivatives(problem: LinearPredictorProblem, rng: np.random.Generato
     differences = (kind.score(t + h, y, scale, k)[0] - kind.score(t - h, y, scale, k)[0]) / (2 * h)
     near = np.abs(t - y) < 1e3  # rounding of a predictor that is far out moves its differences
     if np.mean(np.abs(slopes - differences)[near] < 1e-4) <= 0.98:
-        raise CheckFailure("`second_derivatives` in t are not the slope of `score`", kind.second_derivatives)
+        raise Breach("`second_derivatives` in t are not the slope of `score`", kind.second_derivatives)
     (low, high), scaled = problem.slope_bounds(), slopes * scale
     if scaled.min() < low or scaled.max() > high * (1 + 1e-12):
         message = f"slopes from {scaled.min():.6g} to {scaled.max():.6g}, `slope_bounds` {low:g} and {high:g}"
-        raise CheckFailure(message, kind.slope_bounds)
+        raise Breach(message, kind.slope_bounds)
 
 
 def sensitivity_holds(subject: Subject[Any]) -> str:
@@ -164,14 +164,14 @@ def sensitivity_holds(subject: Subject[Any]) -> str:
     exact, largest = problem.exact_sensitivity(), problem.gradient_bound()
     kind = type(problem)
     if worst > exact * (1 + 1e-12):
-        raise CheckFailure(
+        raise Breach(
             f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
         )
     if bound > largest * (1 + 1e-12):
-        raise CheckFailure(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
+        raise Breach(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
     # Two gradients are no further apart than twice the longest, and the paper's constant bounds them all.
     if exact > 2 * largest * (1 + 1e-12) or exact > problem.paper_sensitivity() * (1 + 1e-12):
-        raise CheckFailure("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
+        raise Breach("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
     return f"60,000 pairs: at most {worst:.4g} of {exact:.4g} apart"
 
 
@@ -226,11 +226,11 @@ def sensitivity_reached(subject: Subject[Any]) -> str:
     exact = problem.exact_sensitivity()
     farthest = furthest(problem, np.random.default_rng(3), lambda gradient: gradient, 0.97 * exact)
     if farthest > exact * (1 + 1e-12):
-        raise CheckFailure(
+        raise Breach(
             f"two users' gradients are {farthest:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
         )
     if farthest < 0.97 * exact:
-        raise CheckFailure(
+        raise Breach(
             f"no two gradients are further than {farthest:.6g} apart, the exact sensitivity says {exact:.6g}",
             kind.exact_sensitivity,
         )
@@ -249,11 +249,11 @@ def optimum(subject: Subject[Any]) -> str:
     here = z_score(problem.optimum())
     if here >= 4.5:
         message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
-        raise CheckFailure(message, type(problem).optimum)
+        raise Breach(message, type(problem).optimum)
     # Where the risk is flat around its optimum, the slope begins further away.
     away = z_score(problem.optimum() + (1.0 if problem.knows_curvature and problem.curvature().M == 0 else 0.25))
     if away <= 4.5:
-        raise CheckFailure("the mean gradient is as small away from optimum()", type(problem).optimum)
+        raise Breach("the mean gradient is as small away from optimum()", type(problem).optimum)
     return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"
 
 
@@ -270,17 +270,17 @@ def risk(subject: Subject[Any]) -> str:
         off = abs(float(problem.risk_gap(theta)) - difference.mean()) / max(error, 1e-300)
         if off >= 4.5:
             message = f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users"
-            raise CheckFailure(message, kind.conditional_risk or kind)
+            raise Breach(message, kind.conditional_risk or kind)
         worst = max(worst, off)
     if problem.risk_gap(problem.optimum()) != 0 or not np.all(
         problem.risk_gap(_states_near(problem, rng, 200, 2.0)) > 0
     ):
-        raise CheckFailure("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
+        raise Breach("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
     theta = _states_near(problem, rng, 21)
     gaps = problem.risk_gap(theta)
     # Kernels ask for many points at once, and a stored curve must not depend on which.
     if not np.array_equal([problem.risk_gap(t) for t in theta], gaps):
-        raise CheckFailure("risk_gap of a point depends on the other points of the call", kind.risk_gap)
+        raise Breach("risk_gap of a point depends on the other points of the call", kind.risk_gap)
     return f"5 points, at most {worst:.2g} standard errors from 100,000 users"
 
 
@@ -297,18 +297,18 @@ def curvature(subject: Subject[Any]) -> str:
     hessian = (gaps[:, 0] - gaps[:, 1] - gaps[:, 2] + gaps[:, 3]).reshape(problem.p, problem.p) / (4 * h * h)
     off = float(np.abs(hessian - constants.hessian).max())
     if off > 0.004 * max(constants.M, 0.05):  # M = 0 where the risk is flat
-        raise CheckFailure(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
+        raise Breach(f"the Hessian is {off:.2g} from second differences of the risk", kind._second_order)
     # Step sizes and predictions take m and M alone.
     eigenvalues = np.linalg.eigvalsh(constants.hessian)
     if not np.allclose((constants.m, constants.M), (eigenvalues[0], eigenvalues[-1]), rtol=1e-9, atol=1e-15):
-        raise CheckFailure("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
+        raise Breach("m and M are not the ends of the Hessian's eigenvalues", kind.curvature)
     x, y = problem.sample(rng, 100_000)
     g = problem.gradient(np.broadcast_to(star, (len(y), problem.p)), x, y)
     products = g[:, :, None] * g[:, None, :]
     # Entry by entry, with the error of a mean of products.
     error = products.std(axis=0) / math.sqrt(len(y))
     if np.any(np.abs(products.mean(axis=0) - constants.score_covariance) >= 5 * error + 1e-12):
-        raise CheckFailure("the score covariance is not that of 100,000 users' gradients", kind._second_order)
+        raise Breach("the score covariance is not that of 100,000 users' gradients", kind._second_order)
     return f"Hessian within {off:.1g} of second differences; covariance of 100,000 users"
 
 
@@ -334,7 +334,7 @@ def sum_gradient(subject: Subject[Any]) -> str:
         differences = [(problem.objective(w + h * e)[0] - problem.objective(w - h * e)[0]) / (2 * h) for e in axes]
         worst = max(worst, float(np.abs(slope - differences).max()))
     if worst > 1e-6 * max(1.0, problem.lipschitz):
-        raise CheckFailure(f"grad F differs from the slope of F by {worst:.2g}", type(problem))
+        raise Breach(f"grad F differs from the slope of F by {worst:.2g}", type(problem))
     return f"3 points of {problem.dimension} parameters, within {worst:.1g}"
 
 
@@ -344,12 +344,12 @@ def sum_constants(subject: Subject[Any]) -> str:
     kind = type(problem)
     first, second = problem.build(), problem.build()
     if not (np.array_equal(first.x, second.x) and np.array_equal(first.y, second.y)):
-        raise CheckFailure("the data are others when they are built again", kind.build)
+        raise Breach("the data are others when they are built again", kind.build)
     if first.x.shape != (problem.count, problem.dimension) or first.y.shape != (problem.count,):
         message = (
             f"the data are {first.x.shape} and {first.y.shape}, stated N = {problem.count}, d = {problem.dimension}"
         )
-        raise CheckFailure(message, kind.build)
+        raise Breach(message, kind.build)
     steepest = bend = 0.0
     direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
     for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
@@ -365,10 +365,10 @@ def sum_constants(subject: Subject[Any]) -> str:
         bend = max(bend, float((_norms(b - a) / np.linalg.norm(near - w)).max()))
     if steepest > problem.lipschitz * (1 + 1e-9):
         message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"
-        raise CheckFailure(message, kind.lipschitz.fget)  # type: ignore[attr-defined]
+        raise Breach(message, kind.lipschitz.fget)  # type: ignore[attr-defined]
     if bend > problem.smoothness * (1 + 1e-6):
         message = f"a gradient changes by {bend:.6g} a unit, more than L = {problem.smoothness:.6g}"
-        raise CheckFailure(message, kind.smoothness.fget)  # type: ignore[attr-defined]
+        raise Breach(message, kind.smoothness.fget)  # type: ignore[attr-defined]
     return f"at most {steepest:.3g} of G = {problem.lipschitz:.3g} and {bend:.3g} of L = {problem.smoothness:.3g}"
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from pydantic import ValidationError
 
-from dpexp.conformance.check_result import CheckFailure, NotTried, Promise, Subject
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.population import Population
@@ -28,7 +28,7 @@ def _made(subject: Subject[type[Weight]]) -> Weight:
 def between(subject: Subject[type[Weight]]) -> str:
     w = _made(subject).of(LENGTHS)
     if w.shape != LENGTHS.shape or not np.all((w >= 0) & (w <= 1)):
-        raise CheckFailure("a weight is a number from 0 to 1 for every length", subject.value.weight)
+        raise Breach("a weight is a number from 0 to 1 for every length", subject.value.weight)
     return f"lengths up to {math.sqrt(LENGTHS[-1]):.0e}"
 
 
@@ -40,11 +40,11 @@ def lengths(subject: Subject[type[Weight]]) -> str:
         return "no reach is stated: only `mu: inf` and algorithms that clip take it"
     longest = float(np.max(w * np.sqrt(LENGTHS)))
     if longest > reach * (1 + ROUNDING):
-        raise CheckFailure(f"a row has |w(x) x| = {longest:.6g}, and `reach` says {reach:.6g}", subject.value.reach)
+        raise Breach(f"a row has |w(x) x| = {longest:.6g}, and `reach` says {reach:.6g}", subject.value.reach)
     z = w * np.sqrt(LENGTHS - 1)
     apart = float(np.max(np.hypot(w[:, None] - w, z[:, None] + z)))
     if apart > across * (1 + ROUNDING):
-        raise CheckFailure(
+        raise Breach(
             f"two rows have w x and w x' {apart:.6g} apart, and `across` says {across:.6g}", subject.value.across
         )
     return f"reach {longest:.4g} of {reach:.4g}, across {apart:.4g} of {across:.4g}"
@@ -56,7 +56,7 @@ def compiled_weight(subject: Subject[type[Weight]]) -> str:
     x, _ = draw_users(problem.model(), 1000, 3)
     w = problem.weight(x)
     if w.shape != (1000,) or not np.isfinite(w).all():
-        raise CheckFailure("a weight of rows [n, d + 1] is [n]", subject.value.weight)
+        raise Breach("a weight of rows [n, d + 1] is [n]", subject.value.weight)
     return "1,000 users drawn"
 
 

@@ -179,12 +179,6 @@ def test_unrolled_and_general_kernels_give_the_same_bits(d, monkeypatch):
     np.testing.assert_array_equal(run(problem), unrolled)
 
 
-def test_segments_do_not_show(monkeypatch):
-    whole = run()
-    monkeypatch.setattr(linear_pass, "SEGMENT", BLOCK)
-    np.testing.assert_array_equal(run(), whole)
-
-
 NARROW = """
 import hashlib, sys
 sys.path.insert(0, {root!r})

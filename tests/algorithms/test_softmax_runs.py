@@ -8,18 +8,13 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.experiment_file import load_experiment
-from dpexp.core.digests import hash_of_data
 from dpexp.core.seeds import generator
 from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.softmax_metrics import tally
-from dpexp.privacy.budgets import ConstantBudget, Target
+from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import langevin as accounting
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.store import load_cells
-from dpexp.store.experiment_run import Options, run
-from dpexp.store.planning import plan
 from tests.oracles import softmax as oracle
 
 DIGITS = Softmax(regulariser=1e-2)
@@ -131,88 +126,6 @@ def test_last_iterates_pay_where_steps_forget():
 
 
 # --- mismatches ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "schedule", "budget", "words"),
-    [
-        (DP_SGLD(sampling="shuffled"), CONSTANT, TARGET, "sound for shuffled: once-an-epoch"),
-        (DP_SGLD(sampling="poisson", accountant="last-iterate"), CONSTANT, TARGET, "does not account for"),
-        (DP_SGLD(sampling="poisson", accountant="theorem-3-1"), CONSTANT, TARGET, "sound for poisson: pld"),
-        (DP_SGLD(sampling="poisson", accountant="published"), CONSTANT, TARGET, "fixed-size or shuffled"),
-        (DP_SGLD(accountant="once-an-epoch"), CONSTANT, TARGET, "sound for fixed-size: pld, last-iterate"),
-        (DP_SGLD(accountant="last-iterate"), DECREASING, TARGET, "steps of one size"),
-        (DP_SGLD(accountant="theorem-3-1"), SCHEDULES["constant"](eta=2.0), TARGET, "below 1 / beta"),
-        (DP_SGLD(batch_size=5000), CONSTANT, TARGET, "larger than the 1438 training records"),
-        (DP_SGLD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
-        (DP_SGD(sampling="shuffled"), CONSTANT, TARGET, "does not account for"),
-        (
-            DP_SGD(sampling="shuffled", accountant="once-an-epoch"),
-            CONSTANT,
-            TARGET,
-            "divide the 1438 training records evenly",
-        ),
-        (DP_SGD(), CONSTANT, ConstantBudget(mu=1.0), "in place of mu"),
-        (DP_SGD(sampling="cyclic-poisson"), CONSTANT, TARGET, "needs the number of public groups"),
-        (DP_SGD(groups=3), CONSTANT, TARGET, "groups are for sampling 'cyclic-poisson', not for 'poisson'"),
-        (DP_SGD(batch_size=500, sampling="cyclic-poisson", groups=3), CONSTANT, TARGET, "fewer than batch_size = 500"),
-        (
-            DP_SGD(sampling="balls-in-bins", accountant="once-an-epoch"),
-            CONSTANT,
-            TARGET,
-            "sound for balls-in-bins: pld",
-        ),
-        (
-            DP_SGLD(sampling="balls-in-bins", accountant="last-iterate"),
-            CONSTANT,
-            TARGET,
-            "no bound of the last iterate is proved",
-        ),
-        (DP_SGLD(sampling="balls-in-bins", accountant="theorem-3-1"), CONSTANT, TARGET, "does not account for"),
-        (DP_SGD(batch_size=5000, sampling="balls-in-bins"), CONSTANT, TARGET, "larger than"),
-        (DP_SGLD(accountant="last-iterate", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
-        (DP_SGLD(accountant="theorem-3-1", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
-        (DP_SGLD(accountant="published", start="zero"), CONSTANT, TARGET, "speaks of the prescribed start"),
-        (SGD(), CONSTANT, TARGET, "no privacy"),
-        (SGD(batch_size=5000), CONSTANT, FREE, "larger than"),
-    ],
-)
-def test_mismatches_are_complaints(algorithm, schedule, budget, words):
-    found = algorithm.complaints(DIGITS, schedule, budget, 100)
-    assert any(words in message for message in found), found
-
-
-TOY = """\
-experiment: toy
-problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
-algorithm: {name: dp-sgld, batch_size: 32, epochs: 2}
-privacy: {eps: [8, inf], delta: 1e-5}
-run: {replicates: 2, seed: 3, checkpoints: 2}
-"""
-
-
-def users_config(tmp_path, data):
-    path = tmp_path / "toy.yaml"
-    path.write_text(TOY.replace("{name: digits}", data).replace("batch_size: 32", "batch_size: 4"))
-    return path
-
-
-@pytest.mark.parametrize("below", ["", "~"])
-def test_changed_records_make_a_cell_stale(tmp_path, monkeypatch, below):
-    """Also where the path begins with the sign for the user's home, which is kept as it is written."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    table, options = tmp_path / "t.csv", Options(tmp_path / "results", jobs=1, quiet=True)
-    named = f"{below or tmp_path}/t.csv"
-    table.write_text("a,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
-    experiment = load_experiment(users_config(tmp_path, f"{{path: {named}, target: y, categories: {{y: [0, 1, 2]}}}}"))
-    assert run(experiment, options).computed == 2
-    assert run(experiment, options).reused == 2
-    table.write_text(table.read_text().replace("\n7,", "\n8,"))
-    hash_of_data.cache_clear()
-    assert {p.reason for p in plan(experiment, options.results)} == {f"data changed: {below and below + chr(47)}t.csv"}
-    assert len(load_cells(options.results, "toy")) == 2  # readers open no data
-    table.unlink()
-    assert len(load_cells(options.results, "toy")) == 2
 
 
 # --- runs ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.conformance.canary import ATTACK, attack_releases
-from dpexp.conformance.check_result import CheckFailure, Subject, carry_out
+from dpexp.conformance.check_result import Breach, Subject, carry_out
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
@@ -117,9 +117,9 @@ def subject(kind):
 
 @pytest.mark.parametrize("seed", share(range(5), 5))
 def test_false_algorithms_are_found(seed):
-    with pytest.raises(CheckFailure, match="'gdp, exact sensitivity'"):
+    with pytest.raises(Breach, match="'gdp, exact sensitivity'"):
         attack_releases(subject(TenthOfTheNoise), seed)
-    with pytest.raises(CheckFailure, match="'nodes of trees'"):
+    with pytest.raises(Breach, match="'nodes of trees'"):
         attack_releases(subject(OneEpochAccounted), seed)
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.data import DATASETS, DataError, adult, fashion, load_split
+from dpexp.data import DATASETS, DataError, adult, load_split
 from dpexp.data.dataset import BIAS, NORM, prepare
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from tests.conftest import ROOT, call
 from tools import rebuild_adult
 
 
@@ -34,27 +33,6 @@ def test_shipped_data(shipped, name, train, test, p, classes):
         assert part.licence
         assert part.note
     assert NORM**2 == 1.0625
-
-
-def test_records_that_are_not_installed_are_refused_before_anything_runs(tmp_path, monkeypatch):
-    """As with the wheel alone: a config that needs them is shown, and neither validated nor run."""
-    shipped = fashion.FILE
-    monkeypatch.setattr(fashion, "FILE", tmp_path / "fashion.npz")
-    find = fashion.find_spec
-    monkeypatch.setattr(fashion, "find_spec", lambda name: None)  # whether or not it is installed here
-    for command in ("validate", "run"):
-        said = call(command, ROOT / "configs/dp_sgld_table1.yaml", "--set", "run.seed=7", code=2, cwd=tmp_path).stderr
-        assert "the records of fashion are a package of their own" in said
-        assert "hint: run: pip install 'dpexp[fashion]'" in said
-    assert "fashion" in call("validate", "--show", ROOT / "configs/dp_sgld_table1.yaml").stdout
-    call("validate", ROOT / "configs/momentum_tuned.yaml")
-    (tmp_path / "dpexp_fashion").mkdir()  # what `tools/fashion` installs
-    (tmp_path / "dpexp_fashion/__init__.py").touch()
-    (tmp_path / "dpexp_fashion/fashion.npz").symlink_to(shipped)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(fashion, "find_spec", find)
-    assert len(fashion.read()) == 70_000
-    call("validate", ROOT / "configs/dp_sgld_table1.yaml")
 
 
 def test_random_splits_are_seeded():
@@ -167,20 +145,6 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
         load_split(
             path=path, target=target, public=PublicInputs(categories={"y": ("2", "4")} if "y" in content else {})
         )
-
-
-@pytest.mark.parametrize(
-    ("stated", "said"),
-    [
-        (PublicInputs({"x": (0, 1)}, {"x": ("1", "2"), "y": ("u", "v")}), "x has a range and categories"),
-        (PublicInputs(categories={"x": ("1", "2", "1"), "y": ("u", "v")}), "x: its categories name a value twice"),
-        (PublicInputs({"nowhere": (0, 1)}, {"y": ("u", "v")}), "no column 'nowhere'"),
-    ],
-)
-def test_what_is_stated_of_columns_must_fit_them(tmp_path, stated, said):
-    (tmp_path / "t.csv").write_text("x,y\n1,u\n2,v\n")
-    with pytest.raises(DataError, match=said):
-        load_split(path=tmp_path / "t.csv", target="y", public=stated)
 
 
 def test_adult_is_rebuilt_from_raw_lines(tmp_path):

@@ -88,12 +88,3 @@ def test_validation_records_are_training_records_and_no_test_record_is_there():
         assert only_test
         assert not only_test & (rows_of(train) | rows_of(held))
         assert Softmax(test_fraction=test_fraction).held_out_records == len(whole.test)
-
-
-def test_accuracy_is_measured_on_the_validation_records():
-    problem = Softmax(regulariser=1e-2, validation_fraction=0.3)
-    assert problem.held_out_records == 431 != DIGITS.held_out_records
-    passed = SGD(batch_size=32, momentum=0.5).simulate(problem, [(STEP, FREE)], np.array([40]), 3, [0])
-    share = passed.values[0, 0, 0, 1, 0] * 431
-    assert share == pytest.approx(round(share), abs=1e-6)
-    assert share > 0.7 * 431

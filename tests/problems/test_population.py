@@ -14,7 +14,6 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_losses import PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.store.simulating import Done, simulate
 from dpexp.store.stats import too_far
@@ -324,32 +323,6 @@ def test_unweighted_rows_run_without_privacy_where_they_are_bounded_or_clipped()
     )
     text = CONFIG.format(name="huber-linear", population="{weights: none}", mu="1")
     assert read_experiment(text + "algorithm: {name: clipped-ldp-sgd, clip: 1}\n", "e.yaml").cells
-
-
-def test_parts_of_a_population_are_found_again_in_what_is_stored():
-    cell = cells(
-        "{design: {columns: [{law: bernoulli, p: .3, times: 2}, {law: normal}]}, errors: {law: t, df: 3, sd: 2}}"
-    )[0]
-    from dpexp.config.cells import stored_cell
-
-    assert stored_cell("e", cell.parameters).cell_id == cell.cell_id
-    assert (
-        Population.model_validate(cell.problem.population.model_dump()).model_dump()
-        == cell.problem.population.model_dump()
-    )
-
-
-def test_a_case_that_names_another_kind_of_budget_replaces_the_first():
-    text = """
-experiment: e
-problem: {name: huber-linear}
-privacy: {mu: [1, 2]}
-run: {n: 100, replicates: 2}
-cases: [{privacy: {eps: 1, delta: 1e-6}}, {population: {weights: {mallows: {cap: 3}}}}]
-"""
-    found = read_experiment(text, "e.yaml").cells
-    assert [cell.privacy.eps for cell in found] == [1.0, None, None]
-    assert [cell.problem.law.cap for cell in found] == [2.0, 3.0, 3.0]
 
 
 RECORDED = """

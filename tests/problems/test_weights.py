@@ -8,7 +8,7 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.conformance.check_result import CheckFailure, Subject
+from dpexp.conformance.check_result import Breach, Subject
 from dpexp.conformance.weight_checks import lengths
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Positive
@@ -68,7 +68,7 @@ def test_the_engine_and_all_numbers_take_the_weight_of_a_plug_in():
 @pytest.mark.parametrize(("kind", "part"), [(TooShort, "reach"), (Nearer, "across")])
 def test_what_a_weight_says_of_rows_is_tried(kind, part):
     assert "of 1.414" in lengths(Subject("weight", "again", Again))
-    with pytest.raises(CheckFailure, match=f"`{part}` says"):
+    with pytest.raises(Breach, match=f"`{part}` says"):
         lengths(Subject("weight", "again", kind))
 
 

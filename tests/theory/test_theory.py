@@ -40,13 +40,6 @@ def test_table1_as_printed(alpha, strongly, non_strongly):
                 assert remark_exponent(estimator, convexity, alpha) == pytest.approx(exponent)
 
 
-def test_remarks_cover_the_ends_of_the_intervals():
-    assert remark_exponent("asgd", STRONGLY, 0.5) == -1
-    assert remark_exponent("sgd", NON_STRONGLY, 0.5) == pytest.approx(-0.25)
-    assert remark_exponent("sgd", NON_STRONGLY, 2 / 3) == pytest.approx(-1 / 3)
-    assert remark_exponent("sgd", STRONGLY, 1.0) is None
-
-
 def test_corrected_rates():
     assert corrected_exponent("asgd", 1 / 3) == pytest.approx(-2 / 3)
     assert corrected_exponent("asgd", 2 / 3) == -1
@@ -88,18 +81,3 @@ def value(name, **changed):
 
 def test_a_statement_needs_no_more_than_the_numbers_of_its_paper():
     assert all(0 < value(name) < math.inf for name in EVALUATED)
-
-
-@pytest.mark.parametrize(
-    ("name", "records"),
-    [
-        ("momentum/theorem-6", "N"),
-        ("momentum/theorem-9", "N"),
-        ("dp-sgld/theorem-4-1", "n"),
-        ("dp-sgld/theorem-4-1/eps-delta", "n"),
-        ("dp-sgld/theorem-4-2", "n"),
-        ("dp-sgld/theorem-4-2/eps-delta", "n"),
-    ],
-)
-def test_utility_improves_with_records(name, records):
-    assert value(name, **{records: 4000}) < value(name)
