@@ -20,7 +20,7 @@ NAMES = re.compile(
     r"found|kept|told|one|most|some|there|what|again|left|given|whole|asked|asking|lacking|stated|seen|said|sought|shown|"
     r"taken|chosen|wanted|held|looked|aside"
 )
-LIMITS = {"pages": 1, "messages": 400, "names": 620}
+LIMITS = {"pages": 1, "messages": 160, "names": 100}
 """the largest counts that pass"""
 
 
