@@ -23,24 +23,37 @@ JOINT = 0.05
 """error of all comparisons of a claim together"""
 
 
+class Pair(NamedTuple):
+    """Two sets of replicates on common random numbers, the first of which should have the smaller mean."""
+
+    label: str
+    smaller: np.ndarray
+    larger: np.ndarray
+
+
+class Ratio(NamedTuple):
+    """A measured mean over its prediction, with its interval."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
 def bound_holds(
-    runs: Sequence[Run],
-    statement: Theorem,
-    numbers_of: Callable[[Run], Mapping[str, Any]],
-    log10: bool = False,
+    runs: Sequence[Run], statement: Theorem, numbers_of: Callable[[Run], Mapping[str, Any]], log10: bool = False
 ) -> Outcome:
     """Whether a theorem's bound is above the measured mean of every run, at every checkpoint.
 
-    `numbers_of` gives the plain numbers that the theorem asks for, of a run and at its steps. `log10`: the theorem
-    returns log10.
+    `numbers_of` gives the plain numbers that the theorem takes, of a run and at its steps. `log10`: the theorem returns
+    log10.
     """
     # every checkpoint of every run may accuse the theorem, so all of them share the level
     looks = sum(len(run.steps) for run in runs)
     least, worst, ends, violations = math.inf, "", [], []
     for run in runs:
-        values = run.values(statement.estimator, statement.quantity)
+        mean, low, _ = interval(run.values(statement.estimator, statement.quantity), 1 - JOINT / looks)
         limit = statement(numbers_of(run))
-        mean, low, _ = interval(values, 1 - JOINT / looks)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
             # violated where even the lower end of the interval is above the bound
@@ -53,35 +66,15 @@ def bound_holds(
             least, worst = float(ratio[k]), f"{run.name}, n = {run.steps[k]:,}"
         if np.any(certain):
             violations.append(run.name)
-    ends.sort()
-    numbers = {
-        "runs": len(runs),
-        "least_log10_looseness": least,
-        "final_log10_looseness": [ends[0], ends[-1]],
-        "violated": violations,
-    }
-    measured = (
-        f"bound / measured mean: at least {_power(least)} ({worst}); at the last step {_power(ends[0])} to "
-        f"{_power(ends[-1])}"
-    )
-    if violations:
-        measured += f"; exceeded in {len(violations)} of {len(runs)} runs: {few(violations, 4)}"
-    verdict: Verdict = "false" if violations else "holds as a bound"
+    final = [min(ends), max(ends)]
     return Outcome(
-        verdict,
+        "false" if violations else "holds as a bound",
         "the measured mean is below the bound at every checkpoint",
-        measured,
+        f"bound / measured mean: at least {_power(least)} ({worst}); at the last step {_power(final[0])} to "
+        f"{_power(final[1])}{_listed(f'exceeded in {len(violations)} of {len(runs)} runs', violations)}",
         f"a violation must clear the joint 95% interval over {looks:,} looks",
-        numbers,
+        {"runs": len(runs), "least_log10_looseness": least, "final_log10_looseness": final, "violated": violations},
     )
-
-
-class Pair(NamedTuple):
-    """Two sets of replicates on common random numbers, of which the first should have the smaller mean."""
-
-    label: str
-    smaller: np.ndarray
-    larger: np.ndarray
 
 
 def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
@@ -92,20 +85,16 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     # one pair that is wrong by chance would make the claim false, so that they share the level
     level = 1 - JOINT / len(pairs)
     differences = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
-    wrong = {label: f for label, f in differences.items() if f.ratio_lo > 1}
-    open_ = {label: f for label, f in differences.items() if f.ratio_lo <= 1 <= f.ratio_hi}
-    ratios = [f.ratio for f in differences.values()]
-    measured = f"ratio of means {min(ratios):.3g} to {max(ratios):.3g} in {counted(len(pairs), 'comparison')}"
-    if wrong:
-        measured += f"; above 1 in {len(wrong)}: " + few([f"{label} ({f.ratio:.3g})" for label, f in wrong.items()], 4)
-    if open_:
-        undecided = [f"{label} ({f.ratio:.3g})" for label, f in open_.items()]
-        measured += f"; undecided in {len(open_)}: {few(undecided, 4)}"
-    verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
-    reach = max(f.ratio_hi - f.ratio for f in differences.values())
-    numbers = {"ratios": {label: [f.ratio, f.ratio_lo, f.ratio_hi] for label, f in differences.items()}}
+    ratios = [Ratio(label, d.ratio, d.ratio_lo, d.ratio_hi) for label, d in differences.items()]
+    wrong = [f"{r.label} ({r.value:.3g})" for r in ratios if r.low > 1]
+    undecided = [f"{r.label} ({r.value:.3g})" for r in ratios if r.low <= 1 <= r.high]
+    values = [r.value for r in ratios]
+    measured = f"ratio of means {min(values):.3g} to {max(values):.3g} in {counted(len(pairs), 'comparison')}"
+    measured += _listed(f"above 1 in {len(wrong)}", wrong) + _listed(f"undecided in {len(undecided)}", undecided)
+    reach = max(r.high - r.value for r in ratios)
     uncertainty = f"+- {reach:.2g} at most, joint 95% over {len(pairs)}, paired by replicate"
-    return Outcome(verdict, predicted, measured, uncertainty, numbers)
+    numbers = {"ratios": {r.label: [r.value, r.low, r.high] for r in ratios}}
+    return Outcome(_verdict(wrong, undecided), predicted, measured, uncertainty, numbers)
 
 
 def rates_agree(
@@ -115,8 +104,7 @@ def rates_agree(
 
     Reached in all: reproduced. Steady at a slower rate in one: false. Reached or faster in all: a bound.
     """
-    words, states, numbers = [], [], {}
-    exponents = []
+    words, states, numbers, exponents = [], list[str](), {}, []
     for run, label in zip(runs, labels(runs), strict=True):
         power = exponent(run.alpha)
         if power is None:
@@ -127,42 +115,22 @@ def rates_agree(
             words.append(f"{label}: {error}")
             states.append("unresolved")
             continue
-        state = measured.compared(power)
+        last, state = measured.last, measured.compared(power)
         states.append(state)
         exponents.append(power)
-        last = measured.last
         words.append(f"{label}: {last.slope:.2f} [{last.ci_lo:.2f}, {last.ci_hi:.2f}] ({state})")
         numbers[label] = {
             "printed": power, "slope": last.slope, "ci": [last.ci_lo, last.ci_hi], "before": measured.before.slope,
             "drift_se": measured.drift_se, "state": state,
         }  # fmt: skip
-    n = int(max(run.steps[-1] for run in runs))
-    return Outcome(
-        _verdict_of_rates(states),
-        f"{source}: " + ", ".join(f"{value:.2f}" for value in dict.fromkeys(exponents)),
-        "; ".join(words),
-        f"slope of the last decade to n = {n:,}, 95%",
-        numbers,
-    )
-
-
-def _verdict_of_rates(states: Sequence[str]) -> Verdict:
+    verdict: Verdict = "not at this sample size"
     if "slower" in states:
-        return "false"
-    if all(state == "reached" for state in states):
-        return "reproduced"
-    if all(state in ("reached", "faster") for state in states):
-        return "holds as a bound"
-    return "not at this sample size"
-
-
-class Ratio(NamedTuple):
-    """A measured mean over its prediction, with its interval."""
-
-    label: str
-    value: float
-    low: float
-    high: float
+        verdict = "false"
+    elif {*states} <= {"reached", "faster"}:
+        verdict = "holds as a bound" if "faster" in states else "reproduced"
+    n = int(max(run.steps[-1] for run in runs))
+    predicted = f"{source}: " + ", ".join(f"{value:.2f}" for value in dict.fromkeys(exponents))
+    return Outcome(verdict, predicted, "; ".join(words), f"slope of the last decade to n = {n:,}, 95%", numbers)
 
 
 def ratio_to(label: str, values: np.ndarray, predicted: float, looks: int) -> Ratio:
@@ -184,8 +152,8 @@ def paired_over_decade(label: str, run: Run, other: Run, estimator: str, metric:
     # every step counts alike, though errors fall along the decade
     weights = 1 / other.values(estimator, metric)[late].mean(axis=1)
     mine, base = (weights @ r.values(estimator, metric)[late] for r in (run, other))
-    ratio = paired_difference(mine, base, 1 - JOINT / looks)
-    return Ratio(label, ratio.ratio, ratio.ratio_lo, ratio.ratio_hi)
+    difference = paired_difference(mine, base, 1 - JOINT / looks)
+    return Ratio(label, difference.ratio, difference.ratio_lo, difference.ratio_hi)
 
 
 def last_decade(run: Run) -> np.ndarray:
@@ -200,23 +168,26 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
     """
     if not ratios:
         return Outcome("not at this sample size", predicted, "no run is near enough to the optimum", "none")
-    wrong = [r for r in ratios if r.low > 1 + tolerance or r.high < 1 - tolerance]
-    # neither inside with the whole interval nor outside
-    open_ = [r for r in ratios if r not in wrong and not (r.low >= 1 - tolerance and r.high <= 1 + tolerance)]
-    verdict: Verdict = "false" if wrong else "not at this sample size" if open_ else "reproduced"
+    count, low, high = len(ratios), 1 - tolerance, 1 + tolerance
+    wrong = [r.label for r in ratios if r.low > high or r.high < low]
+    near = [r for r in ratios if r.low <= high and r.high >= low]
+    undecided = [r.label for r in near if not (r.low >= low and r.high <= high)]
     measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)
-    if wrong:
-        measured += f"; off in {len(wrong)} of {len(ratios)}: " + few([r.label for r in wrong], 4)
-    if open_:
-        measured += f"; undecided in {len(open_)} of {len(ratios)}: " + few([r.label for r in open_], 4)
+    measured += _listed(f"off in {len(wrong)} of {count}", wrong)
+    measured += _listed(f"undecided in {len(undecided)} of {count}", undecided)
     reach = max(r.high - r.value for r in ratios)
-    return Outcome(
-        verdict,
-        predicted,
-        measured,
-        f"+- {reach:.2g} at most, joint 95% over {len(ratios)}; it must lie within {tolerance:.0%}",
-        {r.label: [r.value, r.low, r.high] for r in ratios},
-    )
+    uncertainty = f"+- {reach:.2g} at most, joint 95% over {count}; it must lie within {tolerance:.0%}"
+    numbers = {r.label: [r.value, r.low, r.high] for r in ratios}
+    return Outcome(_verdict(wrong, undecided), predicted, measured, uncertainty, numbers)
+
+
+def _verdict(wrong: Sequence[str], undecided: Sequence[str]) -> Verdict:
+    return "false" if wrong else "not at this sample size" if undecided else "reproduced"
+
+
+def _listed(words: str, cases: Sequence[str]) -> str:
+    """The first of some cases after a count; empty where there is none."""
+    return f"; {words}: {few(cases, 4)}" if cases else ""
 
 
 def _power(log10: float) -> str:
