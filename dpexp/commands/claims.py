@@ -16,9 +16,8 @@ from dpexp.papers import claims as claims_of_papers
 from dpexp.papers import papers
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import pages
-from dpexp.reporting.ledger.judging import judge as judge_now
-from dpexp.reporting.ledger.judging import judge_or_read, one_by_one
-from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows, write_rows
+from dpexp.reporting.ledger.verdicts import judge as judge_now
+from dpexp.reporting.ledger.verdicts import judge_or_read, one_by_one, read_ledger, stored_rows, write_rows
 from dpexp.reporting.verdict import VERDICTS
 from dpexp.reporting.worker_processes import in_processes
 from dpexp.store.documents import write_text

@@ -14,7 +14,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, guess
 from dpexp.papers import papers as known_papers
-from dpexp.reporting.ledger.judging import experiments_of
+from dpexp.reporting.ledger.verdicts import experiments_of
 from dpexp.reporting.paper import Paper
 from dpexp.store.verifying import compare, published
 

@@ -26,7 +26,7 @@ from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
-from dpexp.reporting.ledger.judging import require
+from dpexp.reporting.ledger.verdicts import require
 from dpexp.store import fingerprint
 from dpexp.store.executors import in_process, packed
 from dpexp.store.experiment_run import Options, run

@@ -17,8 +17,8 @@ from dpexp.papers import claims, our_papers
 from dpexp.reporting.claim import portable
 from dpexp.reporting.evidence import Evidence, Undeclared
 from dpexp.reporting.ledger import verdicts
-from dpexp.reporting.ledger.judging import judge
 from dpexp.reporting.ledger.pages import WRONG
+from dpexp.reporting.ledger.verdicts import judge
 from dpexp.store.documents import read_document, read_table, write_document, write_table
 from tests.conftest import ROOT, call
 
