@@ -13,7 +13,7 @@ from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
 from dpexp.reporting.accuracies import error_of_records
-from dpexp.reporting.results.compared import Final, Pair, certainty, compared, finals, levels, metrics_of, shown
+from dpexp.reporting.results.compared import Final, Pair, certainty, compared, finals, levels, metrics_of, table_of
 from dpexp.reporting.results.gather import FROM, Source, gather
 from dpexp.reporting.text_table import fitting_columns, terminal_width
 from dpexp.store import load_generation
@@ -66,7 +66,7 @@ def diff(
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{name}: {x} / {y}" for name, (x, y) in changes.items()))
     rows = compared(pairs)
-    head, texts = shown(rows, by)
+    head, texts = table_of(rows, by)
     identical = all(row["identical"] for row in rows)
     if identical:
         extent = f"{', '.join(metrics)} at every step, and every replicate at the last"

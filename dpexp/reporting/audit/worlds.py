@@ -143,8 +143,8 @@ def user_worlds(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, t
     sent, own = (algorithm.rule().sent, algorithm.messages(problem)) if one_pass else (np.asarray, problem)
     low, high = furthest_responses(own, sent)
     start, x = own.start()[None], _row(problem.d)[None]
-    zero, one = (sent(own.gradient(start, x, np.array([y])))[0] for y in (low, high))
-    far = problem.start() + FAR_AWAY * problem.noise_sensitivity() * (one - zero) / np.linalg.norm(one - zero)
+    first, second = (sent(own.gradient(start, x, np.array([y])))[0] for y in (low, high))
+    far = problem.start() + FAR_AWAY * problem.noise_sensitivity() * (second - first) / np.linalg.norm(second - first)
     if own is not problem:
         # the canary is the user of the problem whose gradients are sent
         watched = type("Watched", (type(algorithm),), {"messages": lambda self, world: world.sent})

@@ -67,7 +67,7 @@ class Plan:
     """settings that vary too, and follow from those in the figure"""
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Names of everything that distinguishes lines."""
         factors = [*filter(None, (self.colour, self.style)), *self.panels, *self.rows]
         own = () if self.x in (STEP, DOTS) else (self.x,)

@@ -150,7 +150,7 @@ def _compare(
     a, b = pair.a.line, pair.b.line
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
     x, y = of_a.get(a.estimator), of_b.get(b.estimator)
-    identical = all(np.array_equal(one, other, equal_nan=True) for one, other in zip(a.rows, b.rows, strict=True))
+    identical = all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a.rows, b.rows, strict=True))
     streams = {pair.a.stream, pair.b.stream}
     shared = a.run is b.run or (len(streams) == 1 and None not in streams)
     paired = False
@@ -182,7 +182,7 @@ def certainty(rows: int) -> str:
     return f"significant: the {level:.4g}% interval excludes 0, so all rows so marked hold jointly at 95% (Bonferroni)"
 
 
-def shown(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
+def table_of(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
     """Head and rows as a person reads them; levels are in place of A and B where one setting is compared."""
     head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
             "95% interval", "A / B", "how", "difference"]  # fmt: skip

@@ -129,7 +129,7 @@ def _numbers(scene: Scene, line: Line) -> pd.DataFrame:
     import pandas as pd
 
     rows = scene.rows(line)
-    names = dict.fromkeys([*((scene.x,) if scene.swept else ()), *scene.plan.shown, *scene.plan.implied])
+    names = dict.fromkeys([*((scene.x,) if scene.swept else ()), *scene.plan.names, *scene.plan.implied])
     numbers = {name: getattr(rows, name) for name in ("step", "mean", "ci_lo", "ci_hi", "n", "n_diverged")}
     if scene.declared.kind == "box":
         numbers |= dict(zip(("q25", "q75"), quartiles(line), strict=True))

@@ -105,8 +105,8 @@ class Scene:
 
     def name(self, line: Line) -> str:
         """What varies, in words."""
-        names = [name for name in line.settings if name in self.plan.shown and name != ESTIMATOR]
-        estimator = line.estimator if ESTIMATOR in self.plan.shown else ""
+        names = [name for name in line.settings if name in self.plan.names and name != ESTIMATOR]
+        estimator = line.estimator if ESTIMATOR in self.plan.names else ""
         return " ".join(filter(None, [self.words.setting(names, line.settings), estimator])) or "the setting"
 
     def rows(self, line: Line) -> Rows:
