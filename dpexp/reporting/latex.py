@@ -23,7 +23,7 @@ _CHARACTERS = str.maketrans({
 
 
 def escaped(text: str) -> str:
-    """Text in which every character stands for itself."""
+    """Text in which every character is itself."""
     return text.translate(_CHARACTERS)
 
 

@@ -1,4 +1,4 @@
-"""Checks from theory alone: printed numbers beside computed ones, and bounds beside exact values."""
+"""Checks from theory alone: printed numbers and computed ones, bounds and exact values."""
 
 from __future__ import annotations
 

@@ -25,19 +25,19 @@ RC: Any = {
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
 }  # fmt: skip
 BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
-"""dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that grey print tells them apart, and so
-do readers with each colour-vision deficiency"""
+"""dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and with each
+colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0
 """last step over first step of a reference slope"""
 COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5c5c5c", "#8fb8de")
-"""the first five are those of budgets: grey print and colour-blind readers tell them apart; of more, markers do"""
+"""the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
 STYLES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 THEORY_STYLES: tuple[Any, ...] = ((0, (5, 1.5, 1, 1.5)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 FEW = 4
-"""numbers from which shades tell their order"""
+"""numbers from which shades show their order"""
 GREY = "#555555"
 CHARACTER, HANDLE = 0.064, 0.62
 """inches of a character of 8 points, and of what is before a label and after it"""
@@ -116,7 +116,7 @@ def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
 
 
 def for_tex(text: str) -> str:
-    """Text for LaTeX, in which every character outside of mathematics stands for itself."""
+    """Text for LaTeX, in which every character outside of mathematics is itself."""
     parts = text.split("$")
     return "$".join(part if k % 2 else re.sub(r"([%&#_])", r"\\\1", part) for k, part in enumerate(parts))
 
@@ -142,7 +142,7 @@ def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks
 
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:
-    """Small words beside a point, so many points of type away from it."""
+    """Small words at a point, so many points of type away from it."""
     place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points", "fontsize": 8}
     axes.annotate(text, at, **(place | looks))
 

@@ -1,4 +1,4 @@
-"""Pages from templates, which are files beside the module that fills them in.
+"""Pages from templates, which are files in the folder of the module that fills them in.
 
 In HTML every value is escaped: names, labels, captions and columns are the user's, or of whoever wrote the file. No
 string reaches a page as markup unless it is of the type `Markup`.

@@ -19,7 +19,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 @cache
 def seeds(results: Path) -> dict[str, str]:
-    """By the id of a claim, how many of five seeds give its verdict; empty where nobody has measured it.
+    """By the id of a claim, how many of five seeds give its verdict; empty where it was not measured.
 
     Raises ResultsMissing for a damaged file.
     """

@@ -41,7 +41,7 @@ RECORDS, BATCH, WIDTH, FAR = 8, 2, 2, 4.0
 SUM_RECORDS, SUM_STEPS, SUM_WIDTH, RATE = 6, 12, 4, 0.25
 """of a copy on a finite sum: records, steps, coordinates, and the rate of Poisson samples where there are any"""
 TARGET = 8.0
-"""epsilon of a copy: noise of a wrong size is told from the right one by the fewest runs"""
+"""epsilon of a copy: noise of a wrong size is distinguished from the right one by the fewest runs"""
 SMALL_STEP = 1e-3
 """of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
 FIT_RECORDS = 400

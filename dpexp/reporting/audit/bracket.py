@@ -26,7 +26,7 @@ alarms of the threshold that comes closest to the claim."""
 
 
 def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:
-    """What of an experiment is audited, each mechanism once, and what is not and why."""
+    """The audits of an experiment, each mechanism once, and why others are skipped."""
     audited: dict[tuple[str, str, str], Worlds] = {}
     skipped: dict[str, None] = {}
     for cell in experiment.cells:
