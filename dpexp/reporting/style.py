@@ -25,8 +25,8 @@ RC: Any = {
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
 }  # fmt: skip
 BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
-"""dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and with each
-colour-vision deficiency"""
+"""dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and
+with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0

@@ -1,1 +1,1 @@
-"""`dpexp audit`: two neighbouring worlds of every mechanism of a config, and a lower bound on the loss of their releases."""
+"""`dpexp audit`: two neighbouring worlds of every mechanism of a config, and lower bounds from their releases."""
