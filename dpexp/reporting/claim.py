@@ -14,8 +14,6 @@ from dpexp.reporting.verdict import VERDICTS as VERDICTS
 from dpexp.reporting.verdict import Verdict as Verdict
 
 Source = Literal["paper", "ours"]
-LONGEST = 25
-"""words of a quotation"""
 
 
 @dataclass(frozen=True)
@@ -103,13 +101,3 @@ def portable(numbers: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps(standard(numbers))
     document: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.12g}"))
     return document
-
-
-def quotation_fault(claim: Claim) -> str:
-    """What is wrong with a claim's quotation, in words; empty where nothing is."""
-    if claim.source == "ours":
-        return "is ours and yet quotes the paper" if claim.quote else ""
-    if not claim.quote.strip():
-        return "quotes nothing, and does not say that it is ours"
-    words = len(claim.quote.split())
-    return f"quotes {words} words, more than {LONGEST}" if words > LONGEST else ""

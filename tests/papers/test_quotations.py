@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpexp.papers import our_papers
-from dpexp.reporting.claim import Claim, Outcome, quotation_fault
+from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.judgement import SAID, Judgement
 from dpexp.reporting.ledger.pages import contradicted, page
@@ -23,6 +23,20 @@ CLAIM = Claim(
     "a/b", "Section 1", "It holds.", "value", (), lambda evidence: Outcome("reproduced", "1", "1", "none"), "none",
     "reproduced", "", quote="it holds", false_if="It does not hold.",
 )  # fmt: skip
+
+
+LONGEST = 25
+"""words of a quotation"""
+
+
+def quotation_fault(claim):
+    """What is wrong with a claim's quotation, in words; empty where nothing is."""
+    if claim.source == "ours":
+        return "is ours and yet quotes the paper" if claim.quote else ""
+    if not claim.quote.strip():
+        return "quotes nothing, and does not say that it is ours"
+    words = len(claim.quote.split())
+    return f"quotes {words} words, more than {LONGEST}" if words > LONGEST else ""
 
 
 @pytest.mark.parametrize("paper", our_papers())

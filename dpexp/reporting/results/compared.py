@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.cell_settings import Settings, Words, varying
+from dpexp.config.cell_settings import Settings, Words
 from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
@@ -112,13 +112,6 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
         also = f"; {', '.join(others)} differ too" if others else ""
         raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
     return pairs
-
-
-def between_levels(gathered: Gathered, by: str) -> list[Pair]:
-    """All pairs of levels of one setting of a result; raises as `levels` does."""
-    metrics = metrics_of(gathered)
-    side = finals(gathered, gathered.sources[0], metrics)
-    return levels(side, by, varying(run.settings for run in gathered.runs), metrics, gathered.words)
 
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
