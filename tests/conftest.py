@@ -101,8 +101,8 @@ def mostly_slow(cases, one_of=4):
 
 
 LONGEST = (
-    "conformance/test_conformance.py", "commands/test_fit.py", "papers/test_figures_and_tables.py",
-    "test_docs.py", "papers/test_claims.py", "commands/test_receipt.py", "engine/test_compiled.py", "research/test_controlled_ldp_sgd.py",
+    "test_docs.py", "conformance/test_conformance.py", "commands/test_fit.py", "papers/test_figures_and_tables.py",
+    "papers/test_claims.py", "commands/test_receipt.py", "engine/test_compiled.py", "research/test_controlled_ldp_sgd.py",
     "privacy/test_statements_agree.py", "commands/test_cli.py", "store/test_faults.py", "privacy/test_judge.py",
     "reporting/test_figures_of_any_result.py", "reporting/test_audit.py", "reporting/test_documents.py", "data/test_membership.py",
     "commands/test_trust.py", "store/test_same_bits_on_other_machines.py", "algorithms/test_one_pass.py", "problems/test_problems.py",

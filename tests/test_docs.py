@@ -27,7 +27,7 @@ from dpexp.data.adult import census
 from dpexp.papers import figures, our_papers, overlays, tables
 from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
-from tests.conftest import ROOT, at_length, call
+from tests.conftest import AT_LENGTH, ROOT, at_length, call
 from tests.plugin_lab import using
 from tests.test_layout import LEVELS
 
@@ -48,6 +48,7 @@ NOT_RUN = {
     "dpexp table momentum_tuned": "reads three experiments at full size",
     "dpexp plot hidden_state_figure": "a minute of exact laws",
     "dpexp plot noisy_sgd_figure1": "a minute of exact laws",
+    **({} if AT_LENGTH else {"dpexp check docs/plugins/": "make soak tries it"}),
 }
 """commands that are not run, by how they begin, and why"""
 SMOKE = "--profile smoke --results results"
