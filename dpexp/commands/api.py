@@ -113,8 +113,8 @@ def predict(
     """
     from dpexp.commands.predict import read_release
 
-    found = read_release(os.fspath(result), Path(results), cell, estimator, replicate)
-    return found if table is None else found.predict(table)
+    release = read_release(os.fspath(result), Path(results), cell, estimator, replicate)
+    return release if table is None else release.predict(table)
 
 
 def fit(
@@ -132,8 +132,8 @@ def fit(
     x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
     the table, such as how many records cannot be read, is a warning; it is private.
 
-    With `plan`, a number of records, no record is read and `data` may be None: what is returned says how long intervals
-    will be, and how many records it takes for all of them to be finite, and for those of `widths` to be +- so much.
+    With `plan`, a number of records, no record is read and `data` may be None: the result has the expected lengths of
+    intervals, and the numbers of records for which all of them are finite, and those of `widths` are +- so much.
 
     `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
     interval is finite. `.params`, `.bse`, `.pvalues`, `.conf_int()`, `.frame()`, `.glance()`, `.covariance`,
@@ -146,10 +146,10 @@ def fit(
     # As texts, which is how a command line has them: all digits are kept.
     mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
     source = Path(data) if isinstance(data, str | os.PathLike) else data
-    stated = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
+    inputs = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     lengths = tuple(f"{name}={width!r}" for name, width in (widths or {}).items())
     request = Request(
-        source, target, model, mu_, mu_column, eps_, delta_, central, method, stated, level, person, plan is not None,
+        source, target, model, mu_, mu_column, eps_, delta_, central, method, inputs, level, person, plan is not None,
         None if plan is None else str(plan), untested, deployment, seed, path_of(out), again, weights, tuple(contrasts),
         formula, widths=lengths,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from dpexp.core.files import read_ordinary
 from dpexp.core.terminal import each
 from dpexp.core.text import guess
 from dpexp.papers import claims, figures, papers, theories
-from dpexp.plugins.loaded import said, shell
+from dpexp.plugins.loaded import error_words, shell
 from dpexp.reporting.digits import estimate_row
 from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
 from dpexp.reporting.page import Fit, Numbers, Picture, Section, Stored, epsilons, image, page, picture, read_experiment
@@ -123,12 +123,12 @@ def _with_numbers(section: Section) -> Section:
             content = content_of(gathered, theories=theories())
             tables.append(Numbers("Last step", content.head, content.rows, content.note))
         except Exception as error:  # a table that cannot be made is a line of the page
-            remarks.append(f"No table: {said(error)[0]}.")
+            remarks.append(f"No table: {error_words(error)[0]}.")
     try:
         privacy, numbers = _privacy(experiment)
         tables += numbers
     except Exception as error:  # as above
-        privacy = ["\n".join(said(error)).strip()]
+        privacy = ["\n".join(error_words(error)).strip()]
     return section._replace(tables=tables, remarks=remarks, privacy=privacy)
 
 
@@ -179,4 +179,4 @@ def _fit(path: Path, results: Path) -> Fit:
         table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
         return Fit(name, words, table, source, not is_deployed(fit.stored))
     except Exception as error:  # a file that is no fit is a line of the page
-        return Fit(name, [f"{path} cannot be read as a fit: {said(error)[0]}"])
+        return Fit(name, [f"{path} cannot be read as a fit: {error_words(error)[0]}"])

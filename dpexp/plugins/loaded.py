@@ -75,7 +75,7 @@ def blame(error: BaseException) -> str:
     return places[-1] if places else ""
 
 
-def said(error: Exception) -> tuple[str, str]:
+def error_words(error: Exception) -> tuple[str, str]:
     """Message and hint of any error; of an unexpected one its type, and the plug-in's line."""
     if isinstance(error, DpexpError):
         return error.message if ".py:" in error.message else blame(error) + error.message, error.hint

@@ -20,7 +20,7 @@ from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import up
 from dpexp.core.version import VERSION
-from dpexp.plugins.loaded import said
+from dpexp.plugins.loaded import error_words
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.results.gather import Gathered, Source, Unreadable, gather
@@ -153,7 +153,7 @@ def read_experiment(results: Path, name: str) -> Stored:
         return Stored(results, name, state, why, error.hint)
     # of a plug-in, whose results must not cost the page of all others
     except Exception as error:
-        return Stored(results, name, "not readable here", *said(error))
+        return Stored(results, name, "not readable here", *error_words(error))
 
 
 def about(config: str) -> str:
@@ -176,7 +176,7 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
         return Picture(figure.name, drawing.caption, command, image("png", buffer.getvalue()))
     # a figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
-        return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, said(error))))
+        return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, error_words(error))))
 
 
 def image(kind: str, content: bytes) -> str:

@@ -21,7 +21,7 @@ from dpexp.algorithms.algorithm import Member
 from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
 from dpexp.engine.result import Passed
-from dpexp.plugins.loaded import said
+from dpexp.plugins.loaded import error_words
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -91,7 +91,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
         parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
         models = tuple(model for _, released in parts for model in released)
     except Exception as error:
-        return Failed("; ".join(filter(None, said(error))), traceback.format_exc())
+        return Failed("; ".join(filter(None, error_words(error))), traceback.format_exc())
     # (c)
     first = parts[0][0]
     values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])

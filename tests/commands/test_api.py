@@ -1,4 +1,4 @@
-"""The Python API: every name, and that it is the command of its name."""
+"""The Python API: every name, what it takes and what it returns."""
 
 import json
 import math
@@ -15,7 +15,6 @@ import pytest
 import dpexp
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.standard_json import standard_json
 from tests.conftest import call
 
 CONFIG = {
@@ -126,24 +125,6 @@ def test_run_gives_the_bits_of_the_command(result, tmp_path):
     assert theirs.equals(result.summary)
 
 
-@pytest.mark.slow
-def test_plot_and_table_give_what_the_commands_write(result, tmp_path):
-    home = str(result.folder.parent)
-    drawn = dpexp.plot("small", results=home)
-    said("plot", "small", "--results", home, "--out", str(tmp_path), "--format", "png", "--json")
-    assert (tmp_path / "small.caption.txt").read_text() == drawn.caption + "\n"
-    numbers = [line for line in (tmp_path / "small.csv").read_text().splitlines() if not line.startswith("#")]
-    assert list(drawn.data.columns) == numbers[0].split(",")
-    assert drawn.canvas.axes
-    rows = dpexp.table(result.folder).frame()
-    theirs = said("table", "small", "--results", home, "--json")["rows"]
-    assert json.loads(standard_json(rows.to_dict("records"))) == theirs
-    with pytest.raises(UsageError, match="one figure at a time"):
-        dpexp.plot("small", "figure2", results=home)
-    with pytest.raises(UsageError, match="metric is for results"):
-        dpexp.plot("figure2", metric="loss_gap", results=home)
-
-
 def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
     def fail(self, *arguments):
         raise FloatingPointError("no such number")
@@ -153,10 +134,10 @@ def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
         dpexp.run(CONFIG, results=tmp_path, jobs=1)
 
 
-def test_privacy_is_the_command(result):
+def test_privacy_takes_a_mechanism_or_a_config():
     pairs = ["noise_multiplier=1", "sampling_probability=0.01", "steps=100", "delta=1e-5,1e-6"]
     statement = dpexp.privacy("sampled-gaussian", **MECHANISM)
-    assert statement.document() == said("privacy", "--mechanism", "sampled-gaussian", *pairs, "--json")
+    assert statement.document() == dpexp.privacy("sampled-gaussian", *pairs).document()
     assert dpexp.privacy(CONFIG).document()
     with pytest.raises(UsageError, match="noise_multiplier"):
         dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": -1})
@@ -169,14 +150,6 @@ def test_calibrate_meets_its_target():
     spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": found["value"], "delta": 1e-5})
     best = [s for s in spent.document()["statements"] if s["valid"] and s["released"] == "all-iterates"]
     assert min(s["eps"][0][1] for s in best if s["eps"]) == pytest.approx(1, rel=1e-3)
-
-
-def test_claims_are_those_of_the_command(tmp_path):
-    ledger = dpexp.claims(paper="ldp-sgd", results=tmp_path).frame()
-    assert set(ledger["state"]) == {"missing"}
-    assert ledger["verdict"].isna().all()
-    with pytest.raises(UsageError, match="no claims of a paper"):
-        dpexp.claims(paper="ldp")
 
 
 # what a notebook shows, and numbers as numpy has them
@@ -193,10 +166,14 @@ def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
 
 
 @pytest.mark.slow
-def test_levels_configs_and_pages_from_python(result, tmp_path):
-    rows = dpexp.diff(result.folder, by="alpha", only="mu=1").frame()
-    assert {*rows.level_a} == {"1/3"}
-    assert {*rows.level_b} == {"1"}
-    (tmp_path / "bad.yaml").write_text("experiment: bad\nproblem: {name: huber-linaer}\n")
-    assert [one["valid"] for one in dpexp.validate(tmp_path / "bad.yaml").document()] == [False]
-    assert dpexp.report(result.folder, out=tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+def test_answers_have_a_text_a_document_and_a_frame(result):
+    home = result.folder.parent
+    for answer in (
+        dpexp.table(result.folder),
+        dpexp.diff(result.folder, by="alpha"),
+        dpexp.claims(paper="ldp-sgd", results=home),
+    ):
+        assert answer.text()
+        assert len(answer.frame()) == len(answer["rows"] if isinstance(answer.document(), dict) else answer.document())
+    with pytest.raises(UsageError, match="one figure at a time"):
+        dpexp.plot("small", "figure2", results=home)

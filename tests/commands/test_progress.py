@@ -1,7 +1,6 @@
 """Nothing that takes long is silent: a command says the step it is at, on stderr, and nowhere where it may not."""
 
 import io
-import json
 import sys
 import time
 
@@ -9,7 +8,6 @@ import pytest
 
 from dpexp.commands import progress
 from dpexp.core.terminal import compiling, each, say, tell
-from tests.conftest import call
 
 
 class Terminal(io.StringIO):
@@ -62,14 +60,3 @@ def test_who_is_quick_shows_nothing(monkeypatch):
     with progress.progress("table"):
         tell("table 1 of 9: rates")
     assert not stream.getvalue()
-
-
-def test_a_command_says_its_steps_on_stderr_and_none_with_json(monkeypatch):
-    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
-    arguments = ("calibrate", "--mechanism", "sampled-gaussian", "sampling_probability=0.0123", "steps=1234", "eps=1")
-    done = call(*arguments)
-    assert "calibrate: " in done.stderr
-    assert "calibrate: " not in done.stdout
-    done = call(*arguments, "--json")
-    assert json.loads(done.stdout)
-    assert not done.stderr
