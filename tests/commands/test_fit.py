@@ -569,8 +569,8 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
 @pytest.mark.parametrize(("formula", "message"), [
     ("wage ~ age +", "misplaced"),
     ("wage ~ .", "operator requires"),
-    ("~ age", "one target stands before ~"),
-    ("wage + age ~ years", "one target stands before ~"),
+    ("~ age", "write one target before ~"),
+    ("wage + age ~ years", "write one target before ~"),
     ("wage ~ age - 1", "intercept cannot be left out"),
     ("wage ~ center(age)", "looks at other records"),
     ("wage ~ bs(age, df=4)", "looks at other records"),
