@@ -26,7 +26,7 @@ CSV = "age,job title,income\n30,cook,low\n41,clerk,high\n52,cook,low\n28,clerk,h
 )
 def test_one_name_is_enough_for_a_starter_that_names_every_key(problem, algorithm):
     """Every problem and every algorithm by itself, and a third of the pairs."""
-    text = command.init(problem, algorithm, None, None, None, None)
+    text = command.init(problem, algorithm=algorithm)
     (cell,) = read_experiment(text, "starter.yaml").cells
     assert cell.problem.name == (problem or cell.problem.name)
     assert cell.algorithm.name == (algorithm or cell.algorithm.name)
@@ -44,10 +44,7 @@ def test_what_a_field_means_is_read_from_the_source():
 
 def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
     """It is what `dpexp list --shipped` and the page show of a config."""
-    assert (
-        about(command.init("softmax", "dp-sgd", None, None, None, None))
-        == "dp-sgd on softmax, drafted by `dpexp init`."
-    )
+    assert about(command.init("softmax", algorithm="dp-sgd")) == "dp-sgd on softmax, drafted by `dpexp init`."
     for path in shipped().values():
         assert about(path.read_text())
 
