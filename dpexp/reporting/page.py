@@ -30,9 +30,8 @@ from dpexp.store import Folder
 from dpexp.store.documents import read_document
 from dpexp.store.reading import command_of
 
-SMALL, MOST_POINTS = 60_000, 500
-"""bytes and rows of numbers of a drawing up to which it is an SVG; a larger one is a PNG"""
-DPI = 150
+SMALL, MOST_POINTS, DPI = 60_000, 500, 150
+"""bytes and rows of numbers of a drawing up to which it is an SVG; a larger one is a PNG, of so many dots per inch"""
 
 
 class Numbers(NamedTuple):
@@ -53,11 +52,6 @@ class Picture(NamedTuple):
     source: str = ""
     """the image as a data address"""
     why: str = ""
-
-    @property
-    def alt(self) -> str:
-        """The image in words."""
-        return f"Figure {self.name}: {self.caption.partition('. ')[0].rstrip('.') or 'a figure of stored results'}."
 
 
 @dataclass(frozen=True)
@@ -98,10 +92,6 @@ class Stored:
     def about(self) -> str:
         """The first sentence of the comment on top of the config."""
         return about(self.config[1]).partition(". ")[0].rstrip(".")
-
-    @property
-    def settings(self) -> int:
-        return 0 if self.gathered is None else len(self.gathered.runs)
 
     @property
     def facts(self) -> list[tuple[str, str]]:
