@@ -64,15 +64,15 @@ def _entry(name: str, kind: type) -> Iterator[str]:
 
 
 def _keys(kind: type[Parameters]) -> Iterable[str]:
-    """A table of the keys of a class: what each takes, what it is where it is left out, what it means."""
+    """A table of the keys of a class: what each means and takes, and what it is where it is left out."""
     schema, fields = schema_of(kind)["properties"], kind.model_fields
-    rows = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    rows = ["| key | meaning | value | default |", "|---|---|---|---|"]
     for key in (key for key in schema if key not in ("name", "population")):
         values = in_words(schema[key])
         default = fields[key].get_default(call_default_factory=True) if not fields[key].is_required() else None
         shown = "" if default is None or isinstance(default, Parameters) else f"`{default}`"
         meaning = schema[key]["description"].removeprefix(f"{key}: {values}")
-        rows.append(f"| `{key}` | {_plain(values)} | {shown} | {_plain(meaning)} |")
+        rows.append(f"| `{key}` | {_plain(meaning)} | {_plain(values)} | {shown} |")
     return ["\n".join(rows), ""] if len(rows) > 2 else []
 
 
