@@ -149,7 +149,7 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     assert "did you mean 'table1'?" in caught.value.hint
 
 
-@pytest.mark.parametrize("metric", ["slope", "n", "step", "mu"])
+@pytest.mark.parametrize("metric", ["n", "mu"])
 def test_a_metric_of_a_plug_in_may_have_the_name_of_a_column(metric, tmp_path):
     steps = write_lab(tmp_path).parent / "inner" / "steps.py"
     text = steps.read_text().replace('("param_distance_sq",)', f'("param_distance_sq", "{metric}")')
