@@ -460,9 +460,11 @@ def test_configs_are_valid(block, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "docs/plugins").glob("*.py")), ids=lambda file: file.stem)
-def test_examples_of_plugins_load(file):
+def test_examples_of_plugins_load_and_conform(file):
     with using(file):
         assert f"({file.parent.name}/{file.name})" in (ROOT / "docs/extending.md").read_text()
+    if AT_LENGTH:
+        call("check", file)
 
 
 def slug(title: str) -> str:
