@@ -448,6 +448,8 @@ def _prepare() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  for as long as the process lives
     # Figures are drawn into files, and matplotlib's own caches belong in no root of a disk.
     os.environ["MPLBACKEND"] = "agg"
+    # the loops are made of instructions that Python itself does not have
+    os.environ["NUMBA_DISABLE_JIT"] = "0"
     if home() is None and "MPLCONFIGDIR" not in os.environ:
         os.environ["MPLCONFIGDIR"] = place = tempfile.mkdtemp(prefix="dpexp-matplotlib-")
         atexit.register(shutil.rmtree, place, ignore_errors=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -144,4 +144,7 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         symbols = [f"{key} is {SYMBOLS[key]} here" for key in own if SYMBOLS.get(key) in kind.model_fields]
         hints = sorted((issue.hint for issue in issues if issue.hint), key=lambda hint: not hint.startswith("did you"))
         hint = "; ".join(symbols) or next(iter(hints), "")
+        # batches that another mechanism has are no spelling mistake
+        if own.get("sampling") in get_args(MECHANISMS["epoch-gaussian"].model_fields["sampling"].annotation):
+            hint = f"batches {own['sampling']}: --mechanism epoch-gaussian batches=... epochs=..."
         raise UsageError("\n".join(f"{name}: {issue.message}" for issue in issues), hint) from None
