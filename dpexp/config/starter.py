@@ -15,6 +15,7 @@ from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import field, in_words, meanings, suggest, takes_a_list
 from dpexp.config.experiment_file import read_experiment
+from dpexp.config.populations import POPULATION
 from dpexp.config.reader import REGISTRIES, parameters_of
 from dpexp.config.sections import problems_of
 from dpexp.config.yamlfile import ConfigError
@@ -111,6 +112,9 @@ def _described(sections: Mapping[str, Mapping[str, Any]], template: Sequence[str
     problem, algorithm, schedule = (sections[section]["name"] for section in REGISTRIES)
     if algorithm == "ldp-sgd" and schedule == "power":
         described[2][2].extend((f"# {line}", "") for line in _step_sizes(problem, sections["privacy"]["mu"]))
+    own = parameters_of(PROBLEMS[problem])
+    if POPULATION in own.model_fields:  # a section of its own
+        described.insert(1, (f"# {POPULATION}", meanings(own)[POPULATION], []))
     return {"problem": problem, "algorithm": algorithm, "sections": described}
 
 
@@ -137,6 +141,8 @@ def _step_sizes(problem: str, mu: float) -> Iterator[str]:
 def _rows(kind: type[Parameters], values: Mapping[str, Any], template: Sequence[str] = ()) -> Rows:
     """Every key of a class with the value given or its default, and what it is; a comment where there is no value."""
     for key, info in kind.model_fields.items():
+        if key == POPULATION:
+            continue
         value = values.get(key, None if info.is_required() else info.get_default(call_default_factory=True))
         takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
         comment = "; ".join(filter(None, (meanings(kind).get(key), "" if key == "name" else takes)))
