@@ -70,6 +70,7 @@ OPTIONS = {
     "estimator/predict": OptionSpec("--estimator", "last or average.  [default: what is released]", "NAME"),
     "every": OptionSpec("--all", "Every shipped one."),
     "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
+    "for_fit": OptionSpec("--for-fit", "With --data: public inputs of `dpexp fit`."),
     "force": OptionSpec("--force", "Compute everything anew."),
     "form/claims": OptionSpec("--format", "How to print.", "table|md|json|artifact|differences"),
     "form/table": OptionSpec("--format", "How to print.  [default: md]", "text|md|tex|csv|json"),
@@ -107,8 +108,7 @@ OPTIONS = {
     "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
     "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
     "profile": OptionSpec("--profile", "Toy size or full size.  [default: paper]", "smoke|paper"),
-    "public/fit": OptionSpec("--public", "Of columns (`dpexp init --data DATA --public`).", "FILE", type=Path),
-    "public/init": OptionSpec("--public", "With --data: what `dpexp fit` asks of its columns."),
+    "public": OptionSpec("--public", "Of columns (`dpexp init --data DATA --for-fit`).", "FILE", type=Path),
     "quiet": OptionSpec("-q --quiet", "No progress."),
     "raw": OptionSpec("--raw", RAW),
     "released": OptionSpec("--released", "all-iterates or last-iterate.  [default: all-iterates]", "KIND"),
@@ -202,7 +202,7 @@ COMMANDS = {
         """, "reproduce.reproduce", (("papers", "PAPER", "*", str),), "check against results as_json"),
     "init": CommandSpec(
         "Configs", "Write a commented config to start from.", "init.init", (("problem", "PROBLEM", "?", str),),
-        "algorithm data target of out/init", "public/init card"),
+        "algorithm data target of out/init", "for_fit card"),
     "validate": CommandSpec(
         "Configs", "Check configs without running them.", "validate.validate", (("configs", "CONFIG", "*", Path),),
         "set replicates profile show schema as_json"),
@@ -247,7 +247,7 @@ COMMANDS = {
 
         DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
         """, "fit.command", (("data", "DATA", "?", Path),),
-        "target formula model mu eps delta central public/fit level person plan n deployment out/fit again as_json",
+        "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
         "method mu_column weights untested seed/fit raw contrasts widths"),
     "predict": CommandSpec(
         "Regression", """Print predictions or released parameters of a fit or a run.

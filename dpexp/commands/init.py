@@ -17,14 +17,14 @@ from dpexp.reporting.templates import filled
 
 def init(
     problem: str | None = None, *, algorithm: str | None = None, data: Path | None = None, target: str | None = None,
-    of: str | None = None, out: Path | None = None, public: bool = False, card: bool = False,
+    of: str | None = None, out: Path | None = None, for_fit: bool = False, card: bool = False,
 ) -> str:  # fmt: skip
     """The text of a starter config, of public inputs or of a run card, or where it was written."""
     for broken, message, hint in (
-        (card and (public or problem or algorithm or data or of), "--card drafts a run card for `dpexp receipt`",
+        (card and (for_fit or problem or algorithm or data or of), "--card drafts a run card for `dpexp receipt`",
          "give it alone, or with --out FILE"),
-        (public and (data is None or problem or algorithm or of),
-         "--public drafts what `dpexp fit` has to know of a table", "dpexp init --data FILE --public"),
+        (for_fit and (data is None or problem or algorithm or of),
+         "--for-fit drafts the public inputs of a table", "dpexp init --data FILE --for-fit"),
         (of and (problem or algorithm or data), "--from copies a shipped config as it is",
          "give it alone, or a problem without --from"),
         (target and data is None, "--target is a column of --data", "for instance --data people.csv --target income"),
@@ -34,7 +34,7 @@ def init(
     then = f"dpexp run {out}"
     if card:
         text, then = filled("dpexp.commands", "drafts/card.yaml"), f"fill it in, then dpexp receipt {out}"
-    elif public and data is not None:
+    elif for_fit and data is not None:
         text, then = _public_inputs(data, target), "fill in its blanks, then dpexp fit"
     elif of is not None:
         try:

@@ -502,11 +502,11 @@ def test_a_plan_reads_no_record(lab, tmp_path):
 
 
 def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_path):
-    text = init.init(data=lab / "people.csv", target="y", public=True)
+    text = init.init(data=lab / "people.csv", target="y", for_fit=True)
     assert "age: [LOW, HIGH]" in text
     assert "job: [LOW, HIGH]" in text  # a header does not say which columns hold words
     assert "y: [LOW, HIGH]  # the target" in text
-    assert "job: [ONE, OTHER]" in init.init(data=lab / "people.parquet", target="y", public=True)  # a schema does
+    assert "job: [ONE, OTHER]" in init.init(data=lab / "people.parquet", target="y", for_fit=True)  # a schema does
     assert "cook" not in text
     with pytest.raises(ConfigError, match="is not filled in: LOW"):
         read_public(write(tmp_path / "draft.yaml", text))
@@ -515,8 +515,8 @@ def test_the_draft_holds_no_value_and_is_refused_until_it_is_filled_in(lab, tmp_
     filled = filled.replace("[ONE, OTHER]", "[clerk, cook, nurse]")
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, public=write(tmp_path / "filled.yaml", filled))
     assert report.exit_code == 0
-    with pytest.raises(UsageError, match="--public drafts"):
-        init.init(public=True)
+    with pytest.raises(UsageError, match="--for-fit drafts"):
+        init.init(for_fit=True)
 
 
 # --- formulas -------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ ERRORS = """
 2  | reproduce | | clone
 2  | init huber-lnear | | 'huber-linear'
 2  | init --from linear_d6 | | 'linear_d5'
-2  | init --public | | --data
+2  | init --for-fit | | --data
 2  | init --target y | | --data
 2  | validate | | CONFIG
 2  | validate linear_d5 | linear_d5 | @linear_d5
