@@ -47,11 +47,15 @@ class NoisyNewton(Covering):
         problem, n = model.problem, len(y)
         size = 2 * problem.gradient_bound() * math.sqrt(self.rounds) / (budget.constant * n)
         rows, theta, inverse = np.column_stack([np.ones(n), x]), problem.start(), np.linalg.inv(model.guessed_hessian)
+        first, last = problem.optimum()[-1], theta[-1]  # the scale of the guess, and of the start
         for _ in range(self.rounds):
             mean = problem.gradient(theta, rows, y).mean(axis=0)
-            theta = theta - inverse @ (mean + size * normals((problem.p,)))
+            # curvature goes as one over the scale of the errors, which is released with every step
+            step = inverse * (theta[-1] / first) if problem.has_scale else inverse
+            theta = theta - step @ (mean + size * normals((problem.p,)))
             if problem.has_scale:
-                theta[-1] = max(theta[-1], problem.scale_min)
+                theta[-1] = last = max(theta[-1], 0.5 * last, problem.scale_min)
+        inverse = inverse * (theta[-1] / first) if problem.has_scale else inverse
         return Estimate(theta, inverse @ (model.guessed_covariance / n + size**2 * np.eye(problem.p)) @ inverse)
 
 

@@ -76,7 +76,8 @@ def begin(
     Raises UsageError unless it is `again` where a fit or a run released these records into the same results before.
     """
     beside = out.parent.parent
-    results = beside if experiments_in(beside) else out.parent
+    # folders of fits next to each other are one results folder
+    results = beside if experiments_in(beside) or store.receipts(beside) else out.parent
     with store.alone(results):
         check(out, True, again)  # another process may have begun meanwhile
         if not again and (refusal := store.why_refused(results, records))[0]:
@@ -86,7 +87,9 @@ def begin(
         pure_eps = budget["eps"][0][1] if budget["eps"][0][0] == 0 else None
         spent = {
             **words, "not_covered": not_covered(pure_eps or 0.0), "records": records,
-            "public_inputs": digest(document["public"]), "mu": budget["mu"],
+            # the order of the records is drawn anew for each fit, and is no input
+            "public_inputs": digest({key: v for key, v in document["public"].items() if key != "order_seed"}),
+            "mu": budget["mu"],
             "eps": [pair for pair in budget["eps"] if pair[0] == DELTA], "pure_eps": pure_eps,
             "neighboring_relation": "replace-one",
         }  # fmt: skip
@@ -118,4 +121,4 @@ def together(spent: Sequence[Mapping[str, Any]]) -> str:
     sum_ = f" = sqrt({' + '.join(f'{budget:g}^2' for budget in budgets)})" if len(budgets) > 1 else ""
     # both hold: composition in Gaussian DP, and the sum of pure epsilons
     eps = min(eps_of(mu, DELTA), math.fsum(receipt["pure_eps"] for receipt in spent))
-    return f"mu = {up(mu, 5)}{sum_}, eps = {up(eps, 4)} at delta = {DELTA:g}"
+    return f"mu = {up(mu, 5)}{sum_}, eps = {up(eps, 5)} at delta = {DELTA:g}"

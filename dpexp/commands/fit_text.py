@@ -163,7 +163,7 @@ def _unbounded(fit: Document) -> str:
     names = [in_line(row["term"]) for row in fit["estimates"] if not row["bounded"]]
     if not names:
         return ""
-    start, ratio = f"No finite interval for {few(names)} at this budget.", fit["diagnostics"]["hessian_ratio"]
+    start, ratio = f"No finite interval at this budget: {few(names)}.", fit["diagnostics"]["hessian_ratio"]
     if ratio is None or math.isinf(ratio):
         return f"{start} Columns are collinear, or one is constant."
     # the eigenvalues are known to 1.96 errors, which fall like 1 / n, and with a message of every user like n^-1/2

@@ -145,6 +145,7 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         hints = sorted((issue.hint for issue in issues if issue.hint), key=lambda hint: not hint.startswith("did you"))
         hint = "; ".join(symbols) or next(iter(hints), "")
         # batches that another mechanism has are no spelling mistake
-        if own.get("sampling") in get_args(MECHANISMS["epoch-gaussian"].model_fields["sampling"].annotation):
+        samplings = get_args(MECHANISMS["epoch-gaussian"].model_fields["sampling"].annotation)
+        if name != "epoch-gaussian" and own.get("sampling") in samplings:
             hint = f"batches {own['sampling']}: --mechanism epoch-gaussian batches=... epochs=..."
         raise UsageError("\n".join(f"{name}: {issue.message}" for issue in issues), hint) from None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from dpexp.core.terminal import compiling, listening, plain
+from dpexp.core.terminal import compiling, listening, plain, warn
 from dpexp.core.text import duration
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class _Line:
             self.bar.update(task, description=words, completed=self.share or 0, total=self.share and 1)
         elif time.monotonic() - self.last_line >= LINES_S:
             self.last_line = time.monotonic()
-            print(f"{words}, {duration(self.last_line - self.begin)} so far", file=sys.stderr, flush=True)
+            warn(f"{words}, {duration(self.last_line - self.begin)} so far")
 
 
 def _bar() -> Progress:

@@ -108,6 +108,7 @@ class Card(Parameters):
                 raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
         for phase in self.phases:
             size, expected = self.batch_size, phase.sampling_probability * (self.records or 0)
+            expected /= _turns(self.sampler, self.accounted_as, self.groups)
             # A batch size is rounded, by less than a record.
             if size is not None and self.records and abs(expected - size) > max(1.0, 1e-6 * expected):
                 raise ValueError(f"batch_size = {size} is not sampling_probability times records = {expected:g}")
@@ -143,6 +144,12 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
     root = all_at({} if tree is None else tree, Position("arguments"))
     root = parse(read_bytes(path), str(path)) if path else root
     source, notes = "an accountant's history", list[str]()
+    if isinstance(root.value, dict) and isinstance(root.value.get("events"), tuple):
+        # the state of `dpexp.accounting.Accountant`
+        own = {key: value for key, value in root.value.items() if key not in ("events", "history", "mechanism")}
+        tree_of_all = ("dp_accounting.dp_event", "ComposedDpEvent", root.value["events"])
+        composed = Located(tree_of_all, root.marks, root.paths)
+        root, source = all_at(_history_of_event(composed) | own, root.at()), "an event"
     if is_event(root.value):
         root, source = all_at(_history_of_event(root), root.at()), "an event"
     if not isinstance(root.value, dict):
@@ -151,7 +158,8 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
         # What is typed replaces what the file says, and messages name it by its word.
         root = root.put((key,), value, Position(f"{key}="))
     if "history" in root.value:
-        notes = [f"{source} records what was accounted, not what ran: the sampler is not known from it"]
+        unknown = "" if {"sampler", "sampling"} & words.keys() else ": the sampler is not known from it"
+        notes = [f"{source} records what was accounted, not what ran{unknown}"]
         notes += [CENTRAL_LIMIT] if root.value.get("mechanism") == "gdp" else []
         root = _of_history(root)
     return CardRead(card_of(root), tuple(notes))
@@ -208,10 +216,15 @@ def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, K
     each = [alone[k % len(alone)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
     known = {name: value for name, value in each[0].items() if all(row.get(name) == value for row in each)}
     others = {name: fields.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
+    turns = _turns(fields.get("sampler", "unknown"), fields.get("accounted_as"), fields.get("groups"))
+    if isinstance(share := known.get("sampling_probability"), int | float):
+        known["sampling_probability"] = share / turns
     try:
         known = share_and_steps(known | {name: value for name, value in others.items() if value is not None})
     except ValueError as error:
         raise config_error(root.key("epochs"), str(error)) from None
+    if "sampling_probability" in known:
+        known["sampling_probability"] = min(1.0, turns * known["sampling_probability"])
     if absent := [name for name in ONE_PHASE if not any(name in row for row in (known, *each))]:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
         raise config_error(root.at(), f"a card needs {', '.join(absent)}", hint)
@@ -220,6 +233,12 @@ def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, K
     for name, value in own.items():
         paths |= {("phases", k, name): (name, k) if isinstance(value, tuple) else (name,) for k in range(length)}
     return tuple([known | row | steps for row in each]), paths
+
+
+def _turns(sampler: object, accounted_as: object, groups: object) -> int:
+    """From how many groups batches are drawn in turn: 1 but for cyclic-poisson, whose probability is within a group."""
+    cyclic = "cyclic-poisson" in ((accounted_as,) if sampler == "unknown" else (sampler,))
+    return groups if cyclic and isinstance(groups, int) and groups > 0 else 1
 
 
 def _of_history(root: Located) -> Located:

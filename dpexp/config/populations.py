@@ -72,7 +72,7 @@ def with_populations(
         for value, paths in expanded(section.value, section.path(())):
             variant = Located(value, section.marks, {**section.paths, **paths})
             wrong = [
-                Issue(problem.key(key), f"'problem.{key}' is said by 'population' too", "keep it in population")
+                Issue(problem.key(key), f"'problem.{key}' is also set in 'population'", "keep it in population")
                 for key in (*SHORT, *(("sigma", "support") if "errors" in value else ()))
                 if key in problem.value
             ]

@@ -46,7 +46,8 @@ def check_alone(subject: Subject[Any]) -> str:
             last = (done.stdout.strip() or done.stderr.strip() or f"it ended with {done.returncode}").splitlines()[-1]
             path_here = os.path.relpath(base, loaded.file.parent)
             message = last.replace(f"{copy}/", "" if path_here == "." else f"{path_here}/")
-            raise UsageError(str(loaded.typed.parent / message) if ".py:" in message[:200] else message, HINT)
+            hint = HINT if "No such file" in message or "No module" in message else ""
+            raise UsageError(str(loaded.typed.parent / message) if ".py:" in message[:200] else message, hint)
     return f"{len(files)} files, and nothing else"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -62,7 +63,12 @@ class Look:
         with DRAWS, mpl.rc_context(RC):
             if self.style_file is not None:
                 try:
-                    mpl.rcParams.update(mpl.rc_params_from_file(self.style_file, use_default_template=False))
+                    settings = re.findall(r"^\s*([\w.-]+)\s*:", self.style_file.read_text(encoding="utf-8"), re.M)
+                    if unknown := [name for name in settings if name not in mpl.rcParams]:
+                        raise ValueError(f"matplotlib has no setting {unknown[0]!r}")
+                    mpl.rcParams.update(mpl.rc_params_from_file(self.style_file, True, False))
+                    if mpl.rcParams["text.usetex"] and not shutil.which("latex"):
+                        raise ValueError("text.usetex needs latex, which is not installed")
                 except (OSError, ValueError, KeyError) as error:
                     message = f"--style-file {self.style_file}: {error}"
                     raise UsageError(message, "a file of matplotlib settings") from None
@@ -98,11 +104,14 @@ class Drawing(NamedTuple):
 
     def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
         """The picture in one format; `dpi` are those of the style where it is None."""
+        import matplotlib as mpl
+
         buffer, about = io.BytesIO(), dict(_UNDATED[form])
         if form == "svg" and title:
             about |= {"Title": title, "Description": self.caption}
         with self.look.applied(), _opaque(self.canvas) if form == "eps" else nullcontext():
-            self.canvas.savefig(buffer, format=form, metadata=about, dpi="figure" if dpi is None else dpi)
+            dots = mpl.rcParams["savefig.dpi"] if dpi is None else dpi
+            self.canvas.savefig(buffer, format=form, metadata=about, dpi=dots)
         return re.sub(rb"%%CreationDate: [^\n]*\n", b"", buffer.getvalue()) if form == "eps" else buffer.getvalue()
 
 

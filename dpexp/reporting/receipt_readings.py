@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+
 from dpexp.accounting.gaussian import eps_of
 from dpexp.config.card import Card, Sampler, Stated
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
@@ -106,7 +108,8 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
         # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
         run = _mechanism(card.model_copy(update={"relation": "add-remove"}) if turns else card, sampler, 1)
     except ValueError as error:
-        return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {error}")
+        why = error.errors()[0]["msg"].removeprefix("Value error, ") if isinstance(error, ValidationError) else error
+        return Reading(condition, None, word=UNSUPPORTED, reason=f"{sampler} batches of these numbers: {why}")
     # under replace-one the number of records is public
     more = [PRIVATE_N] * (card.relation != "replace-one" and card.records_public is not True)
     more += [OTHER_GROUPS] * (card.clipping == "microbatch") + [ALL_LAYERS] * (card.clipping == "per-layer")

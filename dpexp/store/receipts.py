@@ -25,6 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from dpexp.accounting.gaussian import eps_of
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import Held, atomically, home, lock, opened, read_ordinary
@@ -78,13 +79,19 @@ def records_of(content: bytes) -> Records:
 
 
 def receipts(results: Path) -> list[dict[str, Any]]:
-    """The receipts in a results folder, by time. Raises UsageError where one cannot be read."""
-    documents = []
-    for path in [path for place in (results, *own_folders(results)) for path in sorted(place.glob(f"*{ENDING}"))]:
+    """The receipts in a results folder, its folders and next to it, by time.
+
+    Raises UsageError where one cannot be read.
+    """
+    documents, places = [], dict.fromkeys((results, *own_folders(results), results.parent))
+    for path in [path for place in places for path in sorted(place.glob(f"*{ENDING}"))]:
         try:
             receipt = json.loads(b"" if path.is_symlink() else read_ordinary(path, MAX_BYTES))
             delta, eps = (math.inf if value is None else float(value) for value in receipt["eps"][0])
             facts = {"records": receipt["records"], "relation": str(receipt["neighboring_relation"])}
+            # a pure epsilon has a Gaussian budget too, but adds up as it is
+            gaussian = delta > 0 and receipt.get("pure_eps") is None and isinstance(receipt.get("mu"), int | float)
+            facts["mu"] = float(receipt["mu"]) if gaussian else None
             documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, **facts})
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             hint = "what it counted is not known, so nothing more is released next to it"
@@ -97,10 +104,23 @@ def of_records(documents: Sequence[Mapping[str, Any]], records: Records) -> list
     return [receipt for receipt in documents if (receipt["records"] or {}).get("hash") == records["hash"]]
 
 
-def together(documents: Sequence[Mapping[str, Any]]) -> str:
-    """What releases of the same records spend: epsilons and deltas add up."""
-    mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
+def _composed(documents: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The receipts, those of Gaussian DP with the same relation and delta as one."""
+    groups: dict[tuple[str, float], float] = {}
     for receipt in documents:
+        if receipt["mu"] is None:
+            yield receipt
+        else:
+            key = receipt["relation"], receipt["delta"]
+            groups[key] = math.hypot(groups.get(key, 0.0), receipt["mu"])
+    for (relation, delta), mu in groups.items():
+        yield {"relation": relation, "delta": delta, "eps": eps_of(mu, delta)}
+
+
+def together(documents: Sequence[Mapping[str, Any]]) -> str:
+    """What releases of the same records spend: mu add up in squares, epsilons and deltas as such."""
+    mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
+    for receipt in _composed(documents):
         eps, delta = receipt["eps"], receipt["delta"]
         # to replace a record is to remove one and to add one
         twice = mixed and receipt["relation"] == "add-remove"

@@ -123,7 +123,7 @@ def new_code(changed: bool) -> None:
     Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
     of_rooms.cache_clear = _OF_ROOMS.cache_clear  # type: ignore[attr-defined]
     fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS  # type: ignore[assignment]
-    linear_pass._step_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
+    linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
 
 def models() -> bytes:

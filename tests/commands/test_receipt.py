@@ -232,3 +232,39 @@ def test_the_blank_card_is_a_card(tmp_path):
     path = tmp_path / "card.yaml"
     call("init", "--card", "--out", path)
     assert document(path)["assumed"] == []
+
+
+def test_batches_of_groups_in_turn_have_the_probability_within_a_group():
+    """A card by its batches is the card by its probability, and the mechanism of the same name; q of all would hold."""
+    words = (
+        "sampler=cyclic-poisson",
+        "groups=10",
+        "noise_multiplier=3.5",
+        "relation=add-remove",
+        "delta=1e-5",
+        "eps=.37",
+    )
+    batches = document(*words, "n=6400", "batch_size=256", "epochs=4", code=1)
+    share = document(*words, "n=6400", "sampling_probability=.4", "epochs=4", code=1)
+    mechanism = MECHANISMS["epoch-gaussian"](
+        sampling="cyclic-poisson", neighboring_relation="add-remove", batches=10, epochs=10, sampling_probability=0.4,
+        noise_multiplier=3.5,
+    )  # fmt: skip
+    eps = min(bound.eps(1e-5) for bound in mechanism.upper_bounds() if bound.valid)
+    for receipt in (batches, share):
+        assert best(receipt) == pytest.approx(eps, rel=1e-9)
+
+
+def best(receipt):
+    """The guaranteed epsilon of a receipt with one reading."""
+    (reading,) = receipt["readings"]
+    return reading["eps"][0]["eps"]
+
+
+def test_the_state_of_our_own_accountant_is_a_card(tmp_path):
+    accountant = dpexp.accounting.Accountant()
+    for _ in range(100):
+        accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    (tmp_path / "own.json").write_text(json.dumps(accountant.state_dict()))
+    receipt = document(tmp_path / "own.json", "sampler=poisson")
+    assert best(receipt) == pytest.approx(accountant.get_epsilon(1e-5), rel=1e-6)

@@ -79,10 +79,10 @@ def test_own_table_by_its_header_alone(tmp_path):
 def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
     """Semicolons and a decimal comma, Latin-1, tabs, and a name that is there twice."""
     (tmp_path / name).write_bytes(content + content.split(b"\n")[1] + b"\n")
-    assert found in command.init(data=tmp_path / name, target="y", public=public)
+    assert found in command.init(data=tmp_path / name, target="y", for_fit=public)
     (tmp_path / "twice.csv").write_text("a,y,a\n1,2,3\n")
     with pytest.raises(UsageError, match="repeated columns a"):
-        command.init(data=tmp_path / "twice.csv", target="y", public=public)
+        command.init(data=tmp_path / "twice.csv", target="y", for_fit=public)
 
 
 @pytest.mark.parametrize(

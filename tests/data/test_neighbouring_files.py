@@ -293,7 +293,7 @@ def seen_of_means(folder: Path, file: File) -> Seen:
 
 def seen_of_init(folder: Path, file: File) -> Seen:
     (folder / "t.csv").write_bytes(file.content())
-    public = {str(k): init(data=folder / "t.csv", target="y", public=bool(k)) for k in range(2)}
+    public = {str(k): init(data=folder / "t.csv", target="y", for_fit=bool(k)) for k in range(2)}
     return Seen({}, public)
 
 

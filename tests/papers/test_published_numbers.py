@@ -2,7 +2,7 @@
 
 import pytest
 
-from research.stated_epsilons import CLAIMS, entries, found, verdict
+from research.stated_epsilons import CLAIMS, entries, figures_of, verdict
 from tests.conftest import mostly_slow
 from tests.oracles import published_numbers
 from tests.oracles.published_numbers import REFERENCES, conformance
@@ -55,7 +55,7 @@ def test_every_row_was_computed_elsewhere():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_numbers_are_those_of_other_programs(name):
-    for ours, other in zip(found(BY_ID[name]), ELSEWHERE[name], strict=True):
+    for ours, other in zip(figures_of(BY_ID[name]), ELSEWHERE[name], strict=True):
         if other is not None:
             assert ours == pytest.approx(other, rel=2e-3, abs=6e-4)
 
@@ -63,5 +63,5 @@ def test_numbers_are_those_of_other_programs(name):
 @pytest.mark.parametrize("name", mostly_slow(ELSEWHERE))
 def test_a_row_that_prints_less_than_is_attained_is_false(name):
     entry = BY_ID[name]
-    assert verdict(entry, 0.99 * found(entry).attained) == "false"
-    assert verdict(entry, 2 * found(entry).recomputed) == "misprint"
+    assert verdict(entry, 0.99 * figures_of(entry).attained) == "false"
+    assert verdict(entry, 2 * figures_of(entry).recomputed) == "misprint"

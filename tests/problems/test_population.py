@@ -306,7 +306,7 @@ def test_bad_input_is_said_at_its_place(population, message, hint, place):
     [
         ("mallows-logistic", "{errors: {law: t, df: 3}}", "the responses are labels"),
         ("huber-linear", "{response: {link: probit}}", "a link is of labels"),
-        ("huber-linear, d: 5", "{d: 5}", "is said by 'population' too"),
+        ("huber-linear, d: 5", "{d: 5}", "is also set in 'population'"),
         ("softmax", "{d: 5}", "does not take a population"),
     ],
 )

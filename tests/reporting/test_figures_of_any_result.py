@@ -326,7 +326,7 @@ def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
 
 
 def test_options_change_the_figure_and_its_file(toy, tmp_path):
-    options = {"metric": "loss_gap", "x": "mu", "hue": "alpha", "estimator": ("asgd",), "only": "mu=1,2,inf"}
+    options = {"metric": "loss_gap", "x": "mu", "hue": "alpha", "estimator": ("asgd",), "only": "mu=1,inf"}
     answer = plot.command("toy", formats="png", out=tmp_path, results=toy.results, log="none", **options)
     paths = answer["figures"][0]["files"]
     data = pd.read_csv(paths[1], comment="#")
@@ -417,9 +417,11 @@ def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, t
     assert "DejaVuSerif" in eps
     boxes = pd.read_csv(tmp_path / "boxes.csv", comment="#")
     assert (boxes.ci_lo <= boxes.q25).all()
-    assert (boxes.q25 <= boxes["mean"]).all()
-    assert (boxes["mean"] <= boxes.q75).all()
-    assert "style-file" in call("plot", "toy", "--results", toy.results, "--style-file", "none.mplstyle", code=2).stderr
+    assert (boxes.q25 <= boxes["median"]).all()
+    assert (boxes["median"] <= boxes.q75).all()
+    style.write_text("font.famly: serif\n")
+    for file in ("none.mplstyle", style):
+        assert "style-file" in call("plot", "toy", "--results", toy.results, "--style-file", file, code=2).stderr
 
 
 def test_words_are_escaped_for_latex_and_mathematics_is_not():

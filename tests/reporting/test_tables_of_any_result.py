@@ -298,7 +298,7 @@ def test_a_table_and_a_figure_of_medians_have_those_of_the_stored_trajectories(t
         assert row.loss_gap == pytest.approx(wanted[row.cell_id, row.estimator], rel=1e-12)
     figure = dpexp.plot("toy", results=toy.results, metric="loss_gap", statistic="median")
     end = figure.data[figure.data.step == rows.step.max()]
-    assert sorted(end["mean"]) == pytest.approx(sorted(wanted), rel=1e-12)
+    assert sorted(end["median"]) == pytest.approx(sorted(wanted), rel=1e-12)
     with pytest.raises(UsageError):
         dpexp.table("toy", results=toy.results, statistic="mode")
 

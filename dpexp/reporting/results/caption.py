@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.results.declaration import STEP
+from dpexp.reporting.results.gather import OWN_RECORDS
 from dpexp.reporting.results.labels import estimator_name
 from dpexp.reporting.results.lines import STATISTICS
 from dpexp.reporting.results.metrics import metric_of
@@ -29,6 +30,7 @@ def caption_of(scene: Scene) -> str:
     kind = "Boxes: quartiles. Points: medians. Bars" if declared.kind == "box" else "Bars"
     band = f"{'Bands' if scene.x == STEP else kind}: {STATISTICS[declared.statistic]} over {replicates} replicates."
     sentences = [
+        *([OWN_RECORDS] if any(run.own_records for run in scene.gathered.runs) else []),
         f"{', '.join(dict.fromkeys(source.name for source in scene.gathered.sources))}: {words}.",
         "One replicate of every setting, so there is no band." if replicates == "1" else band,
     ]

@@ -131,6 +131,8 @@ def _numbers(scene: Scene, line: Line) -> pd.DataFrame:
     rows = scene.rows(line)
     names = dict.fromkeys([*((scene.x,) if scene.swept else ()), *scene.plan.names, *scene.plan.implied])
     numbers = {name: getattr(rows, name) for name in ("step", "mean", "ci_lo", "ci_hi", "n", "n_diverged")}
+    if scene.declared.statistic != "mean":
+        numbers = {"median" if name == "mean" else name: values for name, values in numbers.items()}
     if scene.declared.kind == "box":
         numbers |= dict(zip(("q25", "q75"), quartiles(line), strict=True))
     curves = {kind_of(name): values for name, values in scene.curves.get(id(line), {}).items()}

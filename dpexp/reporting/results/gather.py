@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -91,6 +92,10 @@ class Run:
                 own = cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu)
                 return own is not None and cell.run.n <= own
         return False
+
+
+OWN_RECORDS = "Private: do not publish. These numbers were computed from private records and are covered by no budget."
+"""before the metrics of a run on a user's own records"""
 
 
 @dataclass(frozen=True)
@@ -208,6 +213,13 @@ def gather(
         frames.append(summary[COLUMNS[1:]].assign(run=summary.cell_id.map(place)))
     if not cells:
         raise UsageError(f"--only {only!r} holds for no cell", "dpexp validate --show CONFIG lists the parameters")
+    for key, values in (word.replace("==", "=").split("=", 1) for word in shlex.split(only or "")):
+        for value in values.split(","):
+            condition = shlex.quote(f"{key}={value}")
+            if not any(matches(condition, own, known) for by_cell in columns for own in by_cell.values()):
+                raise UsageError(
+                    f"--only {key}={value} holds for no cell", "leave it out, or write it as the config does"
+                )
     settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
     # a name, or a path where two results have the same name
     names = [source.name for source in sources]

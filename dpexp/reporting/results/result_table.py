@@ -15,7 +15,7 @@ from dpexp.core.text import up
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.results.choose import ESTIMATOR, needed
-from dpexp.reporting.results.gather import Gathered
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered
 from dpexp.reporting.results.labels import constants, value_label
 from dpexp.reporting.results.lines import (
     STATISTICS,
@@ -131,6 +131,8 @@ def content_of(
             " Deviation: the mean over the prediction less 1, with the standard error of the mean; replicates for 3 %: "
             f"so many give a 95% interval of ±3 %. {'; '.join(sources)}."
         )
+    if any(run.own_records for run in gathered.runs):
+        note = f"{OWN_RECORDS} {note}"
     return Content(head, rows, note, records)
 
 

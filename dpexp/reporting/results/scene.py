@@ -54,6 +54,9 @@ class Scene:
         settings = [line.settings for line in self.lines]
         self.plan = choose(settings, gathered.sections, checkpoints, declared, gathered.derived)
         self.x = self.plan.x
+        if declared.theory and self.plan.style is not None and self.x == STEP:
+            message = "--theory draws its curves by line style, which --style uses too"
+            raise UsageError(message, "--facet in place of --style")
         self.swept = self.x not in (STEP, DOTS)
         """whether a setting is on the horizontal axis"""
         self.finite_x = sorted({x for x in map(self.horizontal, self.lines) if math.isfinite(x)} if self.swept else ())
@@ -96,8 +99,10 @@ class Scene:
 
     def label(self, factor: Factor, level: int) -> str:
         """A level in words."""
-        line = next(line for line in self.lines if factor.of(line.settings) == level)
-        return level_label(factor, level, self.words, line.settings)
+        own = [line.settings for line in self.lines if factor.of(line.settings) == level]
+        # what several algorithms share is called after none of them
+        shared = len({settings.get("algorithm") for settings in own}) > 1
+        return level_label(factor, level, self.words, own[0] | {"algorithm": ""} if shared else own[0])
 
     def labels(self, factor: Factor | None) -> list[str]:
         """Of all its levels."""

@@ -89,7 +89,7 @@ def of_fresh_orders(n: int) -> float:
 
 
 def where_whole(least: float) -> str:
-    return f"{min(counts(whole=True).values()):.3g} at least where N divides T"
+    return f"{min(counts(whole_epochs=True).values()):.3g} at least where N divides T"
 
 
 def printed_nodes(L: float) -> float:
