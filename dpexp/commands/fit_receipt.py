@@ -76,8 +76,7 @@ def begin(
     Raises UsageError unless it is `again` where a fit or a run released these records into the same results before.
     """
     beside = out.parent.parent
-    # folders of fits next to each other are one results folder
-    results = beside if experiments_in(beside) or store.receipts(beside) else out.parent
+    results = beside if experiments_in(beside) else out.parent
     with store.alone(results):
         check(out, True, again)  # another process may have begun meanwhile
         if not again and (refusal := store.why_refused(results, records))[0]:

@@ -78,13 +78,10 @@ def records_of(content: bytes) -> Records:
     return {"hash": of_records, "key": of_key[:16]}
 
 
-def receipts(results: Path) -> list[dict[str, Any]]:
-    """The receipts in a results folder, its folders and next to it, by time.
-
-    Raises UsageError where one cannot be read.
-    """
-    documents, places = [], dict.fromkeys((results, *own_folders(results), results.parent))
-    for path in [path for place in places for path in sorted(place.glob(f"*{ENDING}"))]:
+def receipts(results: Path, strict: bool = True) -> list[dict[str, Any]]:
+    """The receipts in a results folder, by time. Raises UsageError where one cannot be read, if `strict`."""
+    documents = []
+    for path in [path for place in (results, *own_folders(results)) for path in sorted(place.glob(f"*{ENDING}"))]:
         try:
             receipt = json.loads(b"" if path.is_symlink() else read_ordinary(path, MAX_BYTES))
             delta, eps = (math.inf if value is None else float(value) for value in receipt["eps"][0])
@@ -94,6 +91,8 @@ def receipts(results: Path) -> list[dict[str, Any]]:
             facts["mu"] = float(receipt["mu"]) if gaussian else None
             documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, **facts})
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+            if not strict:
+                continue
             hint = "what it counted is not known, so nothing more is released next to it"
             raise UsageError(f"{path} is no receipt that can be read", hint) from None
     return sorted(documents, key=lambda receipt: str(receipt["at"]))
@@ -132,7 +131,10 @@ def together(documents: Sequence[Mapping[str, Any]]) -> str:
 def why_refused(results: Path, records: Records) -> tuple[str, str]:
     """Why these records may not be released into a folder unless --again is added, and a hint; else empty."""
     documents = receipts(results)
-    if same := of_records(documents, records):
+    # a fit in the folder above, and folders next to this one, are found too; what is illegible there concerns others
+    around = receipts(Path(os.path.abspath(results)).parent, strict=False)
+    every = {receipt["path"].resolve(): receipt for receipt in (*around, *documents)}
+    if same := of_records(sorted(every.values(), key=lambda receipt: str(receipt["at"])), records):
         times = f"{counted(len(same), 'release')}, the last on {same[-1]['at']} ({same[-1]['path']})"
         hint = "a further release adds to that: --again releases them once more"
         return f"these records were released before: {times}, spent {together(same)}", hint
