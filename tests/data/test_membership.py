@@ -104,7 +104,7 @@ class Caught:
             patched.setattr(engine, "train", learn(engine.train))
             patched.setattr(softmax_runs.drawn, "scheme", called)
             patched.setattr(softmax_runs, "iterate_metrics", measuring)
-            results = tempfile.mkdtemp(dir=folder)
+            results = Path(tempfile.mkdtemp(dir=folder), "results")  # next to no other release of these records
             call("run", path, "--deployment", "--results", results, "-j", "1", "-q", cwd=folder)
         cells = pd.read_parquet(next(Path(results).glob("mine.deployed-*/cells.parquet")))
         self.cells = json.loads(cells.drop(columns=["n_diverged", "status"]).to_json())
