@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.answer import RESULTS, Answer, Pathname
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.config.cell_settings import identity, label, matches
+from dpexp.config.cell_settings import identity, label, select
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import processes_pay, require_room
@@ -166,12 +166,7 @@ def _selected_cells(experiments: Sequence[Experiment], only: str | None) -> list
     if only is None:
         return [None] * len(experiments)
     cells = [{cell.cell_id: cell.columns() for cell in experiment.cells} for experiment in experiments]
-    # A name that one experiment has is no mistake in another.
-    known = dict.fromkeys(name for rows in cells for row in rows.values() for name in row)
-    ids = [frozenset(cell_id for cell_id, row in rows.items() if matches(only, row, known)) for rows in cells]
-    if not any(ids):
-        raise UsageError(f"--only {only!r} matches no cell")
-    return [*ids]
+    return [*select(only, cells)]
 
 
 def _cells(experiment: Experiment, options: Options) -> list[Cell]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
@@ -148,10 +148,11 @@ def _short(value: float) -> str:
     return decimal if float(decimal) == value else short(value)
 
 
-def matches(conditions: str, columns: Mapping[str, Any], known: Collection[str] = ()) -> bool:
-    """Whether every condition holds of these columns; a cell that lacks the column does not match.
+def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[frozenset[str]]:
+    """The ids of the cells of every experiment that fulfil all conditions `KEY=VALUE,VALUE`; `cells` are columns by id.
 
-    `known` are columns that other cells have. Raises UsageError for what is no condition, or no column of any cell.
+    A cell that lacks a column fulfils no condition on it. Raises UsageError for what is no condition, and for a column
+    or a value that no cell of any experiment has.
     """
     try:
         pairs = [word.replace("==", "=").partition("=") for word in shlex.split(conditions)]
@@ -160,19 +161,29 @@ def matches(conditions: str, columns: Mapping[str, Any], known: Collection[str] 
     if not pairs or not all(key and values for key, _, values in pairs):
         hint = "for instance --only 'alpha=1/2,1 mu=inf'; names are columns of cells.parquet"
         raise UsageError(f"--only {conditions!r} is not KEY=VALUE,VALUE", hint)
-    if wrong := [key for key, _, _ in pairs if key not in columns and key not in known]:
-        every = dict.fromkeys([*columns, *known])
-        raise UsageError(f"--only: no column '{wrong[0]}'", f"{guess(wrong[0], every)}columns: {', '.join(every)}")
-    return all(
-        any(_is(columns.get(key), value, columns.get("budget") if key == "mu" else None) for value in values.split(","))
-        for key, _, values in pairs
-    )
+    columns = dict.fromkeys(name for rows in cells for row in rows.values() for name in row)
+    selections = [set(rows) for rows in cells]
+    for key, _, values in pairs:
+        if key not in columns:
+            raise UsageError(f"--only: no column '{key}'", f"{guess(key, columns)}columns: {', '.join(columns)}")
+        matches = [set[str]() for _ in cells]
+        for value in values.split(","):
+            fitting = [{cell_id for cell_id, row in rows.items() if _is(row, key, value)} for rows in cells]
+            if not any(fitting):
+                raise UsageError(f"--only {key}={value} matches no cell", "dpexp validate --show CONFIG lists them")
+            matches = [ids | more for ids, more in zip(matches, fitting, strict=True)]
+        selections = [ids & fitting for ids, fitting in zip(selections, matches, strict=True)]
+    if not any(selections):
+        raise UsageError(f"--only {conditions!r} matches no cell", "each condition alone matches some")
+    return [frozenset(ids) for ids in selections]
 
 
-def _is(value: Any, text: str, label: str | None) -> bool:
-    """Whether a value of a column is what is written, as a number or as it is printed."""
-    number = math.inf if text == NON_PRIVATE else scalar(text)
-    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in (value, number)):
+def _is(row: Mapping[str, Any], key: str, text: str) -> bool:
+    """Whether a column has the value that is written, as a number or as it is printed."""
+    value, number = row.get(key), math.inf if text == NON_PRIVATE else scalar(text)
+    truths = isinstance(value, bool) or isinstance(number, bool)
+    if isinstance(value, int | float) and isinstance(number, int | float) and not truths:
         # 1/3 is typed and read as a fraction, and stored as a double
         return math.isclose(value, number, rel_tol=1e-9)
+    label = row.get("budget") if key == "mu" else None
     return value is not None and text in (label, str(value), spelled("", value))

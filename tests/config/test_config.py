@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.config.cell_settings import matches
+from dpexp.config.cell_settings import select
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
@@ -240,22 +240,30 @@ def test_what_follows_from_what_sweeps_follows_from_it_again_when_the_config_is_
     ]
 
 
+CELLS = [
+    {"a": {"alpha": 1 / 3, "mu": math.inf, "budget": "inf", "algorithm": "ldp-sgd", "on": True}},
+    {"b": {"alpha": 0.5, "mu": 1.0, "budget": "1.0", "algorithm": "dp-sgd", "clip": 1.0}},
+]
+
+
 @pytest.mark.parametrize(
-    ("conditions", "holds"),
+    ("conditions", "ids"),
     [
-        ("alpha=1/3", True), ("alpha=0.5,1/3", True), ("alpha=1/2", False), ("mu=inf", True), ("mu=non-private", True), ("mu=1", False),
-        ("algorithm=ldp-sgd mu=inf", True), ("algorithm=dp-sgd mu=inf", False), ("clip=1", False), ("on=true", True), ("on=1", False),
+        ("alpha=1/3", "a"), ("alpha=0.5,1/3", "ab"), ("mu=inf", "a"), ("mu=non-private", "a"), ("algorithm=ldp-sgd mu=inf", "a"),
+        ("clip==1", "b"), ("on=true", "a"),
     ],
 )  # fmt: skip
-def test_only_takes_values_of_columns(conditions, holds):
-    cell = {"alpha": 1 / 3, "mu": math.inf, "budget": "inf", "algorithm": "ldp-sgd", "on": True}
-    assert matches(conditions, cell, ["clip"]) is holds
+def test_only_takes_values_of_columns(conditions, ids):
+    assert [set(own) for own in select(conditions, CELLS)] == [{"a"} & set(ids), {"b"} & set(ids)]
 
 
-@pytest.mark.parametrize("conditions", ["", "mu", "mu=", "=1", "mu > 1", "mu='1", "aplha=1"])
-def test_what_is_no_condition_is_refused(conditions):
+@pytest.mark.parametrize(
+    "conditions",
+    ["", "mu", "mu=", "=1", "mu > 1", "mu='1", "aplha=1", "on=1", "mu=2", "alpha=1/2,0.9", "algorithm=dp-sgd mu=inf"],
+)
+def test_what_is_no_condition_or_matches_no_cell_is_refused(conditions):
     with pytest.raises(UsageError):
-        matches(conditions, {"alpha": 1.0, "mu": 1.0})
+        select(conditions, CELLS)
 
 
 def test_names_sweep_with_the_keys_that_each_has(tmp_path):

@@ -10,7 +10,7 @@ import yaml
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.cell_settings import identity, matches, named
+from dpexp.config.cell_settings import identity, named, select
 from dpexp.config.cells import (
     NAMED,
     OF_THE_EXPERIMENT,
@@ -68,9 +68,9 @@ def test_two_parameters_of_one_name_are_two_columns():
     assert (columns["problem.mu"], columns["mu"], columns["problem.replicates"]) == (8.0, 1.0, 9.0)
     assert columns["eta"] == 0.1
     assert "beta" not in columns
-    assert matches("problem.beta=2 algorithm.beta=11 eta=1/10", columns)
+    assert select("problem.beta=2 algorithm.beta=11 eta=1/10", [{"cell": columns}]) == [{"cell"}]
     with pytest.raises(UsageError, match=r"no column 'beta'"):
-        matches("beta=2", columns)
+        select("beta=2", [{"cell": columns}])
 
 
 FIXED = {*NAMED, "mu", "budget"}

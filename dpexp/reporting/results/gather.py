@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.config.cell_settings import Settings, Words, matches, named, sections
+from dpexp.config.cell_settings import Settings, Words, named, sections, select
 from dpexp.config.cells import flat, stored_cell
 from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
@@ -175,7 +174,7 @@ def gather(
 
     `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Where `partial`, missing and failed
     cells are left out with a remark. Raises ResultsMissing where results are missing, stale or without one of the
-    columns `needs`, UsageError where the expression is wrong or holds for no cell.
+    columns `needs`, UsageError where `only` is wrong or a part of it matches no cell.
     """
     import pandas as pd
 
@@ -187,15 +186,14 @@ def gather(
         {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
         for source, generation in zip(sources if only is not None else (), generations, strict=False)
     ]
-    # an expression may name a column that only some cells have
-    known = dict.fromkeys(name for own in columns for names in own.values() for name in names)
+    selection = None if only is None else select(only, columns)
     for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
         rows = {str(row["cell_id"]): row for row in cells_of(generation, needs).to_dict("records")}
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
         place, missing = {}, 0
         for cell_id, tree in generation.manifest["cells"].items():
-            if only is not None and not matches(only, columns[number][cell_id], known):
+            if selection is not None and cell_id not in selection[number]:
                 continue
             if cell_id not in rows or rows[cell_id]["status"] == "failed":
                 missing += 1
@@ -212,14 +210,7 @@ def gather(
             summary = summary[summary.cell_id.isin(list(place))]
         frames.append(summary[COLUMNS[1:]].assign(run=summary.cell_id.map(place)))
     if not cells:
-        raise UsageError(f"--only {only!r} holds for no cell", "dpexp validate --show CONFIG lists the parameters")
-    for key, values in (word.replace("==", "=").split("=", 1) for word in shlex.split(only or "")):
-        for value in values.split(","):
-            condition = shlex.quote(f"{key}={value}")
-            if not any(matches(condition, own, known) for by_cell in columns for own in by_cell.values()):
-                raise UsageError(
-                    f"--only {key}={value} holds for no cell", "leave it out, or write it as the config does"
-                )
+        raise UsageError("no selected cell has results", "; ".join(remarks))
     settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
     # a name, or a path where two results have the same name
     names = [source.name for source in sources]
