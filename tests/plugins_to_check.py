@@ -126,6 +126,18 @@ WRONG = {
         "algorithm",
         "messages",
     ),
+    "an understated length of messages": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def longest(self, problem):\n        return 0.9 * problem.gradient_bound()',
+        "algorithm",
+        "messages",
+    ),
+    "an understated radius of messages": (
+        'name: Literal["my-sgd"] = "my-sgd"',
+        'name: Literal["my-sgd"] = "my-sgd"\n\n    def radius(self, problem):\n        return 0.45 * problem.exact_sensitivity()',
+        "algorithm",
+        "messages",
+    ),
     "messages that are no number": (
         'name: Literal["my-sgd"] = "my-sgd"',
         'name: Literal["my-sgd"] = "my-sgd"\n\n    def rule(self):\n        return super().rule()._replace(rescale=lambda norm, numbers: 1.0 / norm)',

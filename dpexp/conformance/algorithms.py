@@ -24,6 +24,7 @@ from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.store.simulating import checkpoint_steps
 
 Kind = Subject[type[Any]]
@@ -340,8 +341,25 @@ def _memories(rule: Rule, p: int, rng: np.random.Generator) -> list[Any]:
     return [None, *others]
 
 
+def _extremes(
+    rule: Rule, problem: LinearPredictorProblem, rng: np.random.Generator, enough: float
+) -> tuple[float, float]:
+    """How far apart and how long messages get in a search, which ends where the distance exceeds `enough`."""
+    lengths = [0.0]
+
+    def send(gradients: np.ndarray, memory: Any) -> np.ndarray:
+        sent = rule.sent(gradients, memory=memory)
+        lengths.append(float(np.linalg.norm(sent, axis=-1).max()))
+        return sent
+
+    reached = [
+        furthest(problem, rng, partial(send, memory=memory), enough) for memory in _memories(rule, problem.p, rng)
+    ]
+    return float(np.max(reached)), max(lengths)
+
+
 def messages(subject: Kind) -> str:
-    """No two users send messages further apart than is stated: an adversary's search.
+    """No two users send messages further apart, nor any one a longer message, than is stated: an adversary's search.
 
     What a user makes of its gradient is a public function of it.
     """
@@ -361,15 +379,15 @@ def messages(subject: Kind) -> str:
         # Who clips divides by a length, and that of a gradient at the optimum may be 0.
         if not np.isfinite(rule.sent(np.zeros((1, problem.p)))).all():
             raise Breach("a gradient of length 0 is sent as something that is no number", rule.rescale)
-        farthest, model = 0.0, algorithm.messages(problem)
-        for memory in _memories(rule, problem.p, rng):
-            apart = furthest(model, rng, partial(rule.sent, memory=memory), exact * (1 + ROUNDING))
-            farthest = apart if math.isnan(apart) else max(farthest, apart)
-        if not farthest <= exact * (1 + ROUNDING):  # nor is nan
-            message = (
-                f"on {problem.name} two users send messages {farthest:.6g} apart, the sensitivity says {exact:.6g}"
-            )
-            raise Breach(f"{message} ({algorithm})", subject.value.sensitivities)
+        farthest, length = _extremes(rule, algorithm.messages(problem), rng, exact * (1 + ROUNDING))
+        for reached, limit, words, member in (
+            (farthest, exact, "two users send messages {:.6g} apart, the sensitivity says", "sensitivities"),
+            (farthest / 2, algorithm.radius(problem), "messages need a ball of radius {:.6g}, it is", "radius"),
+            (length, algorithm.longest(problem), "a message has the length {:.6g}, the longest is", "longest"),
+        ):
+            if not reached <= limit * (1 + ROUNDING):  # nor is nan
+                message = f"on {problem.name} {words.format(reached)} {limit:.6g} ({algorithm})"
+                raise Breach(message, getattr(subject.value, member))
         closest = max(closest, farthest / exact)
     return f"{counted(len(settings), 'setting')}, two users at most {closest:.4g} of what is stated apart"
 
@@ -412,6 +430,10 @@ CHECKS: tuple[Promise[type[Any]], ...] = (
     Promise("statement", "The mechanism states who is protected, how, and every analysis with its reason.", statement),
     Promise("budget stated", "A stated guarantee is at most the configured budget.", within_budget),
     ATTACK,
-    Promise("messages", "No two users send messages further apart than the exact sensitivity, by a search.", messages),
+    Promise(
+        "messages",
+        "No two messages are further apart than the exact sensitivity, and none is longer than stated, by a search.",
+        messages,
+    ),
     Promise("estimates", "Estimated seconds and bytes are positive and grow with the work.", estimates),
 )

@@ -40,7 +40,9 @@ def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
     for toy, family in itertools.product(kind.toys, families):
         algorithm = kind(**toy)
         problems = (
-            TwoWorlds(own, pair, schedule, budget, np.array([steps]), "the canary")
+            TwoWorlds(
+                own, pair, schedule, budget, np.array([steps]), "the canary", f"algorithm {algorithm.name}, attacked"
+            )
             for replaced, own, pair, steps in _neighboring_problems(algorithm, family)
             for schedule, budget in itertools.product(schedules, BUDGETS)
             if not algorithm.complaints(pair[0], schedule, budget, steps)

@@ -126,10 +126,13 @@ def _short(value: object) -> str:
 
 
 def _code(name: str, content: bytes) -> object:
-    """A file's code, without comments, formatting and bare strings, such as docstrings."""
+    """A file's code, without comments, formatting and bare strings, such as docstrings; else its bytes."""
     if not name.endswith(".py"):
         return hashlib.sha256(content).digest()
-    tree = ast.parse(content)
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):  # a draft beside a plug-in, which nothing imports
+        return hashlib.sha256(content).digest()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [statement for statement in node.body if not _is_text(statement)]
