@@ -22,7 +22,7 @@ from dpexp.accounting.search import narrow
 from dpexp.config.cells import Cell
 from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.last_iterate import last_iterate
-from dpexp.privacy.exact.walk import Law, Walk, renyi
+from dpexp.privacy.exact.walk import Walk, WalkLaw, renyi
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, Pair, in_order, predictions_agree, rates_agree, ratio_to
@@ -346,10 +346,10 @@ def exact(shape: str, theta: float, order: float) -> float:
 
 
 @cache
-def _laws(shape: str, theta: float, steps: int = STEPS) -> tuple[Law, Law]:
+def _laws(shape: str, theta: float, steps: int = STEPS) -> tuple[WalkLaw, WalkLaw]:
     """Of the record's two slopes."""
     walks = (Walk(WIDTH / 2, ((1.0, _pushed(POWERS[shape], sign * theta / (2 * WIDTH))),), (0.0,)) for sign in (1, -1))
-    first, other = (Law(walk, steps) for walk in walks)
+    first, other = (WalkLaw(walk, steps) for walk in walks)
     return first, other
 
 

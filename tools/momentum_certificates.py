@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.digests import digest
-from dpexp.privacy.momentum.certificates import STORE, Certificate, Setting, stored
+from dpexp.privacy.momentum.certificates import STORE, Certificate, MomentumSetting, stored
 from dpexp.privacy.momentum.tree_streams import unit_split
 from tools.certify_all_places import certify_all
 from tools.difference_bound import certified, largest_form
@@ -52,13 +52,13 @@ GRIDS = [
 """the same, and alpha N, of the grids over momentum too; 3.9 is nearly the largest that the recursions allow"""
 
 
-def default_setting(n: int, epochs: int, length: float, times: float = 1) -> Setting:
+def default_setting(n: int, epochs: int, length: float, times: float = 1) -> MomentumSetting:
     """alpha = `times` / N, gamma = min(1/2, L eta N / G), and a path of `length` G / L over the epochs."""
     ratio = length / epochs
-    return Setting(n, n * epochs, times / n, min(0.5, ratio), ratio)
+    return MomentumSetting(n, n * epochs, times / n, min(0.5, ratio), ratio)
 
 
-def computed(setting: Setting) -> Certificate | None:
+def computed(setting: MomentumSetting) -> Certificate | None:
     """The certificate for the split of `unit_split`, from scratch; None where the method does not apply."""
     n, steps, alpha, gamma, ratio = setting
     if min(n, steps) < 1 or refusal(n, alpha, 1.0):
@@ -88,7 +88,7 @@ def recheck(held: Certificate, positions: np.ndarray) -> float:
     return math.sqrt(worst)
 
 
-def too_large(setting: Setting) -> bool:
+def too_large(setting: MomentumSetting) -> bool:
     """Whether the forms of eight places take more than ROOM."""
     return 3 * setting.steps / setting.n * setting.steps * 8 * 8 > ROOM
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dpexp.accounting import renyi
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.events import Kind, NotAccounted, Part, Selection, ZeroConcentrated, parts_of, tree_of
+from dpexp.accounting.events import BestOfRuns, NotAccounted, Part, StepKind, ZeroConcentrated, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
 from dpexp.accounting.mixed import truncated
@@ -75,7 +75,7 @@ class Accountant:
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Account one step on a Poisson batch of that share of the records."""
-        self._take([Kind("poisson", float(noise_multiplier), float(sample_rate), 1)])
+        self._take([StepKind("poisson", float(noise_multiplier), float(sample_rate), 1)])
 
     def get_epsilon(
         self,
@@ -114,8 +114,8 @@ class Accountant:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
         if any(_without_noise(part) for part in self._composed):
             return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
-        kinds = [part for part in self._composed if isinstance(part, Kind) and math.isfinite(part.noise_multiplier)]
-        others = [part for part in self._composed if not isinstance(part, Kind)]
+        kinds = [part for part in self._composed if isinstance(part, StepKind) and math.isfinite(part.noise_multiplier)]
+        others = [part for part in self._composed if not isinstance(part, StepKind)]
         if others:
             return self._by_renyi([*kinds, *others])
         if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
@@ -142,7 +142,7 @@ class Accountant:
         def of(part: Part) -> Callable[[float], float]:
             if isinstance(part, ZeroConcentrated):
                 return lambda order: part.xi + part.rho * order
-            if isinstance(part, Kind):
+            if isinstance(part, StepKind):
                 nothing = part.sampling_probability == 0 or math.isinf(part.noise_multiplier)
                 return (lambda order: 0.0) if nothing else self._loss(part).rdp
             run = Accountant(self.neighboring_relation)
@@ -158,7 +158,7 @@ class Accountant:
 
         What is assigned are steps on Poisson batches, in place of all that was composed.
         """
-        kinds = [part for part in self._composed if isinstance(part, Kind)]
+        kinds = [part for part in self._composed if isinstance(part, StepKind)]
         if len(kinds) < len(self._composed):
             raise UsageError("a history is one of Gaussian steps: this accountant has other events", "use ledger")
         return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
@@ -166,7 +166,7 @@ class Accountant:
     @history.setter
     def history(self, entries: Sequence[tuple[float, float, int]]) -> None:
         other = Accountant(self.neighboring_relation)
-        other._take([Kind("poisson", float(noise), float(rate), int(steps)) for noise, rate, steps in entries])
+        other._take([StepKind("poisson", float(noise), float(rate), int(steps)) for noise, rate, steps in entries])
         self._replace(other)
 
     @property
@@ -196,7 +196,7 @@ class Accountant:
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """What `load_state_dict` takes, of plain values; written into `destination` where one is given."""
         state: MutableMapping[str, Any] = {} if destination is None else destination
-        if all(isinstance(part, Kind) for part in self._composed):
+        if all(isinstance(part, StepKind) for part in self._composed):
             state["history"] = self.history
         state["events"] = [tree_of(part) for part in self._composed]
         state["mechanism"], state["relation"] = self.mechanism(), self.neighboring_relation
@@ -244,8 +244,8 @@ class Accountant:
 
     def _check(self, kind: Part) -> None:
         """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
-        if not isinstance(kind, Kind):
-            for part in kind.run if isinstance(kind, Selection) else ():
+        if not isinstance(kind, StepKind):
+            for part in kind.run if isinstance(kind, BestOfRuns) else ():
                 self._check(part)
             return
         if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
@@ -255,7 +255,7 @@ class Accountant:
         if only not in (None, self.neighboring_relation):
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
-    def _loss(self, kind: Kind) -> StepLoss:
+    def _loss(self, kind: StepKind) -> StepLoss:
         if kind.sampler == "truncated-poisson":
             assert kind.records is not None and kind.cap is not None  # noqa: PT018
             return truncated(kind.records, kind.sampling_probability, kind.cap, kind.noise_multiplier)
@@ -265,17 +265,17 @@ class Accountant:
 
 
 def _releases_nothing(part: Part) -> bool:
-    if isinstance(part, Selection) and all(map(_releases_nothing, part.run)):
+    if isinstance(part, BestOfRuns) and all(map(_releases_nothing, part.run)):
         return True
     if isinstance(part, ZeroConcentrated) and part.rho == part.xi == 0:
         return True
-    return part.steps == 0 or (isinstance(part, Kind) and part.sampling_probability == 0)
+    return part.steps == 0 or (isinstance(part, StepKind) and part.sampling_probability == 0)
 
 
 def _without_noise(part: Part) -> bool:
-    if isinstance(part, Selection):
+    if isinstance(part, BestOfRuns):
         return any(map(_without_noise, part.run))
-    return isinstance(part, Kind) and part.noise_multiplier == 0
+    return isinstance(part, StepKind) and part.noise_multiplier == 0
 
 
 def _one_of(name: str, *given: float | None) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 
-class Kind(NamedTuple):
+class StepKind(NamedTuple):
     """Gaussian steps of one kind: what is shown of each, and how many there are."""
 
     sampler: str
@@ -34,7 +34,7 @@ class ZeroConcentrated(NamedTuple):
     steps: int
 
 
-class Selection(NamedTuple):
+class BestOfRuns(NamedTuple):
     """The best of a random number of runs, each made of these parts."""
 
     run: tuple[Part, ...]
@@ -45,7 +45,7 @@ class Selection(NamedTuple):
     steps: int
 
 
-Part = Kind | ZeroConcentrated | Selection
+Part = StepKind | ZeroConcentrated | BestOfRuns
 
 
 class NotAccounted(ValueError):
@@ -63,11 +63,11 @@ def is_event(value: object) -> bool:
     return isinstance(value[0], str) and isinstance(value[1], str) and value[1].endswith("Event")
 
 
-def kinds_of(event: Any) -> list[Kind]:
+def kinds_of(event: Any) -> list[StepKind]:
     """The Gaussian steps of an event that has batches and nothing else, in its order. Raises NotAccounted."""
     kinds = []
     for part in parts_of(event):
-        if not isinstance(part, Kind) or part.sampler in ("tree", "non-private"):
+        if not isinstance(part, StepKind) or part.sampler in ("tree", "non-private"):
             raise NotAccounted(tree_of(part)[2][1], event)
         kinds.append(part)
     return kinds
@@ -92,7 +92,7 @@ def tree_of(part: Part) -> list[Any]:
 
     if isinstance(part, ZeroConcentrated):
         event = tree("ZC", part.rho, part.xi)
-    elif isinstance(part, Selection):
+    elif isinstance(part, BestOfRuns):
         run = tree("Composed", [tree_of(each) for each in part.run])
         event = tree("RepeatAndSelect", run, part.mean, part.shape)
     elif part.sampler == "truncated-poisson":
@@ -126,32 +126,32 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Par
     if name == "NoOpDpEvent":
         return []
     if name == "NonPrivateDpEvent":
-        return [Kind("non-private", 0.0, 1.0, times)]
+        return [StepKind("non-private", 0.0, 1.0, times)]
     if name == "ComposedDpEvent":
         return [part for each in fields[0] for part in parts_of(each, times)]
     if name == "SelfComposedDpEvent":
         return parts_of(fields[0], times * int(fields[1]))
     if name == "GaussianDpEvent":
-        return [Kind("full-batch", float(fields[0]), 1.0, times)]
+        return [StepKind("full-batch", float(fields[0]), 1.0, times)]
     if name == "PoissonSampledDpEvent":
-        return [Kind("poisson", _noise_of_looks(fields[1]), float(fields[0]), times)]
+        return [StepKind("poisson", _noise_of_looks(fields[1]), float(fields[0]), times)]
     if name == "SampledWithoutReplacementDpEvent":
         records, batch = int(fields[0]), int(fields[1])
-        return [Kind("fixed-size", _noise_of_looks(fields[2]), batch / records, times, records)]
+        return [StepKind("fixed-size", _noise_of_looks(fields[2]), batch / records, times, records)]
     if name == "TruncatedSubsampledGaussianDpEvent":
         records, q, cap, z = fields
-        return [Kind("truncated-poisson", float(z), float(q), times, int(records), int(cap))]
+        return [StepKind("truncated-poisson", float(z), float(q), times, int(records), int(cap))]
     if name == "SingleEpochTreeAggregationDpEvent":
         # of n steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
         steps = max(fields[1]) if isinstance(fields[1], Sequence) else fields[1]
         levels = int(_within(steps, 1)).bit_length()
-        return [Kind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
+        return [StepKind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
     if name == "ZCDpEvent":
         rho, xi = (_within(float(number), 0) for number in (*fields, 0.0)[:2])
         return [ZeroConcentrated(rho, xi, times)]
     if name == "RepeatAndSelectDpEvent":
         run, mean, shape = fields
-        return [Selection(tuple(parts_of(run)), _within(float(mean), 1), _within(float(shape), 0, math.inf), times)]
+        return [BestOfRuns(tuple(parts_of(run)), _within(float(mean), 1), _within(float(shape), 0, math.inf), times)]
     raise NotAccounted(name, event)
 
 
@@ -163,7 +163,7 @@ def _within(number: float, low: float, high: float = 1e300) -> float:
 
 def _noise_of_looks(event: Any) -> float:
     """The noise multiplier of Gaussian releases on one draw of a batch: k looks at it are one of z / sqrt(k)."""
-    looks = [look for look in parts_of(event) if isinstance(look, Kind) and look.sampler == "full-batch"]
+    looks = [look for look in parts_of(event) if isinstance(look, StepKind) and look.sampler == "full-batch"]
     if not looks or len(looks) < len(parts_of(event)):
         raise NotAccounted("a sampled event that is not of Gaussian ones", event)
     if any(look.noise_multiplier == 0 for look in looks):

@@ -117,6 +117,6 @@ def unit_deviations(plan: RunPlan, n: int, G: float, L: float) -> np.ndarray:
 
 def covering(plan: RunPlan, n: int, G: float, L: float) -> Certificate | None:
     """Privacy loss of the iterates with one order that repeats; None where not every position is known."""
-    from dpexp.privacy.momentum.certificates import Setting, certificate
+    from dpexp.privacy.momentum.certificates import MomentumSetting, certificate
 
-    return certificate(Setting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))
+    return certificate(MomentumSetting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))

@@ -11,7 +11,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
 from dpexp.privacy.judge.answer import Verdict
-from dpexp.privacy.judge.bound import Stated, from_names, read_file
+from dpexp.privacy.judge.bound import StatedBound, from_names, read_file
 from dpexp.reporting import rate_bounds
 
 RATE = "param_distance_sq"
@@ -31,13 +31,13 @@ def judge(
     if isinstance(bound, Path | str):
         names, lines = read_file(Path(bound))
         if callable(names.get(RATE)):
-            stated_rate = Stated(names[RATE], RATE, str(bound), lines.get(RATE, 1))
+            stated_rate = StatedBound(names[RATE], RATE, str(bound), lines.get(RATE, 1))
             rate = rate_bounds.rate_of(stated_rate, names.get("ASSUMES", {}), lines.get("ASSUMES", 1))
         else:
             law = from_names(Path(bound), names, lines)
     elif getattr(bound, "__name__", "") == RATE:
         place = bound.__code__
-        stated_rate = Stated(bound, RATE, place.co_filename, place.co_firstlineno)
+        stated_rate = StatedBound(bound, RATE, place.co_filename, place.co_firstlineno)
         rate = rate_bounds.rate_of(stated_rate, assumes or {}, place.co_firstlineno)
     if rate is not None and at is not None:
         return rate_bounds.rerun_rate(rate, at, seed)

@@ -45,7 +45,7 @@ class Phase(Parameters):
     steps: Count
 
 
-class Stated(Parameters):
+class StatedGuarantee(Parameters):
     """What a page or a paper says of the run: (eps, delta), or mu of Gaussian differential privacy."""
 
     eps: Annotated[float, Field(ge=0)] | None = None
@@ -53,7 +53,7 @@ class Stated(Parameters):
     mu: Annotated[float, Field(ge=0)] | None = None
 
     @model_validator(mode="after")
-    def _complete(self) -> Stated:
+    def _complete(self) -> StatedGuarantee:
         if (self.mu is None) == (self.eps is None) or (self.eps is None) != (self.delta is None):
             raise ValueError("state eps with delta, or mu")
         return self
@@ -85,7 +85,7 @@ class Card(Parameters):
     batch_sizes_logged: bool = False
     tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0  # runs on the private data besides the one that is released
     group: Annotated[int, Field(ge=1, le=1000)] = 1  # records that are protected together, as those of one person are
-    stated: tuple[Stated, ...] = ()
+    stated: tuple[StatedGuarantee, ...] = ()
     delta: tuple[Delta, ...] = (1e-5,)
 
     @model_validator(mode="after")

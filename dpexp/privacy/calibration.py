@@ -14,7 +14,7 @@ TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
 """relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
 
 
-class Stated(Protocol):
+class NoiseMechanism(Protocol):
     """A mechanism, as far as its noise is sought."""
 
     more_noise_is_larger: ClassVar[bool]
@@ -24,7 +24,7 @@ class Stated(Protocol):
         ...
 
 
-M = TypeVar("M", bound=Stated)
+M = TypeVar("M", bound=NoiseMechanism)
 
 
 class Calibrated(NamedTuple):

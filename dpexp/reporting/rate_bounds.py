@@ -32,7 +32,7 @@ from dpexp.core.terminal import tell
 from dpexp.core.text import guess
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.judge.answer import NOT_REFUTED, NOTHING, QUANTILES, REFUTED, Verdict
-from dpexp.privacy.judge.bound import Stated
+from dpexp.privacy.judge.bound import StatedBound
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -63,7 +63,7 @@ FAMILIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
 """problem and population of every family"""
 
 
-class Setting(NamedTuple):
+class RateSetting(NamedTuple):
     """One run: eta_k = eta k^-alpha over n users with one budget mu."""
 
     family: str
@@ -85,12 +85,12 @@ def problem_of(family: str, d: int) -> LinearPredictorProblem:
     return problem
 
 
-def _place(s: Setting) -> Local:
+def _place(s: RateSetting) -> Local:
     return local(problem_of(s.family, s.d), ConstantBudget(mu=s.mu))
 
 
 @lru_cache(4096)
-def numbers_of(s: Setting) -> dict[str, float]:
+def numbers_of(s: RateSetting) -> dict[str, float]:
     """Every number that a rate may take: those of the run and of its problem, under the names of the theorems."""
     problem, place = problem_of(s.family, s.d), _place(s)
     curvature = curvature_of(problem)
@@ -108,23 +108,23 @@ def numbers_of(s: Setting) -> dict[str, float]:
 class Rate:
     """A stated rate."""
 
-    statement: Stated
+    statement: StatedBound
     takes: tuple[str, ...]
     estimator: str
     families: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
 
-    def bound(self, s: Setting) -> float:
+    def bound(self, s: RateSetting) -> float:
         """The stated value; inf says nothing."""
         numbers = numbers_of(s)
         return self.statement.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RateComparison:
     """One setting: what is stated, predicted and measured of it."""
 
-    setting: Setting
+    setting: RateSetting
     bound: float
     linearised: float
     closed: float | None = None
@@ -147,7 +147,7 @@ class Comparison:
         return min(1.0, math.exp(math.log(len(STAKES)) - float(np.logaddexp.reduce(wealth).max())))
 
 
-def rate_of(statement: Stated, assumes: Any, line: int) -> Rate:
+def rate_of(statement: StatedBound, assumes: Any, line: int) -> Rate:
     """A function with what it assumes, checked. Raises UsageError, with the line."""
     keys = ["estimator", "families", *RANGES]
     values = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
@@ -168,7 +168,7 @@ def rate_of(statement: Stated, assumes: Any, line: int) -> Rate:
     if faults:
         raise UsageError(f"{statement.file}:{line}: ASSUMES: {'; '.join(faults)}")
     takes = list(inspect.signature(statement.function).parameters)[1:]
-    known = list(numbers_of(Setting("normal", 1, 1.0, 0.5, 1.0, 1)))
+    known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
     if wrong := [name for name in takes if name not in known]:
         message = f"{statement.file}:{statement.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
         raise UsageError(message, f"{guess(wrong[0], known)}it takes n and {', '.join(known)}")
@@ -179,7 +179,7 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
     """Compare a rate with predictions at so many settings, and with simulations at the worst."""
     from scipy.stats import qmc
 
-    deadline, done, vacuous = time.monotonic() + seconds, list[Comparison](), 0
+    deadline, done, vacuous = time.monotonic() + seconds, list[RateComparison](), 0
     for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
         at = _compare(rate, _setting(rate, x))
         done += [at] if math.isfinite(at.bound) and not math.isnan(at.linearised) else []
@@ -200,7 +200,7 @@ def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
     """One setting again, with its simulation; from the words of a verdict."""
     try:
         values = json.loads(at)
-        s = Setting(**{**values, "n": int(values["n"]), "d": int(values["d"])})
+        s = RateSetting(**{**values, "n": int(values["n"]), "d": int(values["d"])})
         if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
             raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -209,22 +209,22 @@ def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
     return _verdict(rate, [c] if math.isfinite(c.bound) else [], 1, 0, False)
 
 
-def _setting(rate: Rate, x: np.ndarray) -> Setting:
+def _setting(rate: Rate, x: np.ndarray) -> RateSetting:
     """(a): sizes are log-uniform."""
     values = {}
     for (key, (low, high)), level in zip(rate.ranges.items(), x[1:], strict=True):
         values[key] = low + level * (high - low) if key == "alpha" else low * (high / low) ** level
     family = rate.families[int(x[0] * len(rate.families))]
     eta, alpha, mu = (float(f"{values[k]:.4g}") for k in ("eta", "alpha", "mu"))
-    return Setting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
+    return RateSetting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
 
 
-def _compare(rate: Rate, s: Setting) -> Comparison:
+def _compare(rate: Rate, s: RateSetting) -> RateComparison:
     (errors,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
-    return Comparison(s, rate.bound(s), float(getattr(errors, rate.estimator)[0, 0]))
+    return RateComparison(s, rate.bound(s), float(getattr(errors, rate.estimator)[0, 0]))
 
 
-def _closed(s: Setting, estimator: str) -> float | None:
+def _closed(s: RateSetting, estimator: str) -> float | None:
     """By the closure of moments; None where it is not known, or the law of the iterate too far from normal."""
     problem = problem_of(s.family, s.d)
     try:
@@ -237,13 +237,13 @@ def _closed(s: Setting, estimator: str) -> float | None:
     return value if moments.j_index <= MOST_INDEX and math.isfinite(value) else None
 
 
-def _simulated(s: Setting, estimator: str, seed: int) -> tuple[float, ...]:
+def _simulated(s: RateSetting, estimator: str, seed: int) -> tuple[float, ...]:
     settings = [(Power(name="power", eta=s.eta, alpha=s.alpha), ConstantBudget(mu=s.mu))]
     passed = LdpSgd().simulate(problem_of(s.family, s.d), settings, np.array([s.n]), seed, range(REPLICATES))
     return tuple(passed.values[0, passed.estimators.index(estimator), 0, passed.metrics.index(NAME)].tolist())
 
 
-def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
+def _verdict(rate: Rate, ranked: Sequence[RateComparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
     refuting = [c for c in ranked if c.p_value <= LEVEL / max(1, simulated)]
     worst = min(refuting, key=lambda c: c.p_value) if refuting else next(iter(ranked), None)
     verdict = REFUTED if refuting else NOTHING if worst is None else DOUBTFUL if worst.ratio > 1 else NOT_REFUTED
@@ -263,7 +263,7 @@ def _verdict(rate: Rate, ranked: Sequence[Comparison], simulated: int, vacuous: 
     return Verdict(document, _text(rate, document))
 
 
-def _worst(rate: Rate, c: Comparison) -> dict[str, Any]:
+def _worst(rate: Rate, c: RateComparison) -> dict[str, Any]:
     parameters, d = c.setting._asdict(), np.array(c.distances)
     rerun = f"dpexp judge {shlex.quote(rate.statement.file)} --at {shlex.quote(json.dumps(parameters))}"
     measured = None

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import CardRead, Stated
+from dpexp.config.card import CardRead, StatedGuarantee
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -40,7 +40,7 @@ class Receipt(Printed):
         self.readings = readings(read.card)
 
     @cached_property
-    def verdicts(self) -> list[tuple[Stated, str, str, str]]:
+    def verdicts(self) -> list[tuple[StatedGuarantee, str, str, str]]:
         """(what is stated, verdict, the word for the reason, the reason)."""
         return [(number, *self._judged(number)) for number in self.card.stated]
 
@@ -54,7 +54,7 @@ class Receipt(Printed):
         verdicts = {verdict for _, verdict, _, _ in self.verdicts}
         return next((EXITS[verdict] for verdict in (REFUTED, UNSUPPORTED) if verdict in verdicts), 0)
 
-    def _judged(self, number: Stated) -> tuple[str, str, str]:
+    def _judged(self, number: StatedGuarantee) -> tuple[str, str, str]:
         verdicts = [reading.verdict(number, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in verdicts:
             reason = (
@@ -72,7 +72,7 @@ class Receipt(Printed):
             return (verdicts[0], *words[0])
         return (verdicts[0], *self._why(number, verdicts[0]))
 
-    def _why(self, number: Stated, verdict: str) -> tuple[str, str]:
+    def _why(self, number: StatedGuarantee, verdict: str) -> tuple[str, str]:
         """The word and the sentence for a number that does not hold: which change of the card would make it hold."""
         card, changes = self.card, list[tuple[str, dict[str, Any], str]]()
         if card.accounted_as not in (None, "unknown", card.sampler):
@@ -97,7 +97,7 @@ class Receipt(Printed):
                 return (REFUTED if attains else word), "; ".join([*reasons, *([attains] if attains else [])])
         return (REFUTED, attains) if attains else (UNSUPPORTED, self._known(number))
 
-    def _known(self, number: Stated) -> str:
+    def _known(self, number: StatedGuarantee) -> str:
         """Why a number is neither reached nor refuted: the bounds of the table, at its delta."""
         if number.mu is not None:
             return "no analysis here gives this mu, and no known pair of neighbours refutes it"
@@ -107,7 +107,7 @@ class Receipt(Printed):
         of_all = "" if self.card.releases == "all" else f" for what is released, and {down(every)} for all iterates"
         return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower)}{of_all}"
 
-    def _attains(self, number: Stated) -> str:
+    def _attains(self, number: StatedGuarantee) -> str:
         allowed, delta = "", number.delta
         if number.mu is not None:
             mu = number.mu

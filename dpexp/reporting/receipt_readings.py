@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import Card, Sampler, Stated
+from dpexp.config.card import Card, Sampler, StatedGuarantee
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
@@ -67,7 +67,7 @@ class Reading:
         eps, k = max(pairs, default=(0.0, -1))
         return (eps, self.lower[k]) if eps > 0 else (0.0, None)
 
-    def verdict(self, number: Stated, released: Sequence[str]) -> str:
+    def verdict(self, number: StatedGuarantee, released: Sequence[str]) -> str:
         """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
         if number.mu is not None:
             # a stated mu promises a whole curve, so that any delta can refute it

@@ -214,7 +214,7 @@ def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """A mean difference of paired values, and the ratio of the means, with intervals (95% unless asked otherwise)."""
 
     difference: float
@@ -227,7 +227,7 @@ class Difference:
     n: int
 
 
-def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> Difference:
+def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> PairedDifference:
     """Mean of a - b over replicates [R] run on common random numbers, and mean a / mean b by the delta method.
 
     Intervals have the given level: 1 - 0.05 / k where k comparisons are read together (Bonferroni). Raises ValueError
@@ -245,4 +245,4 @@ def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> 
         # ratio - truth = mean(a - truth b) / mean(b), to first order the mean of (a - ratio b) / mean(b), which is 0
         around = (a - ratio * b) / mean_b if mean_b else np.full(n, math.nan)
         _, below, above = map(float, interval(around, level))
-    return Difference(middle, se, low, high, ratio, ratio + below, ratio + above, n)
+    return PairedDifference(middle, se, low, high, ratio, ratio + below, ratio + above, n)

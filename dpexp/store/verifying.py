@@ -54,19 +54,19 @@ def published(results: Path, against: Path | None = None) -> Published:
         raise UsageError(f"{results} is not in git: there is nothing to compare with", hint) from None
 
 
-class Comparison(NamedTuple):
+class FileComparison(NamedTuple):
     """The status of one file, and the largest difference in words."""
 
     status: Literal["identical", "within tolerance", "different", "missing"]
     detail: str = ""
 
 
-def compare(name: str, fresh: bytes | None, published: bytes) -> Comparison:
+def compare(name: str, fresh: bytes | None, published: bytes) -> FileComparison:
     """A file, by its path below the results folder, and the published one; `fresh` is None where there is none."""
     if fresh is None:
-        return Comparison("missing")
+        return FileComparison("missing")
     if fresh == published:
-        return Comparison("identical")
+        return FileComparison("identical")
     kind = Path(name).name
     try:
         if kind == "claims.json":
@@ -75,10 +75,10 @@ def compare(name: str, fresh: bytes | None, published: bytes) -> Comparison:
             parts = _columns(fresh, published)
         largest, detail = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
     except (ValueError, KeyError, TypeError, OSError) as error:
-        return Comparison("different", str(error) if isinstance(error, Unlike) else f"cannot be read ({error})")
+        return FileComparison("different", str(error) if isinstance(error, Unlike) else f"cannot be read ({error})")
     if largest == 0:
-        return Comparison("identical", "the same numbers in other bytes")
-    return Comparison("within tolerance" if largest <= 1 else "different", detail)
+        return FileComparison("identical", "the same numbers in other bytes")
+    return FileComparison("within tolerance" if largest <= 1 else "different", detail)
 
 
 class Unlike(ValueError):

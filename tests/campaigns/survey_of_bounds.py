@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.judge.families import FAMILIES, admitted, normal
-from dpexp.privacy.judge.setting import DIMENSIONS, KINDS, Assumes, Law, Setting, attained, from_cube, level
+from dpexp.privacy.judge.setting import DIMENSIONS, KINDS, Assumes, AttainedLaw, Setting, attained, from_cube, level
 from dpexp.privacy.judge.worst_setting import FLOOR, MARGIN, SHAPES, SHRINK, STEP, confirmed
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism, momentum
 from tests.oracles import literal_epochs
@@ -217,7 +217,7 @@ def _again(case: Case, like: Ratio, x: np.ndarray) -> Ratio | None:
     return _ratio(analysis, exact, s, x, at, like)
 
 
-def _ratio(a: Analysis, exact: Law, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
+def _ratio(a: Analysis, exact: AttainedLaw, s: Setting, x: np.ndarray, at: float, like: Ratio) -> Ratio | None:
     """One comparison; None where one of the two says nothing."""
     here = replace(like, cube=tuple(float(v) for v in x), at=at, words=_words(s))
     try:

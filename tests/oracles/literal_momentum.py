@@ -17,7 +17,7 @@ import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
 from dpexp.privacy.mechanisms.momentum import recursion_stds
-from dpexp.privacy.momentum.certificates import Setting
+from dpexp.privacy.momentum.certificates import MomentumSetting
 from tools.momentum_certificates import computed
 
 certificate = cache(computed)
@@ -95,7 +95,7 @@ def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float
     sizes: dict[str, Any] = {"n": n, "steps": steps, "momentum": alpha, "step_size": eta, "smoothness": smoothness}
     mechanism = MECHANISMS["reduced-momentum"](**sizes, **how, lipschitz=lipschitz, sigma=sigma)
     if exact:
-        held = certificate(Setting(n, steps, alpha, gamma, move / lipschitz))
+        held = certificate(MomentumSetting(n, steps, alpha, gamma, move / lipschitz))
         if held is None:
             return mechanism, {}
         stds = lipschitz * sigma * held.mu * np.array(held.stds)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import dpexp
 from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
-from dpexp.reporting.rate_bounds import Comparison, Setting
+from dpexp.reporting.rate_bounds import RateComparison, RateSetting
 
 SMALL = {"families": ["normal"], "n": (200, 400), "eta": (0.2, 0.2), "alpha": (0.5, 0.6), "mu": (1, 2), "d": (2, 2)}
 CODE = f"""
@@ -28,7 +28,7 @@ def param_distance_sq(n, *, eta, alpha, mu, d):
     closed = closure(gaussian_means(problem), problem.start(), problem.optimum(), noise_sq, (eta, alpha), np.array([n]))
     return FACTOR * float(closed.iterate[0])
 """
-S = Setting("normal", 1000, 0.2, 0.5, 1.0, 3)
+S = RateSetting("normal", 1000, 0.2, 0.5, 1.0, 3)
 
 
 @pytest.mark.slow
@@ -55,10 +55,10 @@ def test_half_of_the_error_is_refuted_and_what_only_predictions_exceed_is_doubtf
 def test_a_true_bound_is_rejected_no_more_often_than_stated():
     """Squared distances with a heavy tail whose mean is the bound: the p-value is at most 1% in 1% of samples."""
     draws = np.random.default_rng(0).lognormal(-0.5, 1.0, (2000, 400))
-    rejected = sum(Comparison(S, 1.0, 1.0, distances=tuple(row)).p_value <= 0.01 for row in draws)
+    rejected = sum(RateComparison(S, 1.0, 1.0, distances=tuple(row)).p_value <= 0.01 for row in draws)
     assert rejected <= 32  # 20 in the mean at most; a binomial exceeds 32 with probability 0.4%
-    assert all(Comparison(S, 1.0, 1.0, distances=tuple(1.5 * row)).p_value <= 0.01 for row in draws[:20])
-    assert Comparison(S, 1.0, 1.0, distances=(0.5, math.inf, math.nan)).p_value < 1e-9
+    assert all(RateComparison(S, 1.0, 1.0, distances=tuple(1.5 * row)).p_value <= 0.01 for row in draws[:20])
+    assert RateComparison(S, 1.0, 1.0, distances=(0.5, math.inf, math.nan)).p_value < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.papers.hidden_state.slides import REACH, Q
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.exact.walk import HockeyStick, Law, Walk
+from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw
 from dpexp.reporting.row import EXACT, above, near
 
 Field = Callable[[np.ndarray], np.ndarray]
@@ -56,7 +56,7 @@ def bound_holds() -> dict[str, float]:
 
 def exact_delta(pair: tuple[Walk, Walk], steps: int, eps: float) -> float:
     """The larger hockey-stick divergence of the two orders of a pair."""
-    p, r = (Law(walk, steps) for walk in pair)
+    p, r = (WalkLaw(walk, steps) for walk in pair)
     return max(HockeyStick(p, r)(eps), HockeyStick(r, p)(eps))
 
 

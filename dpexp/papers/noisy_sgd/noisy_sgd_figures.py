@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.papers.noisy_sgd.claims.instances import HALF, MULTIPLIER, SLOPE, WIDTH, Q, opposite
 from dpexp.papers.noisy_sgd.claims.lower import KNEE
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.exact.walk import Law, renyi, shifting
+from dpexp.privacy.exact.walk import WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
@@ -53,7 +53,7 @@ def draw(results: Path) -> Drawing:
 
 
 def _row(steps: int) -> dict[str, float]:
-    zero, minus, plus = (Law(walk, steps) for walk in (shifting(HALF, [(1, 0)]), *opposite(SLOPE)))
+    zero, minus, plus = (WalkLaw(walk, steps) for walk in (shifting(HALF, [(1, 0)]), *opposite(SLOPE)))
     bounds = {s: last_iterate(ORDER, Q, MULTIPLIER, WIDTH, steps, s).rdp for s in ("literal", "symmetrised")}
     return {
         "steps": steps,

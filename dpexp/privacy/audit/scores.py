@@ -57,7 +57,7 @@ def allowed(claim: Curve, false_alarms: float) -> float:
 
 
 @dataclass(frozen=True)
-class Point:
+class ThresholdCounts:
     """One threshold: what was counted, and the upper confidence bounds of both rates."""
 
     threshold: float
@@ -87,7 +87,7 @@ def thresholds_of(pilot: np.ndarray) -> tuple[float, ...]:
 
 def trade_off_test(
     without: np.ndarray, with_canary: np.ndarray, thresholds: Sequence[float], level: float
-) -> list[Point]:
+) -> list[ThresholdCounts]:
     """The test at thresholds that do not depend on these runs; the guess is "canary" above a threshold.
 
     `without` and `with_canary` are the statistics of independent runs in the two worlds.
@@ -98,7 +98,7 @@ def trade_off_test(
     for threshold in thresholds:
         false_alarms, misses = int(np.sum(without > threshold)), int(np.sum(with_canary <= threshold))
         rates = largest_rate(false_alarms, len(without), each), largest_rate(misses, len(with_canary), each)
-        points.append(Point(float(threshold), false_alarms, misses, *rates))
+        points.append(ThresholdCounts(float(threshold), false_alarms, misses, *rates))
     return points
 
 
@@ -186,7 +186,7 @@ def _log_wealth(
 class Audit:
     """Lower bounds on the privacy loss, which hold together with the stated confidence."""
 
-    points: Sequence[Point]
+    points: Sequence[ThresholdCounts]
     """of the trade-off test"""
     process: EProcess | None
     """of the claim; None without a claim"""
@@ -202,7 +202,7 @@ class Audit:
         return max(point.eps(delta) for point in self.points)
 
     @property
-    def nearest(self) -> tuple[Point, float]:
+    def nearest(self) -> tuple[ThresholdCounts, float]:
         """The threshold at which the claim is most nearly or most clearly exceeded, and the mu that it allows."""
         assert self.claim is not None
         both = [(point, allowed(self.claim, point.most_false_alarms)) for point in self.points]

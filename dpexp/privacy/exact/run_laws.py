@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.exact.update import Update
-from dpexp.privacy.exact.walk import HockeyStick, Law, Move, Walk, renyi
+from dpexp.privacy.exact.walk import HockeyStick, Move, Walk, WalkLaw, renyi
 
 PANEL = 4.0
 """noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
@@ -32,7 +32,7 @@ class RunPair:
 
     one: Update
     other: Update
-    laws: tuple[Law, Law]
+    laws: tuple[WalkLaw, WalkLaw]
     """after the last step, on the same places"""
 
     def eps(self, delta: float) -> float:
@@ -66,14 +66,14 @@ def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
     return RunPair(one, other, (_law(one, ends), _law(other, ends)))
 
 
-def _law(update: Update, ends: tuple[float, ...]) -> Law:
+def _law(update: Update, ends: tuple[float, ...]) -> WalkLaw:
     alike = replace(update, steps=1, start=0.0)  # runs of any length from any start are walks of the same steps
     # (b)
     if update.sampling in ONCE_AN_EPOCH:
         walk, held = (_walk(alike, share, ends) for share in (0.0, 1.0))
         return PartitionedLaw(walk, update.steps, update.start, update=update, held=held)
     # (a); the record is in a batch with probability q, or in all of them
-    return Law(_walk(alike, 1.0 if update.sampling == "full-batch" else update.q, ends), update.steps, update.start)
+    return WalkLaw(_walk(alike, 1.0 if update.sampling == "full-batch" else update.q, ends), update.steps, update.start)
 
 
 @lru_cache(maxsize=4)
@@ -83,7 +83,7 @@ def _walk(update: Update, share: float, ends: tuple[float, ...]) -> Walk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionedLaw(Law):
+class PartitionedLaw(WalkLaw):
     """The law of a run whose batches are parts of an epoch; `walk` has the steps without the record."""
 
     update: Update

@@ -157,7 +157,7 @@ class _Power(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Law:
+class WalkLaw:
     """The law of a walk after some steps, with the state before the last one, from which its density is exact."""
 
     walk: Walk
@@ -202,7 +202,7 @@ class Law:
         return np.where(below[1:] <= above[:-1], np.diff(below), -np.diff(above))
 
 
-def renyi(p: Law, q: Law, order: float) -> float:
+def renyi(p: WalkLaw, q: WalkLaw, order: float) -> float:
     """D_order(p || q) of two laws on the same set; exact up to quadrature and rounding."""
     positive = (p.masses > 0) & (q.masses > 0)  # far out in a wide set both underflow
     return renyi_of_masses(p.masses[positive], q.masses[positive], order)
@@ -212,8 +212,8 @@ def renyi(p: Law, q: Law, order: float) -> float:
 class HockeyStick:
     """eps -> sup over events of p - e^eps q, from below by (d): attained, up to rounding."""
 
-    p: Law
-    q: Law
+    p: WalkLaw
+    q: WalkLaw
 
     @cached_property
     def _grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
 from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.setting import Setting
-from dpexp.privacy.judge.worst_setting import FLOOR, Comparison, Search
+from dpexp.privacy.judge.worst_setting import FLOOR, BoundComparison, Search
 
 REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
 COMPARISONS = 1200
@@ -87,9 +87,9 @@ def _read_bound(bound: Bound | Callable[..., Any] | Path | str, assumes: Mapping
     return from_function(bound, assumes)
 
 
-def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
+def _worst(bound: Bound, done: Sequence[BoundComparison]) -> BoundComparison | None:
     """The worst comparison, its exact value computed again; where that does not hold up, the next."""
-    tried: list[Comparison] = []
+    tried: list[BoundComparison] = []
     for c in sorted(done, key=lambda c: -c.score)[:8]:
         tried.append(c.again(bound))
         # one violation that holds up by finer means is enough; without one the largest ratio is what is shown
@@ -100,7 +100,9 @@ def _worst(bound: Bound, done: Sequence[Comparison]) -> Comparison | None:
     return max(tried, key=lambda c: c.score, default=None)
 
 
-def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], worst: Comparison | None) -> Verdict:
+def _verdict(
+    bound: Bound, search: Search | None, done: Sequence[BoundComparison], worst: BoundComparison | None
+) -> Verdict:
     informative = [c for c in done if c.exact > FLOOR]
     nothing = "" if any(math.isfinite(c.bound) for c in informative) else _nothing(bound, search, done)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
@@ -136,7 +138,7 @@ def _verdict(bound: Bound, search: Search | None, done: Sequence[Comparison], wo
     return Verdict(document, "\n".join(_lines(bound, document, search is not None)))
 
 
-def _nothing(bound: Bound, search: Search | None, done: Sequence[Comparison]) -> str:
+def _nothing(bound: Bound, search: Search | None, done: Sequence[BoundComparison]) -> str:
     """Why there is no finite value of the bound with an exact one above 0."""
     if not admitted(bound.assumes):
         return "no family of pairs fits these assumptions"
@@ -181,7 +183,7 @@ def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterato
         yield "stopped by the clock: give --seconds for all comparisons, which the seed then determines"
 
 
-def _read_point(at: str, bound: Bound) -> Comparison:
+def _read_point(at: str, bound: Bound) -> BoundComparison:
     """The words of --at, a JSON object. Its exact value is still to be computed."""
     known, key = {f.name: f for f in admitted(bound.assumes)}, bound.kind.argument
     names = {f.name: int if f.type == "int" else float for f in fields(Setting)}
@@ -199,4 +201,4 @@ def _read_point(at: str, bound: Bound) -> Comparison:
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         hint = "copy it from the verdict: one JSON object in quotes, every parameter a number"
         raise UsageError(f"--at: cannot read {at!r}: {error}", hint) from None
-    return Comparison(setting, family, shape, level, 0.0, bound(level, setting))
+    return BoundComparison(setting, family, shape, level, 0.0, bound(level, setting))

@@ -15,14 +15,24 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
-from dpexp.privacy.judge.setting import KINDS, NEEDS, RELATIONS, RELEASED, SAMPLINGS, Assumes, Kind, Setting, allowed
+from dpexp.privacy.judge.setting import (
+    KINDS,
+    NEEDS,
+    RELATIONS,
+    RELEASED,
+    SAMPLINGS,
+    Assumes,
+    BoundKind,
+    Setting,
+    allowed,
+)
 
 WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
 """what ASSUMES must say"""
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedBound:
     """A function that an author states, with its place."""
 
     function: Callable[..., Any]
@@ -52,10 +62,10 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Bound(Stated):
+class Bound(StatedBound):
     """A bound on privacy: a function of one of the `KINDS`, such as eps(delta, **parameters)."""
 
-    kind: Kind
+    kind: BoundKind
     assumes: Assumes
     parameters: tuple[str, ...]
     """names of the parameters that it is called with"""
@@ -147,7 +157,7 @@ def _assumes(given: Any, where: str) -> Assumes:
     return Assumes(**given)
 
 
-def _bound(function: Callable[..., Any], kind: Kind, assumes: Assumes, file: str, line: int) -> Bound:
+def _bound(function: Callable[..., Any], kind: BoundKind, assumes: Assumes, file: str, line: int) -> Bound:
     """With the parameters that its signature asks for, all of them for **."""
     names, parameters = allowed(assumes), list[str]()
     for p in list(inspect.signature(function).parameters.values())[1:]:

@@ -27,12 +27,12 @@ from dpexp.accounting.sampling import Scheme
 from dpexp.privacy.exact import run_laws
 from dpexp.privacy.exact.masses import renyi_error, renyi_of_masses
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
-from dpexp.privacy.judge.setting import Assumes, Law, Setting
+from dpexp.privacy.judge.setting import Assumes, AttainedLaw, Setting
 
 MOST_SIZES = 70
 """batch sizes that a step of Poisson sampling may mix: each is a map of its own, by which a walk becomes slower"""
 Shape = Sequence[float]
-Build = Callable[[Setting, Assumes, Shape], Law | None]
+Build = Callable[[Setting, Assumes, Shape], AttainedLaw | None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Composed:
+class ConstantGradients:
     """All iterates of constant gradients, as privacy statements have them: what steps or epochs attain together."""
 
     eps: Callable[[float], float]
@@ -59,14 +59,16 @@ class Composed:
     """whether all rounding is charged already, as in loss distributions from below"""
 
 
-def normal(mu: float) -> Composed:
+def normal(mu: float) -> ConstantGradients:
     """Two normal laws mu deviations apart."""
     less = 1 - 1e-12
     variation = math.erf(mu / 2**1.5)
-    return Composed(lambda delta: eps_of(mu, delta) * less, lambda a: a * mu**2 / 2 * less, variation, rounded=False)
+    return ConstantGradients(
+        lambda delta: eps_of(mu, delta) * less, lambda a: a * mu**2 / 2 * less, variation, rounded=False
+    )
 
 
-def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> Composed:
+def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> ConstantGradients:
     """Sampled steps; `multiplier` is noise over the distance that one record moves a step."""
 
     def mixture(q: float, mean: float) -> GaussianMixture:
@@ -82,10 +84,10 @@ def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> Composed:
 
     sides = 2 if pair == "replace-one" else 1
     variation = min(0.9, q * math.erf(1 / multiplier / 2**1.5) * math.sqrt(steps) * sides)
-    return Composed(lambda delta: step_loss(q, multiplier, pair).attained(steps, delta), renyi, variation)
+    return ConstantGradients(lambda delta: step_loss(q, multiplier, pair).attained(steps, delta), renyi, variation)
 
 
-def allocated(distance: float, batches: int, epochs: int) -> Composed | None:
+def allocated(distance: float, batches: int, epochs: int) -> ConstantGradients | None:
     """The same, a record being in one random batch of every epoch."""
     loss = epoch_loss(distance, batches)
     if not loss.finite:
@@ -97,7 +99,7 @@ def allocated(distance: float, batches: int, epochs: int) -> Composed | None:
         return epochs * max(max(0.0, value - renyi_error(value, order, atoms.relative)) for value in both)
 
     variation = min(0.9, float(np.maximum(atoms.p - atoms.q, 0.0).sum()) * math.sqrt(epochs))
-    return Composed(lambda delta: loss.attained(epochs, delta), renyi, variation)
+    return ConstantGradients(lambda delta: loss.attained(epochs, delta), renyi, variation)
 
 
 def _latest(s: Setting) -> int:
@@ -111,7 +113,7 @@ Drifts = tuple[Drift, Drift, Drift, float]
 """of a batch of others, of the record and of what replaces it, and the start"""
 
 
-def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0) -> Law | None:
+def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0) -> AttainedLaw | None:
     """The pair of walks; `other` is left out where the record is removed."""
     if a.sampling == "poisson" and others.largest > 0 and run_laws.count_of_sizes(s.n, s.q) > MOST_SIZES:
         return None
@@ -122,7 +124,7 @@ def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start
 def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | None]) -> Build:
     """The family of such drifts, from h, u and the shape."""
 
-    def build(s: Setting, a: Assumes, x: Shape) -> Law | None:
+    def build(s: Setting, a: Assumes, x: Shape) -> AttainedLaw | None:
         law = drifts(s.width / 2, s.largest_drift, s, a, x)
         return law and _walk(s, a, *law)
 
@@ -182,7 +184,7 @@ def _free(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
 # --- no walls ---
 
 
-def _linear_free(s: Setting, a: Assumes, shape: Shape) -> Law | None:
+def _linear_free(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
     """Linear losses on an unbounded set."""
     replaced = a.relation == "replace-one"
     flipped = replaced and a.sampling != "poisson" and shape[0] < 0.5
@@ -198,7 +200,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Shape) -> Law | None:
 
 
 def _statistic(kind: linear.Statistic) -> Build:
-    def build(s: Setting, a: Assumes, shape: Shape) -> Law | None:
+    def build(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
         c, last = 1.0, kind == "last-iterate"
         if a.strongly_convex:
             low, high = s.curvatures[0], min(s.curvatures[1], 2.0)
@@ -213,7 +215,7 @@ def _statistic(kind: linear.Statistic) -> Build:
     return build
 
 
-def _composition(s: Setting, a: Assumes, shape: Shape) -> Law | None:
+def _composition(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
     replaced = a.relation == "replace-one"
     distance, epochs = (2 if replaced else 1) / s.multiplier, s.steps // s.batches
     if a.sampling in ("full-batch", "cyclic") or s.q == 1:

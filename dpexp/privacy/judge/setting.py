@@ -153,7 +153,7 @@ def _log(x: float, low: float, high: float) -> float:
 LEAST_DELTA, MOST_DELTA = 1e-14, 0.3
 
 
-class Law(Protocol):
+class AttainedLaw(Protocol):
     """What a pair attains, rounded down, with about the largest delta at which it attains anything."""
 
     def eps(self, delta: float) -> float: ...
@@ -162,7 +162,7 @@ class Law(Protocol):
     def variation(self) -> float: ...
 
 
-class Kind(NamedTuple):
+class BoundKind(NamedTuple):
     """One way to state a bound."""
 
     function: str
@@ -177,15 +177,15 @@ class Kind(NamedTuple):
 KINDS = {
     kind.function: kind
     for kind in (
-        Kind("eps", "delta", "epsilon"),
-        Kind("rdp", "order", "Renyi divergence"),
-        Kind("delta", "eps", "delta", 1.0),
-        Kind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
+        BoundKind("eps", "delta", "epsilon"),
+        BoundKind("rdp", "order", "Renyi divergence"),
+        BoundKind("delta", "eps", "delta", 1.0),
+        BoundKind("beta", "alpha", "power of a test, 1 - beta,", 1.0),
     )
 }
 
 
-def level(kind: Kind, x: float, variation: float) -> float:
+def level(kind: BoundKind, x: float, variation: float) -> float:
     """An order between 1.03 and 200, or a delta or rate between 1e-14 and .9 of the least at which epsilon is 0, or .3.
 
     The exponent of delta falls with the square of 1 - x, so that large deltas, where little is proved, are half of all.
@@ -196,7 +196,7 @@ def level(kind: Kind, x: float, variation: float) -> float:
     return float(top * (LEAST_DELTA / top) ** ((1 - x) ** 2)) if top > LEAST_DELTA else LEAST_DELTA
 
 
-def attained(exact: Law, kind: Kind, at: float) -> float:
+def attained(exact: AttainedLaw, kind: BoundKind, at: float) -> float:
     """What the pair attains at that argument, rounded down."""
     if kind.function == "rdp":
         return exact.renyi(at)

@@ -19,8 +19,8 @@ import numpy as np
 from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
-from dpexp.privacy.judge.families import Composed, Family, admitted
-from dpexp.privacy.judge.setting import DIMENSIONS, Kind, Law, Setting, attained, from_cube, level
+from dpexp.privacy.judge.families import ConstantGradients, Family, admitted
+from dpexp.privacy.judge.setting import DIMENSIONS, AttainedLaw, BoundKind, Setting, attained, from_cube, level
 
 MARGIN = 1e-6
 """how much larger, relatively, an exact value has to be to count"""
@@ -37,7 +37,7 @@ STEP, SHRINK = 0.25, 0.93
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BoundComparison:
     """One exact value and the bound."""
 
     setting: Setting
@@ -64,7 +64,7 @@ class Comparison:
         # a bound that says nothing at a place where a pair attains something is nearer than a place with no pair
         return math.log(self.exact) - math.log(max(self.bound, 1e-12)) if math.isfinite(self.bound) else -90.0
 
-    def again(self, bound: Bound) -> Comparison:
+    def again(self, bound: Bound) -> BoundComparison:
         """The same with its exact value computed by finer means; ValueError where the family has no pair."""
         exact = self.family.build(self.setting, bound.assumes, self.shape)
         if exact is None:
@@ -83,12 +83,12 @@ class Search:
         self.ask = lru_cache(64)(bound)
         self.deadline = time.monotonic() + seconds
         self.families = admitted(self.assumes)
-        self.done: list[Comparison] = []
+        self.done: list[BoundComparison] = []
         self.stopped = False
         self.vacuous = 0
         """points at which the bound says nothing"""
 
-    def run(self) -> list[Comparison]:
+    def run(self) -> list[BoundComparison]:
         """All comparisons, the worst of each family improved."""
         from threadpoolctl import threadpool_limits
 
@@ -115,7 +115,7 @@ class Search:
                 if self._over():
                     return
 
-    def _point(self, x: np.ndarray, families: Sequence[Family]) -> Comparison | None:
+    def _point(self, x: np.ndarray, families: Sequence[Family]) -> BoundComparison | None:
         """Several families at one setting and level; the last comparison."""
         shape, last = tuple(map(float, x[DIMENSIONS + 1 :])), None
         setting = from_cube(x[:DIMENSIONS], self.assumes)
@@ -128,16 +128,18 @@ class Search:
         return last
 
     def _compare(
-        self, family: Family, setting: Setting, shape: tuple[float, ...], exact: Law, at: float,
+        self, family: Family, setting: Setting, shape: tuple[float, ...], exact: AttainedLaw, at: float,
         cube: tuple[float, ...] = (),
-    ) -> Comparison:  # fmt: skip
+    ) -> BoundComparison:  # fmt: skip
         """What a pair attains, and the bound; it counts where the bound says something."""
         # a delta that is attained at an epsilon would have to be searched for; the other way round it is the level
         if self.kind.function == "delta":
             at, value = exact.eps(at), at
         else:
             value = attained(exact, self.kind, at)
-        comparison = Comparison(setting, family, shape[: len(family.shape)], at, value, self.ask(at, setting), cube)
+        comparison = BoundComparison(
+            setting, family, shape[: len(family.shape)], at, value, self.ask(at, setting), cube
+        )
         if math.isinf(comparison.bound):
             self.vacuous += 1
             return replace(comparison, exact=0.0)
@@ -161,12 +163,12 @@ class Search:
                 else:
                     step = max(0.01, step * SHRINK)
 
-    def _starts(self) -> list[Comparison]:
+    def _starts(self) -> list[BoundComparison]:
         """The worst of few, some and many steps of every family, up to `WORST`, those first that are no special case.
 
         With one step many bounds are attained: from there on there is no way up.
         """
-        first: dict[tuple[str, int], Comparison] = {}
+        first: dict[tuple[str, int], BoundComparison] = {}
         for c in sorted((c for c in self.done if c.cube), key=lambda c: -c.score):
             first.setdefault((c.family.name, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
         # 0 is few steps; two places are left for those, if others fill the rest
@@ -174,10 +176,10 @@ class Search:
         return several + [c for c in first.values() if c not in several][: WORST - len(several)]
 
 
-def confirmed(exact: Law, kind: Kind, at: float) -> tuple[float, float, str]:
+def confirmed(exact: AttainedLaw, kind: BoundKind, at: float) -> tuple[float, float, str]:
     """The value again by finer means: (value rounded down, its grid error, how)."""
     first = attained(exact, kind, at)
-    if isinstance(exact, Composed) and exact.rounded:
+    if isinstance(exact, ConstantGradients) and exact.rounded:
         return first, 0.0, "a lower bound by construction: all rounding is charged"
     if isinstance(exact, RunPair):
         # what panels half as wide change, and no less than rounding, is taken off

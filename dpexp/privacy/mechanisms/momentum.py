@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
-from dpexp.privacy.momentum.certificates import Setting, certificate
+from dpexp.privacy.momentum.certificates import MomentumSetting, certificate
 from dpexp.privacy.momentum.tree_streams import (
     node_sensitivities,
     occurrence_sensitivities,
@@ -225,7 +225,7 @@ class NoisyReducedMomentum(_Momentum):
         if self.order == "reshuffled" or self.steps == 0:
             return None, math.inf
         ratio = self.smoothness * self.step_size * self.n / self.lipschitz
-        stored = certificate(Setting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
+        stored = certificate(MomentumSetting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
         if stored is None:
             return _iterates(math.inf if self._inverse > 0 else 0.0, UNCOVERED), math.inf
         share = stored.mu if stds is None else stored.mu_of(stds)

@@ -28,7 +28,7 @@ SAME = 1e-9
 """relative difference up to which two settings are one, for sizes that went through a config"""
 
 
-class Setting(NamedTuple):
+class MomentumSetting(NamedTuple):
     """What mu depends on."""
 
     n: int
@@ -42,7 +42,7 @@ class Setting(NamedTuple):
 class Certificate(NamedTuple):
     """A bound on mu of the iterates over all positions of a record in the order."""
 
-    setting: Setting
+    setting: MomentumSetting
     stds: tuple[float, ...]
     """deviations of the nodes, in units of G, without alpha"""
     mu: float
@@ -61,7 +61,7 @@ class Certificate(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def certificate(setting: Setting) -> Certificate | None:
+def certificate(setting: MomentumSetting) -> Certificate | None:
     """The stored certificate for the split of `unit_split`, or None."""
     # ratios and rates are compared as numbers that went through a config, whose last digits may differ
     for entry in stored():
@@ -82,6 +82,6 @@ def stored() -> tuple[Certificate, ...]:
 
 
 def _read(entry: dict[str, Any]) -> Certificate:
-    setting = Setting(*(entry[name] for name in Setting._fields))
+    setting = MomentumSetting(*(entry[name] for name in MomentumSetting._fields))
     weights = tuple(tuple(row) for row in entry["weights"])
     return Certificate(setting, tuple(entry["stds"]), entry["mu"], entry["lower"], entry["position"], weights)

@@ -14,7 +14,7 @@ from dpexp.config.cells import Experiment
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.audit.scores import Audit, Point, audit_runs
+from dpexp.privacy.audit.scores import Audit, ThresholdCounts, audit_runs
 from dpexp.reporting.audit.audit_cells import Worlds, audits_of
 
 PILOT, PASS = 1000, 1000
@@ -52,7 +52,7 @@ class Row:
     runs: int
 
     @cached_property
-    def nearest(self) -> tuple[Point, float]:
+    def nearest(self) -> tuple[ThresholdCounts, float]:
         """The threshold that is reported, and the mu that the claim allows there."""
         return self.result.nearest
 

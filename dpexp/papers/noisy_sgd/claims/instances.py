@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.exact.walk import Law, Walk, renyi, shifting
+from dpexp.privacy.exact.walk import Walk, WalkLaw, renyi, shifting
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
 MULTIPLIER, WIDTH = 1 / (2 * SLOPE), 2 * HALF
@@ -48,7 +48,7 @@ def pushed(shift: float) -> Callable[[np.ndarray], np.ndarray]:
 
 def both(pair: tuple[Walk, Walk], steps: int, order: float) -> float:
     """The larger Renyi divergence of the two orders of a pair."""
-    first, second = (Law(walk, steps) for walk in pair)
+    first, second = (WalkLaw(walk, steps) for walk in pair)
     return max(renyi(first, second, order), renyi(second, first, order))
 
 

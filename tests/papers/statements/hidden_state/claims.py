@@ -16,7 +16,7 @@ from dpexp.papers.hidden_state.hidden_state_claims import (
 )
 from dpexp.papers.hidden_state.slides import crossing, eta_forgotten, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.exact.walk import HockeyStick, Law
+from dpexp.privacy.exact.walk import HockeyStick, WalkLaw
 from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd
 from dpexp.reporting.row import above
 
@@ -47,7 +47,7 @@ def hybrid_holds() -> dict[str, float]:
         )
         # the bound as a user gets it, from the mechanism itself
         (hybrid,) = (analysis for analysis in mechanism.upper_bounds() if analysis.name == "hybrid")
-        there, back = (HockeyStick(Law(p, steps), Law(r, steps)) for p, r in ((one, other), (other, one)))
+        there, back = (HockeyStick(WalkLaw(p, steps), WalkLaw(r, steps)) for p, r in ((one, other), (other, one)))
         for delta in (1e-2, 1e-4):
             if (exact := max(eps_of_delta(curve, delta, 1e-4) for curve in (there, back))) > 0:
                 ratio = hybrid.eps(delta) / exact

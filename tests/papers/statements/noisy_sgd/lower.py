@@ -22,7 +22,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
 )
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING, KNEE, decay
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.exact.walk import HockeyStick, Law, Walk, renyi
+from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import EXACT, above
@@ -138,7 +138,7 @@ def figure_1(evidence: Evidence) -> Outcome:
 
 def _epsilons(slope: float, steps: int, delta: float, q: float = Q) -> tuple[float, float]:
     """Exact epsilon of opposite slopes, and (1.3) with the constant 1."""
-    one, other = (Law(walk, steps) for walk in opposite(slope, HALF, q))
+    one, other = (WalkLaw(walk, steps) for walk in opposite(slope, HALF, q))
     curve = HockeyStick(one, other)  # the pair is symmetric
     return eps_of_delta(curve, delta, 1e-4), Converted(q, slope, steps, delta).printed
 
@@ -158,7 +158,7 @@ def without_convexity() -> dict[str, float]:
     pair = [
         Walk(HALF_4, ((0.9, lambda y: y + np.sign(y) * 0.5), (0.1, pushed(sign * PUSH))), kinks) for sign in (-1, 1)
     ]
-    early, late = (renyi(Law(pair[0], t), Law(pair[1], t), ORDER_8) for t in (10**3, 10**6))
+    early, late = (renyi(WalkLaw(pair[0], t), WalkLaw(pair[1], t), ORDER_8) for t in (10**3, 10**6))
     return {f"D_8 = {early:.4g} and {late:.4g}, at most {CEILING:g}": late / (1.01 * early)}
 
 
