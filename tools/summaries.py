@@ -18,8 +18,7 @@ LONGEST = 150
 HOLDS, WRONG = ("reproduced", "holds as a bound"), ("false", "misprint")
 ABSTRACT = (
     "A reproduction, with dpexp, of the paper of this name by {authors}. {theirs} of its statements, figures and "
-    "tables are settled ({verdicts}); {left} are not, each with its reason. {own} statements of our own say what holds "
-    "beside them."
+    "tables are judged ({verdicts}). {own} statements of our own say what holds beside them."
 )
 METHOD = (
     "Statements about privacy are held against exact laws. Every row of the ledger quotes its place, names "
@@ -72,7 +71,6 @@ def summary(paper: Any, claims: list[dict[str, Any]]) -> str:
         authors=paper.authors,
         theirs=len(theirs),
         verdicts=", ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()),
-        left=len(paper.not_claimed),
         own=len(claims) - len(theirs),
     )
     parts = [

@@ -4,7 +4,7 @@ of: [rates_linear]                     experiments
 where: alpha < 1/2                     which of their runs; all where it is left out
 measured: slope of param_distance_sq   or `mean of`, at every checkpoint, or `final` (with `near`: the mean)
 estimator: asgd                        or [asgd, sgd]: the first is compared with the second
-printed: table1_exponent('asgd', 'strongly convex', alpha)
+printed: table1_exponent(estimator, 'strongly convex', alpha)
 rule: near                             slopes; `below` of means (a theorem's bound) and of final values (the other)
 source: Table 1                        where it is printed, in words
 room: 0.01                             of `final` and `near`: the largest relative difference
@@ -54,10 +54,11 @@ def check_of(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Check:
 def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[list[Run]], Outcome]:
     printed, source = parse(str(claim.get("printed", "1"))), str(claim.get("source", ""))
     kind, _, metric = str(claim["measured"]).rpartition(" ")
+    own: Any = claim.get("estimator")
     match kind, claim["rule"]:
         case "slope of", "near":
             return lambda runs: rates_agree(
-                runs, claim["estimator"], metric, lambda alpha: printed({"alpha": alpha}, numbers.functions), source
+                runs, own, metric, lambda alpha: printed({"alpha": alpha, "estimator": own}, numbers.functions), source
             )
         case "mean of", "below":
             theorem = printed({}, {"bound": numbers.theorems.__getitem__})

@@ -9,20 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.verdict import WRONG
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
     from dpexp.reporting.declared_claim import Numbers
     from dpexp.reporting.results.lines import Theory
     from dpexp.reporting.text_table import Table
-
-
-class NotClaimed(NamedTuple):
-    """A numbered statement, figure, table or emphasised sentence of a paper that no claim decides."""
-
-    place: str
-    what: str
-    because: str
 
 
 class ToKnow(NamedTuple):
@@ -44,12 +37,12 @@ class Difference:
     """what the words say, in ours"""
     correct: str
     """what holds in its place, and why"""
-    found: str
-    """what was computed"""
     verdict: Verdict
     version: str
     """the text that was judged; no later version has been compared"""
     test: str
+    found: str = ""
+    """what was computed, where a claim is listed"""
     authors_answer: str = ""
 
 
@@ -67,8 +60,6 @@ class Paper:
     tables: tuple[Table, ...] = ()
     configs: tuple[str, ...] = ()
     """experiments that reproduce it: the names of their configs"""
-    not_claimed: tuple[NotClaimed, ...] = ()
-    """with the claims, every numbered statement, figure, table and emphasised sentence of the paper and its abstract"""
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""
     theory: Theory | None = None
@@ -105,6 +96,7 @@ def declared_paper(
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
     document = data_of(file)
+    version = document.get("version", "")
     claims, figures = document.get("claims", {}), document.get("figures", {})
     own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
     checks = {**own, **(checks or {})}
@@ -123,14 +115,23 @@ def declared_paper(
         "successor": document.get("successor", ""),
         "headlines": document.get("headlines", {}),
         "what_to_know": tuple(ToKnow(**entry) for entry in document.get("what_to_know", ())),
-        "not_claimed": tuple(NotClaimed(**entry) for entry in document.get("not_claimed", ())),
-        "differences": tuple(Difference(id=name, **entry) for name, entry in document.get("differences", {}).items()),
-        "claims": tuple(checks[name].claim(name, **words) for name, words in claims.items()),
+        "differences": tuple(
+            Difference(id=name, version=version, test=f"{document['test']}[{name}]", **words)
+            for name, words in document.get("differences", {}).items()
+        ),
+        "claims": tuple(
+            checks[name].claim(name, **words, **_version_of(words, version)) for name, words in claims.items()
+        ),
         "figures": tuple(_figure(name, words, paper, drawn[name]) for name, words in figures.items()),
         "overlays": {
             name: _figure(f"{name}_theory", words, paper, _drawn(words, theory)) for name, words in overlays.items()
         },
     }
+
+
+def _version_of(words: Mapping[str, Any], version: str) -> dict[str, str]:
+    """The text that was judged, of a quotation that does not hold as printed."""
+    return {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
 
 
 def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:

@@ -15,6 +15,8 @@ Verdict = Literal[
 ]  # fmt: skip
 """misleading: true in a sense that readers will not take; misprint: false as printed, and plainly not what is meant"""
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+WRONG = ("false", "misprint", "misleading")
+"""what does not hold as printed"""
 
 
 @cache

@@ -98,13 +98,6 @@ def test_quotations_are_verbatim(paper):
     assert [one.id for one in every if one.quote and not quoted(one.quote, text)] == []
 
 
-@pytest.mark.parametrize("paper", our_papers())
-def test_what_is_not_claimed_says_where_what_and_why(paper):
-    listed = our_papers()[paper].not_claimed
-    assert all(one.place and one.what and one.because for one in listed)
-    assert len({(one.place, one.what) for one in listed}) == len(listed)
-
-
 def test_a_quotation_is_not_missing_nor_long_nor_of_a_claim_of_ours():
     assert not quotation_fault(CLAIM)
     assert "nothing" in quotation_fault(replace(CLAIM, quote=" "))

@@ -50,7 +50,8 @@ def test_statement(name):
     """What is computed is what is told of it, and a paper that prints another number has another verdict."""
     verdict, found = EXPECTED[name]
     assert outcome(name).verdict == verdict
-    same(outcome(name).measured, found)
+    if found:
+        same(outcome(name).measured, found)
     notices_another_number(CHECKS[name].rule, verdict)
 
 

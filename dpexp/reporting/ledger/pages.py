@@ -15,14 +15,13 @@ from dpexp.reporting.ledger.judgement import FACTS, Judgement
 from dpexp.reporting.paper import Difference
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
-from dpexp.reporting.verdict import VERDICTS
+from dpexp.reporting.verdict import VERDICTS, WRONG
 
 if TYPE_CHECKING:
     from dpexp.reporting.paper import Paper, ToKnow
 
 NOT_CURRENT = "stale or missing"
 INDEX, PAGE, NAME, DIFFERENCES = "CLAIMS.md", "claims/{}.md", "artifact.md", "differences.md"
-WRONG = ("false", "misprint", "misleading")
 
 
 def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
@@ -109,7 +108,7 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
-    """Every claim of a paper, what to know, and what no claim decides."""
+    """Every claim of a paper, and what to know."""
     rows = [
         [row.claim["place"], link(row, row.claim["statement"]), row.claim["source"], row.verdict] for row in judgements
     ]
