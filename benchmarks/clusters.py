@@ -19,7 +19,7 @@ from pathlib import Path
 from dpexp.config.experiment_file import read_experiment
 from dpexp.store.cluster import on_cluster
 from dpexp.store.experiment_run import Options, run
-from tests.loopback import Loopback, square
+from tests.store.loopback import Loopback, square
 
 CONFIG = """experiment: bench
 problem:   {{name: huber-linear, d: 5}}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
@@ -60,15 +60,27 @@ def pytest_collection():
         gc.enable()
 
 
+@contextmanager
+def using(*paths):
+    """The plug-ins of these files for a while."""
+    from dpexp.plugins.loaded import LOADED
+    from dpexp.plugins.loading import forget, use
+
+    before = set(LOADED)
+    try:
+        for path in paths:
+            use(path)
+        yield
+    finally:
+        for name in set(LOADED) - before:
+            forget(name)
+
+
 @pytest.fixture(autouse=True)
 def forget_plugins():
     """Every test begins without plug-ins, as a new process does: readers of stored results load those of research/."""
-    yield
-    from dpexp.plugins.loaded import LOADED
-    from dpexp.plugins.loading import forget
-
-    for name in list(LOADED):
-        forget(name)
+    with using():
+        yield
 
 
 os.environ.pop("COLUMNS", None)  # workers of a parallel run have one, and tables would be folded to it
@@ -160,7 +172,6 @@ def call(*arguments, code=0, cwd=None, env=None):
     from dpexp.core.digests import hash_of_data
     from dpexp.problems import softmax
     from dpexp.store import reading
-    from tests.plugin_lab import using
 
     for kept in (softmax._loaded, hash_of_data, reading.say_once):
         kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing

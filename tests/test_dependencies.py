@@ -1,4 +1,4 @@
-"""Other people's packages: which versions are declared, that the core works without extras, and when each is imported."""
+"""The declared versions of other packages are those that are installed, and heavy ones are imported where they are used."""
 
 import ast
 import re
@@ -109,6 +109,16 @@ def loaded(statement, names):
         ("import dpexp.commands.run, dpexp.commands.list", set()),
         ("import dpexp.privacy.mechanisms, dpexp.commands.privacy", set()),
         ("from dpexp.accounting import Accountant, Curve, Steps, calibrate", {"pydantic", "yaml"}),
+        ("import dpexp", {"numpy", "pydantic", "yaml"}),
+        ("import dpexp\nstr(dpexp.privacy('local-gaussian', mu=1.0))", {"yaml", "jinja2"}),
+        (
+            "import dpexp\nstr(dpexp.privacy('sampled-gaussian', noise_multiplier=1.0, sampling_probability=0.01, steps=1000))",
+            {"yaml", "jinja2"},
+        ),
+        (
+            "import dpexp\ndpexp.calibrate('sampled-gaussian', eps=1, delta=1e-5, sampling_probability=0.01, steps=100)",
+            {"yaml", "jinja2"},
+        ),
     ],
 )
 def test_importing_loads_none_of_the_heavy_packages(statement, more):

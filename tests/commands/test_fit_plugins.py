@@ -15,9 +15,8 @@ from dpexp.conformance.suite import SUITE, subjects_of
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.inference.models import unit_model
 from dpexp.plugins.loading import use
-from tests.conftest import call
+from tests.conftest import call, using
 from tests.oracles.hessians import hessians
-from tests.plugin_lab import using
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
 METHOD, MODEL = DATA / "noisy_sums.py", DATA / "soft_quantile.py"

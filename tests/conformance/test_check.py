@@ -22,9 +22,8 @@ from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import forget, use
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import PinballLinear
-from tests.conftest import call, mostly_slow, share
-from tests.plugin_lab import using
-from tests.plugins_to_check import RIGHT, WRONG
+from tests.conformance.plugins_to_check import RIGHT, WRONG
+from tests.conftest import call, mostly_slow, share, using
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
 

@@ -31,8 +31,7 @@ from dpexp.reporting.paper import declared_paper
 from dpexp.reporting.slopes import RATE_TOLERANCE
 from dpexp.store.fingerprint import plugins_missing
 from research import answers, stated_epsilons
-from tests.conftest import ROOT
-from tests.plugin_lab import using
+from tests.conftest import ROOT, using
 
 RESULTS = ROOT / "results"
 CLAIMS = claims() | {one.PAPER.id: one.PAPER.claims for one in (answers, stated_epsilons)}

@@ -19,7 +19,7 @@ from dpexp.reporting.table_formats import render
 from dpexp.store import load_summary, load_trajectories
 from dpexp.store.documents import read_document, write_document
 from tests.conftest import COSTLY, at_length, in_share
-from tests.referee import faults
+from tests.reporting.referee import faults
 from tests.toy_experiments import numbers_of
 
 FIGURES, THEORY, TABLES = figures(), overlays(), tables()

@@ -34,8 +34,8 @@ from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
-from tests.conftest import ROOT, call
-from tests.plugin_lab import using, write_lab
+from tests.conftest import ROOT, call, using
+from tests.plugins.plugin_lab import write_lab
 
 
 @pytest.fixture

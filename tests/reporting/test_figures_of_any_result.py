@@ -27,7 +27,7 @@ from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC, for_tex
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
 from tests.conftest import COSTLY, ROOT, call, in_share
-from tests.referee import faults
+from tests.reporting.referee import faults
 
 SHIPPED = sorted({path.stem for path in (ROOT / "configs").glob("*.yaml")} - COSTLY)
 ONE_PASS = ("huber-linear", "mallows-logistic", "pinball-linear", "insensitive-linear")

@@ -22,7 +22,7 @@ from dpexp.reporting.table_formats import render
 from dpexp.reporting.text_table import Content, Table, folded, without_constants
 from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, call, share
-from tests.plugin_lab import write_lab
+from tests.plugins.plugin_lab import write_lab
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
 # --- digits ----------------------------------------------------------------------------------------------------------

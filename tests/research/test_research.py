@@ -5,8 +5,7 @@ import pytest
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
 from dpexp.plugins.loaded import LOADED
-from tests.conftest import ROOT, call
-from tests.plugin_lab import using
+from tests.conftest import ROOT, call, using
 
 FILES = sorted((ROOT / "research").glob("*/*.py"))
 CONFIGS = sorted((ROOT / "research").glob("*/*.yaml"))

@@ -15,7 +15,7 @@ from dpexp.store import Folder, cluster
 from dpexp.store.cluster import on_cluster
 from dpexp.store.experiment_run import Options, run
 from tests.conftest import AT_LENGTH, SMALL, call, numbers
-from tests.loopback import (
+from tests.store.loopback import (
     PATIENCE,
     Loopback,
     square,

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
-from tests.other_machines import TRIED, compiles_anew, environment, of_runs
+from tests.store.other_machines import TRIED, compiles_anew, environment, of_runs
 
 pytestmark = pytest.mark.slow
 

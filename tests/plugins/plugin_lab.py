@@ -2,26 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.loading import forget, use
-
-
-@contextmanager
-def using(*paths: Path | str) -> Iterator[None]:
-    """The plug-ins of these files for a while."""
-    before = set(LOADED)
-    try:
-        for path in paths:
-            use(path)
-        yield
-    finally:
-        for name in set(LOADED) - before:
-            forget(name)
-
 
 SCORES = '''\
 """Median regression: the loss |y - t| / 2, whose score is half a sign."""
@@ -92,13 +73,6 @@ from dpexp.engine.result import Passed
 from dpexp.algorithms.schedules import Schedule
 
 from .sizes import root
-
-
-class Again(LdpSgd):
-    """LDP-SGD under another name, with the kernel of the engine."""
-
-    name: Literal["again"] = "again"
-    schedules = ("power", "constant", "rooted")
 
 
 class Plain(LdpSgd):
@@ -190,7 +164,7 @@ from dpexp.plugins import Plugin
 from dpexp.privacy.analyses.analysis import gaussian_analysis
 
 from inner.shown import PAPER
-from inner.steps import Again, Plain, Rooted
+from inner.steps import Plain, Rooted
 from problem import MedianLinear
 
 
@@ -201,7 +175,7 @@ def halved(mechanism):
 
 PLUGIN = Plugin(
     problems={"median-linear": MedianLinear},
-    algorithms={"again": Again, "plain": Plain},
+    algorithms={"plain": Plain},
     schedules={"rooted": Rooted},
     analyses={"local-gaussian/halved": halved},
     papers=(PAPER,),
@@ -210,14 +184,14 @@ PLUGIN = Plugin(
 CONFIG = """\
 experiment: lab
 problem: {name: median-linear, d: 2}
-algorithm: {name: ALGORITHM}
+algorithm: {name: plain}
 schedule: {name: rooted, eta: 0.5}
 privacy: {mu: [2, inf]}
 run: {n: 60, replicates: 17, checkpoints: 5}
 """
 
 
-def write_lab(folder: Path, algorithm: str = "plain") -> Path:
+def write_lab(folder: Path) -> Path:
     """Write lab.py with its helpers and lab.yaml, and return the plug-in's file."""
     files = {
         "lab.py": PLUGIN,
@@ -227,7 +201,7 @@ def write_lab(folder: Path, algorithm: str = "plain") -> Path:
         "inner/steps.py": STEPS,
         "inner/sizes.py": SIZES,
         "inner/shown.py": SHOWN,
-        "lab.yaml": CONFIG.replace("ALGORITHM", algorithm),
+        "lab.yaml": CONFIG,
     }
     for name, text in files.items():
         path = folder / name
