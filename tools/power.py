@@ -1,18 +1,16 @@
 """What the tests notice: one-line mutants of dpexp, drawn by a seed, each held against the tests of its own room.
 
-    python -m tools.power draw TREE LIST.csv         # 3 of each numerical room, and 30 by the operators of cosmic-ray
-    python -m tools.power run TREE LIST.csv OUT.csv  # TREE is a clone, whose files are altered; rows in OUT are kept
+    python -m tools.power draw TREE LIST.csv; python -m tools.power run TREE LIST.csv OUT.csv  # TREE is a clone
 
-(a) The first rule: in each of ten rooms, three arithmetic or comparison operators. (b) The second: in accounting,
-engine/linear, inference and store, also numbers (n + 1), `and`/`or`, `not` and branches. Annotations, messages and
-`raise` are left out. (c) A mutant is named by its file, function and expression, so that it is met again after an edit.
-(d) Files that import the mutated module are tried first; a run that passes its time counts as undecided.
+Rule a: in each of ten rooms, three arithmetic or comparison operators. Rule b: in accounting, engine/linear, inference
+and store, also numbers (n + 1), `in`, `is`, `and` and `not`. Annotations, messages and `raise` are never altered. A
+mutant is named by its file, function and expression, so that it is met again after an edit. Test files that name the
+mutated module come first; a run beyond its time counts as undecided.
 """
-
-from __future__ import annotations
 
 import ast
 import csv
+import itertools
 import os
 import random
 import re
@@ -24,37 +22,31 @@ from pathlib import Path
 SEED = 20261129
 ROOMS = ("core", "engine", "theory", "data", "problems", "accounting", "privacy", "inference", "algorithms", "config")
 SHARES = {"accounting": 8, "engine/linear": 8, "inference": 7, "store": 7}
-OTHER = {
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult,
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
-BY_COSMIC_RAY = (ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.And, ast.Or)
+PAIRS = "Add Sub, Sub Add, Mult Div, Div Mult, Pow Mult, FloorDiv Mult, Mod Mult"
+ORDERS = "Lt LtE, LtE Lt, Gt GtE, GtE Gt, Eq NotEq, NotEq Eq"
+OTHER = {getattr(ast, a): getattr(ast, b) for a, b in map(str.split, f"{PAIRS}, {ORDERS}".split(", "))}
+WIDE = OTHER | {ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+WIDE |= {ast.And: ast.Or, ast.Or: ast.And}
 FIELDS = ("rule", "file", "function", "before", "after", "nth")
-TEXT = (ast.JoinedStr, ast.Raise)
+TEXT, SHAPES = (ast.JoinedStr, ast.Raise), (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.Constant)
 
 
 def altered(node: ast.expr, wide: bool) -> str | None:
     """The expression with its operator exchanged, or None if it is no target of the rule."""
-    if not isinstance(node, ast.BinOp | ast.BoolOp | ast.Compare | ast.UnaryOp | ast.Constant):
-        return None
     if any(isinstance(part, TEXT) or isinstance(getattr(part, "value", None), str) for part in ast.walk(node)):
         return None
-    copy = ast.parse(ast.unparse(node), mode="eval").body
-    if isinstance(copy, ast.BinOp | ast.BoolOp) and type(copy.op) in OTHER:
-        copy.op = OTHER[type(copy.op)]()
-    elif isinstance(copy, ast.Compare) and len(copy.ops) == 1 and type(copy.ops[0]) in OTHER:
-        copy.ops = [OTHER[type(copy.ops[0])]()]
+    exchange, copy = WIDE if wide else OTHER, ast.parse(ast.unparse(node), mode="eval").body
+    if isinstance(copy, ast.BinOp | ast.BoolOp) and type(copy.op) in exchange:
+        copy.op = exchange[type(copy.op)]()
+    elif isinstance(copy, ast.Compare) and len(copy.ops) == 1 and type(copy.ops[0]) in exchange:
+        copy.ops = [exchange[type(copy.ops[0])]()]
     elif wide and isinstance(copy, ast.UnaryOp) and isinstance(copy.op, ast.Not):
         copy = copy.operand
-    elif wide and isinstance(copy, ast.Constant) and type(copy.value) in (int, float):
-        copy.value += 1
-    elif wide and isinstance(copy, ast.Constant) and isinstance(copy.value, bool):
-        copy.value = not copy.value
+    elif wide and isinstance(copy, ast.Constant) and isinstance(copy.value, bool | int | float):
+        copy.value = not copy.value if isinstance(copy.value, bool) else copy.value + 1
     else:
         return None
-    operator = getattr(node, "op", None) or (node.ops[0] if isinstance(node, ast.Compare) else None)
-    return None if not wide and isinstance(operator, BY_COSMIC_RAY) else ast.unparse(copy)
+    return ast.unparse(copy)
 
 
 def targets(tree: Path, folder: str, wide: bool):
@@ -69,7 +61,7 @@ def targets(tree: Path, folder: str, wide: bool):
                         continue
                     inner = isinstance(child, ast.FunctionDef | ast.ClassDef)
                     place = f"{function}.{child.name}".strip(".") if inner else function
-                    if isinstance(child, ast.expr) and place and (after := altered(child, wide)):
+                    if isinstance(child, SHAPES) and place and (after := altered(child, wide)):
                         before = ast.unparse(child)
                         nth = counts[place, before] = counts.get((place, before), -1) + 1
                         file = path.relative_to(tree).as_posix()
@@ -84,10 +76,7 @@ def draw(tree: Path, out: Path):
     for folder, count, wide in [(room, 3, False) for room in ROOMS] + [(*share, True) for share in SHARES.items()]:
         rows += [row for row, _, _ in rng.sample(list(targets(tree, folder, wide)), count)]
     rng.shuffle(rows)  # so that a run that is cut short has some of each
-    with out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        writer.writeheader()
-        writer.writerows(rows)
+    csv.DictWriter(out.open("w", newline=""), FIELDS).writerows([dict(zip(FIELDS, FIELDS, strict=True)), *rows])
 
 
 def against_tests(tree: Path, row: dict, limit: float) -> dict:
@@ -96,45 +85,20 @@ def against_tests(tree: Path, row: dict, limit: float) -> dict:
     same = [t for t in targets(tree, room, row["rule"] == "b") if all(str(t[0][f]) == row[f] for f in FIELDS)]
     if not same:
         return {"verdict": "gone", "by": "", "seconds": 0}
-    _, path, node = same[0]
+    path, node = same[0][1:]
     text, module = path.read_bytes(), path.stem
-    lines = text.splitlines(keepends=True)
-    start = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
-    end = sum(map(len, lines[: node.end_lineno - 1])) + node.end_col_offset
-    files = sorted(
-        (tree / "tests" / room).rglob("test_*.py"),
-        key=lambda f: (not re.search(rf"\b{module}\b", f.read_text()), f.name),
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-m",
-        "not slow",
-        "--timeout",
-        "150",
-        *map(str, files),
-    ]
+    ends = [0, *itertools.accumulate(map(len, text.splitlines(keepends=True)))]
+    start, end = ends[node.lineno - 1] + node.col_offset, ends[node.end_lineno - 1] + node.end_col_offset
+    files = list((tree / "tests" / room).rglob("test_*.py"))
+    files.sort(key=lambda file: (not re.search(rf"\b{module}\b", file.read_text()), file.name))
+    command = f"{sys.executable} -m pytest -x -q -p no:cacheprovider --timeout 150 -m".split()
     path.write_bytes(text[:start] + b"(" + row["after"].encode() + b")" + text[end:])
-    began = time.monotonic()
+    began, env = time.monotonic(), {**os.environ, "PYTHONPATH": str(tree)}
     try:
-        done = subprocess.run(
-            command,
-            cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree)},
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
-        killer = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-        verdict = {0: "not caught", 1: "caught", 2: "caught", 3: "caught"}.get(
-            done.returncode, f"exit {done.returncode}"
-        )
-        by = killer[1] if killer else ("" if done.returncode == 0 else (done.stdout + done.stderr)[-200:])
+        command += ["not slow", *files]
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, timeout=limit)
+        killers = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+        verdict, by = "caught" if done.returncode else "not caught", "".join(killers[:1])
     except subprocess.TimeoutExpired:
         verdict, by = "undecided", ""
     finally:
@@ -143,15 +107,14 @@ def against_tests(tree: Path, row: dict, limit: float) -> dict:
 
 
 def run(tree: Path, rows: Path, out: Path, limit: float = 300):
-    known = {tuple(r[f] for f in FIELDS) for r in csv.DictReader(out.open())} if out.exists() else set()
+    tried = list(csv.DictReader(out.open())) if out.exists() else []
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, (*FIELDS, "verdict", "by", "seconds"))
-        if not known:
+        if not tried:
             writer.writeheader()
-        for row in csv.DictReader(rows.open()):
-            if tuple(row[f] for f in FIELDS) not in known:
-                writer.writerow(row | against_tests(tree, row, limit))
-                file.flush()
+        for row in list(csv.DictReader(rows.open()))[len(tried) :]:
+            writer.writerow(row | against_tests(tree, row, limit))
+            file.flush()
 
 
 if __name__ == "__main__":
