@@ -81,11 +81,8 @@ reproduce-afresh:
 soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.faults
 	$(BIN)/python -m tests.campaigns.config_mutants
-	$(BIN)/python -m tests.campaigns.audit_faults
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
-	$(BIN)/python -m tests.campaigns.documents
 	$(BIN)/python -m tests.campaigns.random_numbers
-	$(BIN)/python -m tests.campaigns.populations
 	$(BIN)/python -m tests.campaigns.other_seeds
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers

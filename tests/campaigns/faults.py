@@ -9,8 +9,6 @@ of them is counted as silent or as not repaired, and the campaign fails.
 forked children of one process that has compiled the kernels, so that a case takes tenths of a second.
 """
 
-from __future__ import annotations
-
 import argparse
 import builtins
 import contextlib
@@ -26,13 +24,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from dpexp import store
 from dpexp.algorithms.schedules import Power
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
@@ -41,15 +38,7 @@ from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.engine.linear import linear_pass
 from dpexp.problems import softmax
-from dpexp.store import (
-    Folder,
-    cell_of,
-    fingerprint,
-    load_cells,
-    load_generation,
-    load_summary,
-    load_trajectories,
-)
+from dpexp.store import Folder, cell_of, fingerprint, load_cells, load_generation, load_summary
 from dpexp.store import experiment_run as running
 from dpexp.store.experiment_run import Options, run
 from tests.conftest import numbers
@@ -72,7 +61,7 @@ run: {replicates: 2, seed: 3, checkpoints: 2, release: first}
 EXPERIMENT = "toy"
 
 
-def people(flip: bool) -> str:
+def people(flip):
     """A small table of records; with `flip` one label is another one."""
     draws = np.random.default_rng(0)
     rows = [[f"{x:.3f}" for x in draws.normal(size=3)] + ["yes" if k % 3 else "no"] for k in range(60)]
@@ -83,24 +72,24 @@ def people(flip: bool) -> str:
 class World:
     """A folder with a config, results, and a state of the code, before and after a change."""
 
-    def __init__(self, root: Path, scenario: str) -> None:
+    def __init__(self, root, scenario):
         self.root, self.scenario, self.results = root, scenario, root / "results"
 
-    def write(self, changed: bool) -> None:
-        """What the first, undisturbed run sees, or what the disturbed run and the readers see."""
+    def write(self, changed):
+        """The files of the first, undisturbed run, or those of the disturbed run and of readers."""
         os.chdir(self.root)
-        told = self.scenario if changed else ""
+        change = self.scenario if changed else ""
         if self.scenario in OWN_RECORDS:
             (self.root / "people.csv").write_text(people(False))
             (self.root / "toy.yaml").write_text(DATA_CONFIG)
         else:
-            eta, replicates = 0.3 if told == "config changed" else 0.2, 12 if told == "extend" else 4
+            eta, replicates = 0.3 if change == "config changed" else 0.2, 12 if change == "extend" else 4
             (self.root / "toy.yaml").write_text(CONFIG.format(eta=eta, replicates=replicates))
-        new_code(told == "code changed")
+        new_code(change == "code changed")
         hash_of_data.cache_clear()
         softmax._loaded.cache_clear()
 
-    def run(self) -> None:
+    def run(self):
         options = Options(Path("results"), jobs=1, quiet=True, force=self.scenario == "force")
         with contextlib.redirect_stderr(io.StringIO()):
             report = run(load_experiment(Path("toy.yaml")), options)
@@ -111,22 +100,22 @@ _STEP_SIZES = Power.step_sizes
 _OF_ROOMS = fingerprint._of_rooms
 
 
-def new_code(changed: bool) -> None:
+def new_code(changed):
     """Let the schedule's code be another one: other numbers, and another hash of its module."""
 
-    def longer(self: Power, first: int, count: int) -> np.ndarray:
+    def longer(self, first, count):
         return 1.5 * _STEP_SIZES(self, first, count)
 
-    def of_rooms(rooms: tuple[str, ...]) -> str:
+    def of_rooms(rooms):
         return " ".join(f"new{one}" for one in _OF_ROOMS(rooms).split())
 
-    Power.step_sizes = longer if changed else _STEP_SIZES  # type: ignore[method-assign]
-    of_rooms.cache_clear = _OF_ROOMS.cache_clear  # type: ignore[attr-defined]
-    fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS  # type: ignore[assignment]
+    Power.step_sizes = longer if changed else _STEP_SIZES
+    of_rooms.cache_clear = _OF_ROOMS.cache_clear
+    fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS
     linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
 
-def models() -> bytes:
+def models():
     """Everything that is released, as `dpexp predict` shows it."""
     found, cells = [], load_generation(Path("results"), EXPERIMENT).manifest["cells"]
     for cell_id, estimator, replicate in itertools.product(cells, ("last", "average"), range(2)):
@@ -136,28 +125,28 @@ def models() -> bytes:
     return "".join(found).encode()
 
 
-def of_claims() -> bytes:
+def of_claims():
     """What evidence is made of."""
     stored, cells = load_generation(Path("results"), EXPERIMENT), load_cells(Path("results"), EXPERIMENT)
     return b"".join(cell_of(stored, cell_id).values.tobytes() for cell_id in cells.cell_id)
 
 
-READERS: dict[str, Callable[[], bytes]] = {
+READERS = {
     "cells": lambda: load_cells(Path("results"), EXPERIMENT).to_csv().encode(),
     "parameters": lambda: str(load_generation(Path("results"), EXPERIMENT).manifest["cells"]).encode(),
     "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
-    "trajectories": lambda: load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
+    "trajectories": lambda: store.load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
     "claims": of_claims,
     "models": models,
 }
 
 
-def picture() -> dict[str, bytes]:
+def picture():
     """Every number that readers can be shown, as bytes, by reader."""
     return {name: read() for name, read in READERS.items()}
 
 
-def forked(work: Callable[[], object]) -> int:
+def forked(work):
     """Begin the work in a forked process: its number. It ends with 0, or with 3 where the work is refused."""
     pid = os.fork()
     if pid == 0:
@@ -173,20 +162,19 @@ def forked(work: Callable[[], object]) -> int:
     return pid
 
 
-def ended(pid: int) -> int:
+def ended(pid):
     """The exit code of a forked process, or minus the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def child(work: Callable[[], object]) -> int:
-    """Do the work in a forked process."""
+def child(work):
     return ended(forked(work))
 
 
 class Verdicts(Counter):
     """Outcomes of a kind of fault."""
 
-    def judge(self, world: World, allowed: list[Truth]) -> None:
+    def judge(self, world, allowed):
         """Ask the readers, run once more, and ask again; `allowed` holds the true pictures, the last one final."""
         final, outcome = allowed[-1], "refused"
         for name, read in READERS.items():
@@ -213,7 +201,7 @@ class Verdicts(Counter):
         self["repaired" if repaired else "NOT REPAIRED"] += 1
 
     @property
-    def bad(self) -> int:
+    def bad(self):
         return sum(self[name] for name in ("SILENT", "NOT REPAIRED", "no command", "unexpected error"))
 
 
@@ -222,12 +210,8 @@ OWN_RECORDS = ("own records",)
 SCENARIOS = ("fresh", "force", "extend", "code changed", "config changed", *OWN_RECORDS)
 
 
-Truth = dict[str, bytes]
-Again = Callable[[], None]
-
-
 @contextlib.contextmanager
-def scenario(name: str) -> Iterator[tuple[World, list[Truth], Again]]:
+def scenario(name):
     """A world in which the first run is done and the second is to come, its true pictures, and a way to start over."""
     here, root = Path.cwd(), Path(tempfile.mkdtemp(prefix="dpexp-faults-"))
     world, kept, allowed = World(root, name), root / "kept", []
@@ -243,7 +227,7 @@ def scenario(name: str) -> Iterator[tuple[World, list[Truth], Again]]:
         world.run()
         allowed.append(picture())
 
-        def again() -> None:
+        def again():
             shutil.rmtree(world.results, ignore_errors=True)
             if kept.exists():
                 shutil.copytree(kept, world.results)
@@ -255,10 +239,10 @@ def scenario(name: str) -> Iterator[tuple[World, list[Truth], Again]]:
         shutil.rmtree(root, ignore_errors=True)
 
 
-def judged(disturb: Callable[..., Iterator[object]]) -> Callable[..., Verdicts]:
+def judged(disturb):
     """A function of the scenario's name that judges its world after each of the disturbances, which know how to start over."""
 
-    def whole(name: str, *arguments: object) -> Verdicts:
+    def whole(name, *arguments):
         verdicts = Verdicts()
         with scenario(name) as (world, allowed, again):
             for _ in disturb(world, again, *arguments):
@@ -273,18 +257,18 @@ def judged(disturb: Callable[..., Iterator[object]]) -> Callable[..., Verdicts]:
 OPERATIONS = ("replace", "rename", "unlink", "mkdir", "fsync")
 
 
-def instrument(at: int | None, room: int | None = None) -> None:
+def instrument(at, room=None):
     """Die before file operation `at`, in the middle of it if it writes; or fail beyond `room` bytes."""
     count = itertools.count(1)
     written = 0
 
-    def before(write: Callable[[], object] = lambda: None) -> None:
+    def before(write=lambda: None):
         if next(count) == at:
             write()
             os._exit(9)
 
-    def counted(original: Callable) -> Callable:
-        def replaced(*arguments: object, **options: object) -> object:
+    def counted(original):
+        def replaced(*arguments, **options):
             before()
             return original(*arguments, **options)
 
@@ -297,10 +281,10 @@ def instrument(at: int | None, room: int | None = None) -> None:
     class Counting:
         """A file opened for writing."""
 
-        def __init__(self, handle: Any) -> None:
+        def __init__(self, handle):
             self._handle = handle
 
-        def write(self, data: bytes | str) -> object:
+        def write(self, data):
             nonlocal written
             half = data[: len(data) // 2]
             before(lambda: (self._handle.write(half), self._handle.flush()))
@@ -310,29 +294,29 @@ def instrument(at: int | None, room: int | None = None) -> None:
                 raise OSError(errno.ENOSPC, "No space left on device")
             return self._handle.write(data)
 
-        def writelines(self, pieces: list) -> None:
+        def writelines(self, pieces):
             for piece in pieces:
                 self.write(bytes(piece) if isinstance(piece, memoryview) else piece)
 
-        def __enter__(self) -> Counting:
+        def __enter__(self):
             return self
 
-        def __exit__(self, *exception: object) -> None:
+        def __exit__(self, *exception):
             self._handle.close()
 
-        def __getattr__(self, name: str) -> object:
+        def __getattr__(self, name):
             return getattr(self._handle, name)
 
-    def opened(file: object, mode: str = "r", *arguments: Any, **options: Any) -> object:
-        handle = open_file(file, mode, *arguments, **options)  # type: ignore[call-overload]
+    def opened(file, mode="r", *arguments, **options):
+        handle = open_file(file, mode, *arguments, **options)
         mine = isinstance(file, str | os.PathLike) and "results" in Path(file).parts
         return Counting(handle) if mine and set(mode) & set("wax+") else handle
 
-    io.open = builtins.open = opened  # type: ignore[assignment]
+    io.open = builtins.open = opened
 
 
 @judged
-def crashes(world: World, again: Again, every: int = 1) -> Iterator[object]:
+def crashes(world, again, every=1):
     """A crash at every (or every so many-th) file operation of the second run."""
     for k in itertools.count(1, every):
         again()
@@ -344,7 +328,7 @@ def crashes(world: World, again: Again, every: int = 1) -> Iterator[object]:
 
 
 @judged
-def full_disk(world: World, again: Again, sizes: int) -> Iterator[object]:
+def full_disk(world, again, sizes):
     """The disk is full after so many bytes, from nothing to all of them."""
     total = sum(path.stat().st_size for path in world.results.rglob("*") if path.is_file())
     for k in range(sizes):
@@ -353,7 +337,7 @@ def full_disk(world: World, again: Again, sizes: int) -> Iterator[object]:
 
 
 @judged
-def kills(world: World, again: Again, times: int) -> Iterator[object]:
+def kills(world, again, times):
     """SIGKILL at a random moment of the second run."""
     again()
     draws, begin = random.Random(0), time.monotonic()
@@ -376,7 +360,7 @@ PLACES = {
 """kind of file -> where it lies in the folder of an experiment"""
 
 
-def damage(data: bytes, draws: random.Random) -> bytes:
+def damage(data, draws):
     """One of: a flipped bit, a changed byte, a zeroed block, a cut end, bytes added at the end or in the middle."""
     way, at = draws.randrange(6), draws.randrange(len(data))
     changed = bytearray(data)
@@ -396,12 +380,12 @@ def damage(data: bytes, draws: random.Random) -> bytes:
 
 
 @judged
-def damages(world: World, again: Again, kind: str, times: int) -> Iterator[object]:
+def damages(world, again, kind, times):
     """Random damage to one file of a finished result; to a kept chunk of an unfinished one."""
     draws = random.Random(kind)
 
-    def killed_before_publishing() -> None:
-        running.publish = lambda *_: os._exit(9)  # type: ignore[assignment]
+    def killed_before_publishing():
+        running.publish = lambda *_: os._exit(9)
         world.run()
 
     for _ in range(times):
@@ -413,18 +397,15 @@ def damages(world: World, again: Again, kind: str, times: int) -> Iterator[objec
 
 
 @judged
-def foreign_files(world: World, _: Again) -> Iterator[object]:
+def foreign_files(world, _):
     """Copies of another cell's, another experiment's and another generation's files, and files that have gone."""
     new, old, here = (world.root / name / EXPERIMENT for name in ("new", "kept", "results"))
     shutil.copytree(here, new)
     first, second = (f"trajectories/{path.name}" for path in sorted((new / "trajectories").glob("*.parquet"))[:2])
     alone = "manifest.json", "cells.parquet", "summary.parquet", first
     older = [[name] for name in alone] + [[name, "summary.parquet"] for name in ("cells.parquet", "manifest.json")]
-    swaps: list[list[tuple[Path | None, str]]] = [
-        [(new / second, first)],
-        *([(old / name, name) for name in names] for names in older),
-        *([(None, name)] for name in alone),
-    ]
+    swaps = [[(new / second, first)], *([(old / name, name) for name in names] for names in older)]
+    swaps += [[(None, name)] for name in alone]
     for swap in swaps:
         shutil.rmtree(here)
         shutil.copytree(new, here)
@@ -440,7 +421,7 @@ def foreign_files(world: World, _: Again) -> Iterator[object]:
 
 
 @judged
-def two_writers(world: World, again: Again, times: int) -> Iterator[object]:
+def two_writers(world, again, times):
     """Two runs that start within milliseconds of each other; one may be told to wait."""
     draws = random.Random(0)
     for _ in range(times):
@@ -454,14 +435,14 @@ def two_writers(world: World, again: Again, times: int) -> Iterator[object]:
         yield codes
 
 
-def reader_and_writer(seconds: float) -> Verdicts:
+def reader_and_writer(seconds):
     """A process that rewrites the results all the time, back and forth, beside one that reads them."""
     verdicts = Verdicts()
     with scenario("extend") as (world, allowed, again):
         again()
         kept, folder = world.root / "kept" / EXPERIMENT, world.results / EXPERIMENT
 
-        def back_and_forth() -> None:
+        def back_and_forth():
             while True:
                 world.run()
                 for path in sorted((kept / "trajectories").glob("*.parquet")):
@@ -484,7 +465,7 @@ def reader_and_writer(seconds: float) -> Verdicts:
     return verdicts
 
 
-def killed_loky(times: int, users: int = 400_000) -> Verdicts:
+def killed_loky(times, users=400_000):
     """SIGKILL to the parent of loky workers, and to one of the workers: no worker outlives its parent, nothing is lost.
 
     The kills come up to two seconds after the workers are there, and so many users keep them busy for longer.
@@ -517,7 +498,7 @@ def killed_loky(times: int, users: int = 400_000) -> Verdicts:
     return verdicts
 
 
-def _children(pid: int) -> list[int]:
+def _children(pid):
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
@@ -527,27 +508,27 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def _runs(pid: int) -> bool:
+def _runs(pid):
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def warm_up() -> None:
+def warm_up():
     """Compile everything once, so that forked children do not."""
     for name in ("fresh", "own records"):
         with scenario(name):
             pass
 
 
-def main() -> int:
+def main():
     """The whole campaign, or one part in `share` of it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=int, default=1, help="run one part in so many")
     share, total = parser.parse_args().share, Verdicts()
     warm_up()
-    parts: dict[str, Callable[[], Verdicts]] = {}
+    parts = {}
     for name in SCENARIOS:
         parts[f"crash at every file operation, {name}"] = partial(crashes, name, share)
         parts[f"SIGKILL, {name}"] = partial(kills, name, max(1, 40 // share))

@@ -9,15 +9,12 @@ how many records it has, batches, steps, and the target by which its noise is se
 fails if there are more alarms than the stated level allows with probability 1e-4.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -27,51 +24,43 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.reporting.audit import audit_cells
 from dpexp.reporting.audit import bracket as auditing
-from dpexp.reporting.audit.bracket import Row, audit
+from dpexp.reporting.audit.bracket import audit
 
 LEVEL = 1e-3
 DELTAS = (1e-5,)
 RUNS = 400
 PILOT = 200
 """a short pilot chooses worse thresholds, and no more falsely"""
-T = TypeVar("T")
 
 
 class Drawn(NamedTuple):
     """One sound mechanism."""
 
     config: str
-    copy: dict[str, Any]
+    copy: dict
     """what the copy that is audited has in place of the constants of `dpexp.reporting.audit.audit_cells`"""
 
 
 class Draw(np.random.Generator):
     """Random values of a config."""
 
-    def of(self, values: Sequence[T]) -> T:
+    def of(self, values):
         return values[int(self.integers(len(values)))]
 
-    def between(self, low: float, high: float) -> float:
+    def between(self, low, high):
         """Log-uniform, with three digits."""
         return float(f"{np.exp(self.uniform(np.log(low), np.log(high))):.3g}")
 
-    def whole(self, low: int, high: int) -> int:
+    def whole(self, low, high):
         return int(self.integers(low, high + 1))
 
 
-Section = Mapping[str, Any]
-Sections = dict[str, Section]
-
-
-def on_batches(draw: Draw) -> Sections:
+def on_batches(draw):
     """DP-SGD and DP-SGLD."""
     name = draw.of(["dp-sgd", "dp-sgld"])
-    algorithm = {
-        "name": name,
-        "batch_size": draw.of([1438, 719, draw.whole(2, 700), draw.whole(2, 700)]),
-        "epochs": draw.whole(1, 20),
-        "sampling": draw.of(["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"]),
-    }
+    algorithm = {"name": name, "batch_size": draw.of([1438, 719, draw.whole(2, 700), draw.whole(2, 700)])}
+    algorithm |= {"epochs": draw.whole(1, 20)}
+    algorithm |= {"sampling": draw.of(["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"])}
     if algorithm["sampling"] == "cyclic-poisson":
         algorithm |= {"groups": draw.whole(2, 6), "batch_size": draw.whole(2, 200)}
     if algorithm["sampling"] == "shuffled":
@@ -92,7 +81,7 @@ def on_batches(draw: Draw) -> Sections:
     }
 
 
-def budgets(draw: Draw) -> Section:
+def budgets(draw):
     """A budget of all users, or a law."""
     low, high = sorted([draw.between(0.3, 4), draw.between(0.3, 4)])
     wide = f"{low:g}, {high * 1.01:g}"
@@ -100,10 +89,10 @@ def budgets(draw: Draw) -> Section:
     return {"mu": draw.of([*laws, f"{{choice: {{values: [{wide}], probabilities: [1/4, 3/4]}}}}"])}
 
 
-def on_users(draw: Draw) -> Sections:
+def on_users(draw):
     """One pass over users. A kernel is compiled for every d, so that there are few."""
     problem = draw.of(["huber-linear", "mallows-logistic", "pinball-linear", "insensitive-linear"])
-    algorithm: dict[str, Any] = {"name": draw.of(["ldp-sgd", "clipped-ldp-sgd", "heavy-ball-ldp-sgd"])}
+    algorithm = {"name": draw.of(["ldp-sgd", "clipped-ldp-sgd", "heavy-ball-ldp-sgd"])}
     if algorithm["name"] == "clipped-ldp-sgd":
         algorithm["clip"] = draw.between(0.1, 5)
     if algorithm["name"] == "heavy-ball-ldp-sgd":
@@ -117,10 +106,10 @@ def on_users(draw: Draw) -> Sections:
     }
 
 
-def on_sums(draw: Draw) -> Sections:
+def on_sums(draw):
     """Momentum and descent on finite sums."""
     name = draw.of(["tree-momentum", "reduced-momentum", "gradient-recursion", "batch-descent"])
-    algorithm: dict[str, Any] = {"name": name, "epochs": draw.whole(2, 20)}
+    algorithm = {"name": name, "epochs": draw.whole(2, 20)}
     if name == "tree-momentum":
         algorithm |= {"order": draw.of(["fixed", "reshuffled"]), "alpha": draw.of([0.05, 0.3, 1])}
     if name == "reduced-momentum":
@@ -144,7 +133,7 @@ KINDS = [on_batches] * 5 + [on_users] * 3 + [on_sums] * 3
 """what is drawn, and how often"""
 
 
-def drawn(seed: int) -> Drawn:
+def drawn(seed):
     """One mechanism; the same for the same seed."""
     draw = Draw(np.random.PCG64(seed))
     sections = draw.of(KINDS)(draw)
@@ -157,7 +146,7 @@ def drawn(seed: int) -> Drawn:
     return Drawn("\n".join(lines) + "\n", copy)
 
 
-def row_of(one: Drawn, seed: int) -> Row | None:
+def row_of(one, seed):
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
     with patch.multiple(audit_cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
         found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
@@ -165,12 +154,12 @@ def row_of(one: Drawn, seed: int) -> Row | None:
     return None
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    kinds: Counter[str] = Counter()
+    kinds = Counter()
     alarms, closest = 0, []
     for seed in itertools.count(options.seed + 1):
         one = drawn(seed)

@@ -20,8 +20,8 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import ConfigStatement
-from tests.campaigns.documents import of_headline
 from tests.conftest import AT_LENGTH
+from tests.reporting.test_documents import of_headline
 
 SIZES = {
     "steps": (1, 1e8), "n": (1, 1e7), "batch_size": (1, 1e4), "batches": (1, 300), "epochs": (1, 50), "runs": (1, 40),

@@ -12,8 +12,8 @@ from dpexp.commands.audit import audit
 from dpexp.engine.linear import linear_pass
 from dpexp.problems.canaries import Canaries
 from dpexp.reporting.audit import bracket as auditing
-from tests.campaigns.audit_faults import planned, users_exchanged
 from tests.conftest import call
+from tests.reporting.test_audit_faults import planned, users_exchanged
 
 
 @pytest.mark.parametrize("canary", [None, 2])
