@@ -1,4 +1,4 @@
-"""A config file becomes an Experiment: frozen, validated cells, or all that is wrong with the file at once.
+"""A config file becomes an Experiment: frozen, validated cells, or all mistakes of the file at once.
 
 A list on a field that is not itself a list sweeps; several sweeps make the cartesian product, the first key of the file
 varying slowest. `cases:` is an explicit list of partial overrides, which may sweep too. `--set section.key=...`
@@ -33,7 +33,7 @@ def load_experiment(
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
     command line. Of a config that is not `trusted` no plug-in is loaded and no data file opened. Raises UsageError for
-    an unknown profile, ConfigError with every problem found, each at its place, or NotChecked.
+    an unknown profile, ConfigError with all mistakes, each at its place, or NotChecked.
     """
     # Before the file is opened: what changes while it is read has changed since.
     read_at, path = time.time_ns(), located(path)
@@ -65,10 +65,7 @@ def read_experiment(
 
 
 def located(path: Path | str) -> Path:
-    """The file that a command line means: `@NAME` is a shipped config, anything else a path.
-
-    Raises ConfigError for a name that is not shipped.
-    """
+    """The file that a command line means: `@NAME` is a shipped config, anything else a path. Raises ConfigError."""
     written = str(path)
     # A file of the user's own that begins with the mark is the user's.
     if not written.startswith(MARK) or Path(written).exists():
@@ -82,10 +79,9 @@ def located(path: Path | str) -> Path:
 def _changed(root: Located, text: str, where: Position) -> Located:
     """The file with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
-    keys = path.strip().split(".")
+    keys, known = path.strip().split("."), ("experiment", *SECTIONS, POPULATION)
     if not equals or not all(keys) or not isinstance(root.value, dict):
         raise config_error(where, "must read section.key=value", "for instance --set run.n=3000")
-    known = ("experiment", *SECTIONS, POPULATION)
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
@@ -106,14 +102,14 @@ def resolved_yaml(experiment: Experiment) -> str:
         # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
         first = {
             section: {
-                key: list(sweeps[section, key]) if (section, key) in sweeps else value
+                key: list(sweeps.get((section, key), ())) or value
                 for key, value in values.items()
                 if (section, key) in sweeps or all(cell[section].get(key) == value for cell in cells)
             }
             for section, values in first.items()
         }
     elif len(cells) > 1:
-        # Sections that all cells share stand once, and cases have the others whole.
+        # Sections that all cells share are written once, and cases have the others.
         first = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
         cases = [{s: v for s, v in cell.items() if s not in first} for cell in cells]
     lines = [f"experiment: {experiment.name}"]

@@ -1,4 +1,4 @@
-"""From the plain values of a config to an Experiment, collecting everything that is wrong on the way.
+"""From the plain values of a config to an Experiment, collecting all mistakes on the way.
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
 (b) Every section of every variant is built at each point of its own lists, so that all mistakes are reported at once.
@@ -13,8 +13,7 @@ import itertools
 import math
 import re
 import shlex
-from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,14 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cell_settings import differences
-from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Experiment, Parameter, RunSettings, shared_names
+from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, Parameter, RunSettings, shared_names
 from dpexp.config.error_messages import explain, field, in_words, kind, listed, show, suggest, takes_a_list
 from dpexp.config.populations import POPULATION, with_populations
-from dpexp.config.sections import Part, by_name, cell_of, from_its_folder, laid_over, privacy_of
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, Mark, NotChecked
+from dpexp.config.sections import Part, cell_of, laid_over, privacy_of
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, NotChecked
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Named, Parameters
+from dpexp.core.places import as_named
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
@@ -43,19 +43,22 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 REGISTRIES: dict[str, Mapping[str, type[Named]]]
 REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
+DATA = {("problem", "data", "path"), ("population", "design", "rows")}
+"""keys whose values are paths of files"""
 FEWER = "sweep fewer values, or split the experiment in several"
 CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
+UNTRUSTED = "a list loads no code and opens no data that a config names"
 
 
 class Reader:
-    """Turns a YAML file into an Experiment, collecting what is wrong on the way."""
+    """Turns a YAML file into an Experiment, collecting all mistakes on the way."""
 
     def __init__(self, root: Located, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
         self.sweeps: dict[Parameter, tuple[Any, ...]] = {}  # in the order of the sections
 
     def complain(self, keys: Keys, message: str, hint: str = "", config: Located | None = None) -> None:
-        """Report what is wrong with the value at a path of the file, or of a case of it."""
+        """Report a mistake in the value at a path of the file, or of a case of it."""
         self.issues.append(Issue((config or self.root).at(*keys), message, hint))
 
     def stop_if_wrong(self) -> None:
@@ -69,13 +72,16 @@ class Reader:
         if not isinstance(value, dict):
             self.complain((), f"a config is a mapping, not {kind(value)}", f"sections: {', '.join(SECTIONS)}")
             self.stop_if_wrong()
-        self.unknown(self.root, (), value, ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
+        self.unknown(self.root, (), ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
+        name = value.get("experiment")
+        if not isinstance(name, str) or not re.fullmatch(NAME, name):
+            message = f"'experiment' must be a name of letters, digits, '_' and '-', not {show(name)}"
+            self.complain(("experiment",), message, "it names the folder of the results: `experiment: NAME`")
         # (a)
-        name, plugins = self.name(), self.plugins()
-        from_its_folder(self.root, self.path.parent, self.trusted)
+        plugins = self.plugins()
+        self.place_data()
         # (b)
-        cased = "cases" in value
-        configs = [config for case in (self.cases() if cased else [self.root]) for config in named(case)]
+        configs = [config for case in self.cases() for config in _named(case)]
         variants = [self.variant(config) for config in configs]
         self.stop_if_wrong()
         # (c)
@@ -84,49 +90,38 @@ class Reader:
             self.complain((), f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
             self.stop_if_wrong()
         # (d)
-        cells = []
+        cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
                 try:
-                    cells.append(cell_of(name, dict(zip(parts, point, strict=True)), self.profile))
+                    cells.append(cell_of(str(name), dict(zip(parts, point, strict=True)), self.profile))
                 except ConfigError as error:
                     self.issues += error.issues
         self.stop_if_wrong()
-        if cased and len({cell.run.replicates for cell in cells}) > 1:
+        replicates, *others = {cell.run.replicates for cell in cells}
+        if others and "cases" in value:
             self.complain(("cases",), "'run.replicates' is one number for all cases", "give it in run:")
         # With cases or several names, or of populations, the cells are no product of lists, and are compared.
-        product = len(configs) == 1 and not cased and ("problem", POPULATION) not in self.sweeps
+        product = len(configs) == 1 and "cases" not in value and ("problem", POPULATION) not in self.sweeps
         shared = shared_names(parameter for cell in cells for parameter in cell.own_parameters)
-        cells = [replace(cell, shared=shared) for cell in cells]
         swept = tuple(self.sweeps) if product else differences(cells)
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
-        for number, cell in enumerate(cells):
+        for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
-                message = f"cells {first + 1} and {number + 1} are the same setting"
-                self.complain((), message, "take one of them out of the sweep")
+                self.complain((), f"cells {first} and {number} are the same setting", "take one out of the sweep")
         self.stop_if_wrong()
-        different = tuple([replace(cells[number], swept=swept) for number in numbers.values()])
+        different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
+        sweeps = self.sweeps if product and len(different) == len(cells) else {}
+        where = self.root.at("run")
         return Experiment(
-            name, self.path, different, cells[0].run.replicates, self.profile,
-            self.sweeps if product and len(different) == len(cells) else {}, where=self.root.at("run"), plugins=plugins,
-        )  # fmt: skip
+            str(name), self.path, different, replicates, self.profile, sweeps, where=where, plugins=plugins
+        )
 
-    def unknown(self, config: Located, path: Keys, keys: Iterable[str], known: Sequence[str], noun: str) -> None:
-        """Complain of keys that are not known."""
-        wrong = [key for key in keys if key not in known]
-        self.issues += [Issue(config.key(*path, k), f"unknown {noun} '{k}'", suggest(k, known)) for k in wrong]
-
-    def name(self) -> str:
-        """The experiment's name, which is also its folder's."""
-        name = self.root.value.get("experiment")
-        if "experiment" not in self.root.value:
-            self.complain((), "no 'experiment': it names the results folder", "add a line `experiment: NAME`")
-        elif not isinstance(name, str) or not re.fullmatch(NAME, name):
-            words = repr(name) if isinstance(name, str) else kind(name)
-            message = f"experiment must be a name of letters, digits, '_' and '-', not {words}"
-            self.complain(("experiment",), message, "it names a folder")
-        return str(name)
+    def unknown(self, config: Located, keys: Keys, known: Sequence[str], noun: str) -> None:
+        """Complain of keys of a mapping that are not known."""
+        wrong = [(*keys, key) for key in config.value_at(keys) if key not in known]
+        self.issues += [Issue(config.key(*k), f"unknown {noun} '{k[-1]}'", suggest(str(k[-1]), known)) for k in wrong]
 
     def plugins(self) -> tuple[str, ...]:
         """Load what is installed, and the files that `plugins:` names by their paths from the config file.
@@ -137,44 +132,56 @@ class Reader:
         before, files = len(self.issues), self.root.value.get("plugins", ())
         files = files if isinstance(files, tuple) else (files,)
         for k, file in enumerate(files):
-            keys = ("plugins", k)
             if not isinstance(file, str):
                 hint = "for instance plugins: [my_algorithm.py], by the path from this file"
-                self.complain(keys, f"a plug-in is the path of a Python file, not {kind(file)}", hint)
+                self.complain(("plugins", k), f"a plug-in is the path of a Python file, not {kind(file)}", hint)
                 continue
             path = self.path.parent / Path(file).expanduser()
             if not self.trusted and path.name not in LOADED and not is_research(path.resolve()):
                 message = f"not checked: needs --plugin {shlex.quote(file)}"
-                raise NotChecked([Issue(self.root.at(*keys), message, "a list loads no code that a config names")])
+                raise NotChecked([Issue(self.root.at("plugins", k), message, UNTRUSTED)])
             try:
                 use(path)
             except (UsageError, RuntimeError) as error:
-                self.complain(keys, str(error), getattr(error, "hint", ""))
+                self.complain(("plugins", k), str(error), getattr(error, "hint", ""))
         if len(self.issues) > before:
             self.stop_if_wrong()
         return files
 
+    def place_data(self) -> None:
+        """Let data paths start at the folder of the file. Raises NotChecked where none may be opened."""
+        for path in self.root.marks:
+            # without the numbers of cases and of what sweeps
+            names = tuple(key for key in path if isinstance(key, str) and key != "cases")
+            if names in DATA and isinstance(value := self.root.value_at(path), str) and isinstance(path[-1], str):
+                if not self.trusted:
+                    message = f"not checked: reads {value}"
+                    raise NotChecked([Issue(self.root.at(*path[:-2]), message, UNTRUSTED)])
+                # A path given on the command line, which has no line, starts where the command is run.
+                typed = not self.root.at(*path).line
+                self.root.value_at(path[:-1])[path[-1]] = as_named(value, self.path.parent, typed)
+
     def cases(self) -> list[Located]:
-        """The config with each case laid over it."""
-        cases, merged = self.root.value["cases"], list[Located]()
-        if not isinstance(cases, tuple) or not cases:
-            self.complain(("cases",), f"cases must be a list of mappings, not {kind(cases)}", CASES_EXAMPLE)
+        """The config, or the config with each of its cases laid over it."""
+        cases, merged = self.root.value.get("cases", ({},)), list[Located]()
+        if not isinstance(cases, tuple) or not 0 < len(cases) <= MAX_CELLS:
+            message = f"cases must be a list of 1 to {MAX_CELLS:,} mappings, not {kind(cases)}"
+            self.complain(("cases",), message, CASES_EXAMPLE)
             return []
-        if len(cases) > MAX_CELLS:
-            self.complain(("cases",), f"{len(cases):,} cases; at most {MAX_CELLS:,} are allowed", FEWER)
-            return []
-        marks: list[dict[Keys, Mark]] = [{} for _ in cases]
-        for path, mark in self.root.marks.items():
-            if path[:1] == ("cases",) and len(path) > 2:
-                marks[int(path[1])][path[2:]] = mark
         for k, case in enumerate(cases):
             if not isinstance(case, dict):
                 message = f"a case must be a mapping of sections, not {kind(case)}"
                 self.complain(("cases", k), message, CASES_EXAMPLE)
                 continue
-            self.unknown(self.root, ("cases", k), case, (*SECTIONS, POPULATION), "section")
-            over = {section: laid_over(self.root.value.get(section), value) for section, value in case.items()}
-            merged.append(Located(self.root.value | over, ChainMap(marks[k], self.root.marks)))
+            if "cases" in self.root.value:
+                self.unknown(self.root, ("cases", k), (*SECTIONS, POPULATION), "section")
+            over, paths = dict[str, Any](), dict[Keys, Keys]({(): ()})
+            for section, own in case.items():
+                over[section] = laid_over(self.root.value.get(section), own)
+                paths[(section,)] = ("cases", k, section)
+                inherited = [key for key in over[section] if key not in own] if isinstance(own, dict) else []
+                paths |= {(section, key): (section, key) for key in inherited}
+            merged.append(Located(self.root.value | over, self.root.marks, paths))
         return merged
 
     def variant(self, config: Located) -> dict[str, list[Part]]:
@@ -191,7 +198,7 @@ class Reader:
                 hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(value, tuple) else ""
                 self.complain((section,), f"'{section}' must be a mapping, not {kind(value)}", hint, config)
             elif model := self.kind(section, config, algorithm):
-                points = self.points(section, config, value, model)
+                points = self.points(section, config, model)
                 if section == "problem" and POPULATION in config.value:
                     problem, population = config.part("problem"), config.part(POPULATION)
                     options = with_populations(model, points, problem, population, self.issues)
@@ -221,17 +228,21 @@ class Reader:
         self.complain((section, "name"), message, hint, config)
         return None
 
-    def points(self, section: str, config: Located, value: dict[str, Any], model: type[Parameters]) -> list[Located]:
-        """The section at every point of its lists, which are added to the sweeps; keys that are wrong are left out."""
+    def points(self, section: str, config: Located, model: type[Parameters]) -> list[Located]:
+        """The section at every point of its lists, which are added to the sweeps; unknown keys are left out."""
         known = [key for key in model.model_fields if key != POPULATION]
+        if section in config.value:
+            self.unknown(config, (section,), known, f"key in {section}:")
         options: dict[str, list[tuple[Keys, Any]]] = {}
-        self.unknown(config, (section,), value, known, f"key in {section}:")
-        for key, item in value.items():
+        for key, item in config.value.get(section, {}).items():
             if key not in known:
                 continue
-            swept = isinstance(item, tuple) and item and not takes_a_list(model, key)
-            options[key] = [((section, key, k), v) for k, v in enumerate(item)] if swept else [((section, key), item)]
-            if swept and section == "run" and key in OF_THE_EXPERIMENT:
+            path = config.path((section, key))
+            if not isinstance(item, tuple) or not item or takes_a_list(model, key):
+                options[key] = [(path, item)]
+                continue
+            options[key] = [((*path, k), value) for k, value in enumerate(item)]
+            if section == "run" and key in OF_THE_EXPERIMENT:
                 hint = "give one number" if key == "replicates" else f"give one: {in_words(field(model, key))}"
                 self.complain((section, key), f"'run.{key}' cannot be swept", hint, config)
             # (c): refused before each of them is looked at
@@ -239,19 +250,19 @@ class Reader:
                 message = f"'{section}.{key}' sweeps {len(item):,} values; at most {MAX_CELLS:,} cells are allowed"
                 self.complain((section, key), message, FEWER, config)
                 del options[key][1:]
-            elif swept:
+            else:
                 self.sweeps[section, key] = item
-        # What is said of an algorithm that nobody named belongs to the problem.
-        place = "problem" if section == "algorithm" and section not in config.value else section
+        # A default algorithm belongs to the problem that somebody named.
+        place = config.path((section,)) if section != "algorithm" or section in config.value else ("problem",)
         points = []
         for choice in itertools.product(*options.values()):
             point = dict(zip(options, choice, strict=True))
-            paths: dict[Keys, Keys] = {(): (place,)} | {(key,): path for key, (path, _) in point.items()}
+            paths: dict[Keys, Keys] = {(): place} | {(key,): path for key, (path, _) in point.items()}
             points.append(Located({key: item for key, (_, item) in point.items()}, config.marks, paths))
         return points
 
     def built(self, section: str, model: type[Parameters], point: Located, more: dict[str, int]) -> Any:
-        """A section at one point as a value; None where it is wrong, which is reported."""
+        """A section at one point as a value; None where it has a mistake, which is reported."""
         try:
             return privacy_of(point) if section == "privacy" else model.model_validate({**more, **point.value})
         except ValidationError as error:
@@ -261,12 +272,27 @@ class Reader:
         return None
 
 
-def named(config: Located) -> list[Located]:
-    """The config once for each of the names that one of its sections lists."""
+def _named(config: Located) -> list[Located]:
+    """The config once for all combinations of names that its sections list, with the keys that each name has."""
     several = [config]
     for section, registry in REGISTRIES.items():
-        fields = {name: parameters_of(kind).model_fields for name, kind in registry.items()}
-        several = [variant for choice in several for variant in by_name(choice, section, fields)]
+        value = config.value.get(section)
+        names = value.get("name") if isinstance(value, dict) else None
+        if not isinstance(value, dict) or not isinstance(names, tuple) or not names:
+            continue
+        known = [name for name in names if isinstance(name, str) and name in registry]
+        fields = {name: set(parameters_of(registry[name]).model_fields) for name in known}
+        variants = []
+        for k, name in enumerate(names):
+            # A key of another name is that one's; one that no name has is a mistake.
+            others = set[str]().union(*fields.values()) - fields[name] if name in known else set[str]()
+            own = {key: inner for key, inner in value.items() if key not in others} | {"name": name}
+            variants.append((own, (*config.path((section, "name")), k)))
+        several = [
+            Located(c.value | {section: own}, c.marks, {**c.paths, (section, "name"): path})
+            for c in several
+            for own, path in variants
+        ]
     return several
 
 

@@ -64,7 +64,7 @@ def starter(problem: str | None, algorithm: str | None, data: Draft | None = Non
         described = [(name, *_described(name, values, template)) for name, values in sections.items()]
         problem, algorithm = sections["problem"]["name"], sections["algorithm"]["name"]
         meaning = meanings(parameters_of(REGISTRIES["problem"][problem])).get(POPULATION)
-        population = [(f"# {POPULATION}", meaning, [])] if meaning else []
+        population: list[Any] = [(f"# {POPULATION}", meaning, [])] if meaning else []
         return {"problem": problem, "algorithm": algorithm, "sections": [described[0], *population, *described[1:]]}
     raise UsageError(message, hint)
 

@@ -7,8 +7,7 @@ errors. What a user's records spell (categories, names of columns) is the text t
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -29,7 +28,7 @@ _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
-MOST_SHOWN = 50
+MAX_ISSUES = 50
 """issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
 """a path to a value: names in mappings and numbers in lists"""
@@ -46,8 +45,15 @@ class Position(NamedTuple):
         return f"{self.source}:{self.line}:{self.column}" if self.line else self.source
 
 
+class Mark(NamedTuple):
+    """Where a value is, and where the key is that it belongs to, also as an entry of a list."""
+
+    value: Position
+    key: Position
+
+
 class Issue(NamedTuple):
-    """One thing that is wrong in a config, and what could be done about it."""
+    """A mistake in a config, and what could be done about it."""
 
     where: Position
     message: str
@@ -58,15 +64,15 @@ class Issue(NamedTuple):
 
 
 class ConfigError(UsageError):
-    """Everything that is wrong with a config; `issues` lists it with positions, the first 50 one by one."""
+    """All mistakes of a config; `issues` lists the first 50 with their positions."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
-        # A mistake outside of `cases:`, or beside a sweep, is found again for each of them.
+        # A mistake outside of `cases:`, or beside a sweep, occurs in each of them.
         distinct = list(dict.fromkeys(issues))
-        self.issues = distinct[:MOST_SHOWN]
-        if len(distinct) > MOST_SHOWN:
-            more = f"and {len(distinct) - MOST_SHOWN:,} more that are wrong"
-            self.issues.append(Issue(distinct[MOST_SHOWN].where, more, "mend those above first"))
+        self.issues = distinct[:MAX_ISSUES]
+        if len(distinct) > MAX_ISSUES:
+            more = f"and {len(distinct) - MAX_ISSUES:,} more mistakes"
+            self.issues.append(Issue(distinct[MAX_ISSUES].where, more, "correct those above first"))
         super().__init__("\n".join(map(str, self.issues)))
 
 
@@ -79,13 +85,6 @@ def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
     return ConfigError([Issue(where, message, hint)])
 
 
-class Mark(NamedTuple):
-    """Where a value is, and where the key is that it belongs to, also as an entry of a list."""
-
-    value: Position
-    key: Position
-
-
 @dataclass(frozen=True)
 class Located:
     """A plain value, with tuples for lists, and the map of its file from paths to places.
@@ -94,11 +93,11 @@ class Located:
     """
 
     value: Any
-    marks: MutableMapping[Keys, Mark]
+    marks: Mapping[Keys, Mark]
     paths: Mapping[Keys, Keys] = field(default_factory=lambda: {(): ()})
 
     def path(self, keys: Keys) -> Keys:
-        """The path in the file of what is at these keys."""
+        """The path in the file of the value at these keys."""
         depth = next(k for k in range(len(keys), -1, -1) if keys[:k] in self.paths)
         return self.paths[keys[:depth]] + keys[depth:]
 
@@ -113,8 +112,9 @@ class Located:
         return self.at(*keys) if mark is None else mark.key
 
     def part(self, key: str) -> Located:
-        """What is at a key of a config."""
-        return Located(self.value[key], self.marks, {(): (key,)})
+        """The section of a config at a key."""
+        inner = {path[1:]: place for path, place in self.paths.items() if path[:1] == (key,)}
+        return Located(self.value[key], self.marks, {(): self.path((key,)), **inner})
 
     def value_at(self, keys: Keys) -> Any:
         """The value at these keys."""
@@ -130,9 +130,9 @@ class Located:
             inner[key] = dict(inner[key]) if isinstance(inner.get(key), dict) else {}
             inner = inner[key]
         inner[keys[-1]] = plain(value)
-        around = {keys[:k]: Mark(where, where) for k in range(len(keys))}
-        others = {path: mark for path, mark in self.marks.items() if path[: len(keys)] != keys}
-        return Located(root, around | others | _marks(plain(value), where, keys))
+        marks = {path: mark for path, mark in self.marks.items() if path[: len(keys)] != keys}
+        marks |= {keys[:k]: Mark(where, where) for k in range(len(keys))}
+        return Located(root, {**marks, **all_at(value, where, keys).marks})
 
 
 def plain(value: Any) -> Any:
@@ -146,34 +146,29 @@ def plain(value: Any) -> Any:
     return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
-def all_at(value: Any, where: Position) -> Located:
-    """A value with all its parts at one place."""
-    return Located(plain(value), _marks(plain(value), where))
-
-
-def _marks(value: Any, where: Position, path: Keys = ()) -> dict[Keys, Mark]:
+def all_at(value: Any, where: Position, path: Keys = ()) -> Located:
+    """A value with all its parts at one place; `path` is where its file has it."""
+    value, marks = plain(value), dict[Keys, Mark]({path: Mark(where, where)})
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
-    inside = [_marks(inner, where, (*path, key)) for key, inner in parts]
-    return {path: Mark(where, where)} | {inner: mark for marks in inside for inner, mark in marks.items()}
+    for key, inner in parts:
+        marks.update(all_at(inner, where, (*path, key)).marks)
+    return Located(value, marks)
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
-    """What a config file holds. Raises ConfigError."""
-    here = Position(str(path))
-    if os.path.isdir(path):
-        raise config_error(here, "is a directory, not a config file", f"name the files: {path}/*.yaml")
+    """The content of a config file. Raises ConfigError."""
     try:
         return read_ordinary(path, _MAX_BYTES)
     except FileNotFoundError:
-        raise config_error(here, "no such file", missing_hint) from None
+        raise config_error(Position(str(path)), "no such file", missing_hint) from None
     except (OSError, ValueError) as error:
         message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise config_error(here, message, "check the path") from None
+        raise config_error(Position(str(path)), message, "a config is a YAML file") from None
 
 
 def parse(content: str | bytes, source: str) -> Located:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    where = Position(source)
+    where, hint = Position(source, 1, 1), "a config is a text file"
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         _require_small(text, source)
@@ -181,22 +176,21 @@ def parse(content: str | bytes, source: str) -> Located:
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
-        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
-        raise config_error(where, "is not UTF-8 text", "a config is a text file") from None
-    except yaml.MarkedYAMLError as error:
-        # Some errors know only where what they are in began.
-        where = _at(mark, source) if (mark := error.problem_mark or error.context_mark) else where
-        raise config_error(where, f"not valid YAML: {error.problem or error.context}", _BRACKETS) from None
+        line = error.object[: error.start].count(b"\n") + 1
+        raise config_error(Position(source, line, 1), "is not UTF-8 text", hint) from None
     except yaml.reader.ReaderError as error:
         where = Position(source, text[: error.position].count("\n") + 1, 1)
-        raise config_error(where, "not valid YAML: holds a control character", "a config is a text file") from None
+        raise config_error(where, "not valid YAML: contains a control character", hint) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise config_error(where, f"not valid YAML: {error}") from None
+        # Some errors know only where what they are in began.
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
+        raise config_error(_at(mark, source) if mark else where, f"not valid YAML: {reason}", _BRACKETS) from None
     if not documents or documents[0] is None:
-        raise config_error(Position(source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
+        raise config_error(where, "is empty", "see configs/linear_d5.yaml for an example")
     if len(documents) > 1:
         second = _at(documents[1].start_mark, source)
-        raise config_error(second, "holds a second document; one is wanted", "use one file an experiment")
+        raise config_error(second, "contains a second document", "use one file per experiment")
     builder = _Builder(source, {}, [])
     value = builder.value(documents[0], ())
     if builder.issues:
@@ -205,7 +199,7 @@ def parse(content: str | bytes, source: str) -> Located:
 
 
 def _require_small(text: str, source: str) -> None:
-    """Refuse what is nested too deeply, or holds too much, by its events, before it is built."""
+    """Refuse by its events, before it is built, what is nested too deeply or holds too much. Raises ConfigError."""
     depth = values = 0
     for event in yaml.parse(text, Loader=_LOADER):
         where = _at(event.start_mark, source)
@@ -214,7 +208,7 @@ def _require_small(text: str, source: str) -> None:
         if depth > _MAX_DEPTH:
             raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
         if values > _MAX_VALUES:
-            raise config_error(where, f"holds more than {_MAX_VALUES:,} keys and values", "write shorter lists")
+            raise config_error(where, f"contains more than {_MAX_VALUES:,} keys and values", "write shorter lists")
         # A few lines of aliases can stand for billions of values.
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             hint = "write the value out, or use `cases:`"
@@ -226,21 +220,21 @@ def _at(mark: Any, source: str) -> Position:
 
 
 class _Builder(NamedTuple):
-    """From the nodes of PyYAML to plain values, with the place of each and what is wrong on the way."""
+    """From the nodes of PyYAML to plain values, with the place of each and all mistakes on the way."""
 
     source: str
     marks: dict[Keys, Mark]
     issues: list[Issue]
 
     def value(self, node: yaml.Node, path: Keys, key: Position | None = None, texts: bool = False) -> Any:
-        """What a node is; scalars in lists are texts where that is all that they can be."""
+        """The value of a node; scalars in lists of `texts` are texts."""
         where = _at(node.start_mark, self.source)
         self.marks[path] = Mark(where, key or where)
         if node.tag not in _TAGS:
             self.issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
         if isinstance(node, yaml.ScalarNode):
-            written = node.style in ("'", '"', "|", ">") or (texts and isinstance(path[-1], int))
-            return node.value if written else scalar(node.value.strip())
+            text = node.style in ("'", '"', "|", ">") or (texts and isinstance(path[-1], int))
+            return node.value if text else scalar(node.value.strip())
         if isinstance(node, yaml.SequenceNode):
             return tuple([self.value(inner, (*path, k), key, texts) for k, inner in enumerate(node.value)])
         mapping: dict[str, Any] = {}

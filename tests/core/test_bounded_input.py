@@ -15,7 +15,7 @@ from dpexp.commands.run import backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import LIBRARIES, needs, processes_pay, require_room
-from dpexp.config.yamlfile import MOST_SHOWN, ConfigError
+from dpexp.config.yamlfile import MAX_ISSUES, ConfigError
 from dpexp.core import memory
 from dpexp.core.memory import memory_of_machine
 from dpexp.engine.result import CellData
@@ -167,8 +167,8 @@ def test_long_lists_are_refused(count, value):
 
 def test_only_the_first_issues_are_listed():
     message = said(LINEAR.replace("d: 5", f"d: [{', '.join(['x'] * 300)}]"))
-    assert message.count("must be a whole number") == MOST_SHOWN
-    assert f"and {300 - MOST_SHOWN} more that are wrong" in message
+    assert message.count("must be a whole number") == MAX_ISSUES
+    assert f"and {300 - MAX_ISSUES} more mistakes" in message
 
 
 def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
