@@ -8,16 +8,15 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-import traceback
 from collections.abc import Collection, Iterable
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.text import guess
 
-MOST_FILES = 500
+MAX_FILES = 500
 _FOLDERS: set[str] = set()
 """places where Python looks because of a plug-in"""
 
@@ -25,7 +24,7 @@ _FOLDERS: set[str] = set()
 def sources(file: Path, typed: Path) -> tuple[Path, ...]:
     """The Python files in the folder of a plug-in's file, and those of the packages there that these import.
 
-    Raises UsageError beyond `MOST_FILES`.
+    Raises UsageError beyond `MAX_FILES`.
     """
     # a clone of dpexp may be the folder, and dpexp is no part of a plug-in
     root, names = file.parent, {"dpexp"}
@@ -35,8 +34,8 @@ def sources(file: Path, typed: Path) -> tuple[Path, ...]:
         names |= new
         added = [path for name in sorted(new) for path in sorted((root / name).rglob("*.py"))]
         files = [*files, *added]
-        if len(files) > MOST_FILES:
-            message = f"{typed}: its folder has over {MOST_FILES} Python files, which all count as the plug-in's"
+        if len(files) > MAX_FILES:
+            message = f"{typed}: its folder has over {MAX_FILES} Python files, which all count as the plug-in's"
             raise UsageError(message, "move the plug-in into a folder of its own")
     return tuple(files)
 
@@ -89,20 +88,24 @@ def _other_module(own: Path) -> str:
 
 
 def _located(error: BaseException, files: Collection[Path], root: Path, typed: Path) -> UsageError:
-    """The error at the last of the plug-in's own lines: further in are those of libraries, which it called wrongly."""
-    frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    """The error at the last of the plug-in's own lines."""
     # of libraries that add where to read on, the first line
     message = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
-    hint = "--debug shows the traceback"
+    place, hint = line_of(error, files, root, typed), "--debug shows the traceback"
     if isinstance(error, SyntaxError):
-        frames, message, hint = [*frames, (error.filename or "", error.lineno)], error.msg, "correct the plug-in"
-    elif isinstance(error, ModuleNotFoundError) and error.name:
-        near = guess(error.name.rpartition(".")[2], [path.stem for path in root.glob("*.py")])
-        hint = near.strip() or f"{error.name} is neither installed nor in {typed.parent}"
+        place, message = f"{path_below(Path(error.filename or ''), root, typed)}:{error.lineno}", error.msg
+    elif isinstance(error, ModuleNotFoundError):
+        hint = f"it is neither installed nor in {typed.parent}"
     elif isinstance(error, FileNotFoundError):
         hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
-    own = [f"{path_below(Path(name), root, typed)}:{line}" for name, line in frames if Path(name) in files]
-    return UsageError(f"{own[-1] if own else typed}: {message}", hint)
+    return UsageError(f"{place or typed}: {message}", hint)
+
+
+def line_of(error: BaseException, files: Collection[Path], root: Path, typed: Path) -> str:
+    """`file:line` of the innermost of a plug-in's lines that an error passed through: those further in are of
+    libraries, which it called wrongly; empty where none took part."""
+    own = [(Path(frame.filename), frame.lineno) for frame in extract_tb(error.__traceback__)]
+    return next((f"{path_below(file, root, typed)}:{line}" for file, line in own[::-1] if file in files), "")
 
 
 def path_below(file: Path, root: Path, typed: Path) -> str:

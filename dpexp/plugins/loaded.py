@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from traceback import walk_tb
 
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import Plugin
+from dpexp.plugins.importing import line_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,13 +66,8 @@ def owners_of(kind: type) -> list[Loaded]:
 
 def blame(error: BaseException) -> str:
     """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
-    places = [
-        f"{loaded.typed.parent / os.path.relpath(frame.f_code.co_filename, loaded.file.parent)}:{line}: "
-        for frame, line in walk_tb(error.__traceback__)
-        for loaded in LOADED.values()
-        if Path(frame.f_code.co_filename) in loaded.files
-    ]
-    return places[-1] if places else ""
+    lines = (line_of(error, loaded.files, loaded.file.parent, loaded.typed) for loaded in LOADED.values())
+    return next((f"{line}: " for line in lines if line), "")
 
 
 def error_words(error: Exception) -> tuple[str, str]:

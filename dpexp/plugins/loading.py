@@ -54,7 +54,17 @@ def use(path: Path | str) -> Plugin:
     Raises UsageError at the line that is wrong. Nothing stays behind then, nor after an interrupt.
     """
     typed = Path(path)
-    file = _checked(typed)
+    try:
+        file = typed.expanduser().resolve()
+        is_file = file.is_file()
+    # A loop of links, a null byte, and the home of a user who does not exist.
+    except (OSError, ValueError, RuntimeError) as error:
+        raise UsageError(f"{typed}: {error}", "a plug-in is a Python file") from None
+    if not is_file:
+        near = guess(typed.name, [other.name for other in sorted(file.parent.glob("*.py"))])
+        raise UsageError(f"{typed}: no such plug-in file", near.strip() or "a plug-in is a Python file")
+    if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
+        raise UsageError(f"{typed}: cannot be a plug-in", "call the file NAME.py, of letters, digits, _ and -")
     if other := LOADED.get(file.name):
         if other.file == file and not other.installed:
             return other.plugin
@@ -94,8 +104,8 @@ def use_installed() -> None:
 
 
 def _add(name: str, load: Callable[[], Loaded], files: Sequence[Path]) -> Plugin:
-    """Load a plug-in and add every name of it to its registry. Raises UsageError, also where a name is taken; then
-    nothing of it stays."""
+    """Load a plug-in and add every name of it to its registry. Raises UsageError, also where a name is already defined;
+    then nothing of it stays."""
     try:
         loaded = LOADED[name] = load()
         loaded.inputs()
@@ -138,24 +148,6 @@ def load_research(names: Iterable[str]) -> None:
 def files_in_use() -> tuple[str, ...]:
     """The files that a worker has to load before it can be handed work."""
     return tuple(str(loaded.file) for loaded in LOADED.values() if not loaded.installed)
-
-
-def _checked(typed: Path) -> Path:
-    """The file as an absolute path. Raises UsageError where there is none, or its name cannot be one of a module."""
-    try:
-        file = typed.expanduser().resolve()
-        is_file, is_folder = file.is_file(), file.is_dir()
-    # A loop of links, a null byte, and the home of a user who does not exist.
-    except (OSError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{typed}: {error}", "a plug-in is a Python file") from None
-    if is_folder:
-        raise UsageError(f"{typed}: is a folder, not a Python file", f"name the file: {typed}/FILE.py")
-    if not is_file:
-        near = guess(typed.name, [other.name for other in sorted(file.parent.glob("*.py"))])
-        raise UsageError(f"{typed}: no such plug-in file", near.strip() or "check the path")
-    if not re.fullmatch(r"[A-Za-z0-9_-]+\.py", file.name):
-        raise UsageError(f"{typed}: cannot be a plug-in", "call the file NAME.py, of letters, digits, _ and -")
-    return file
 
 
 def _plugin_in(module: ModuleType, name: str, file: Path, typed: Path) -> Plugin:

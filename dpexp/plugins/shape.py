@@ -1,4 +1,4 @@
-"""The shape of a plug-in: what is wrong with its value PLUGIN, and on which line, before any of it is used.
+"""The shape of a plug-in: mistakes in its value PLUGIN, and on which line, before any of it is used.
 
 The members that a class needs are read off the classes of dpexp that it inherits from: those that these declare without
 a value, and methods that do nothing but raise NotImplementedError. Their docstrings explain each.
@@ -17,12 +17,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dpexp.core.parameters import Parameters
 from dpexp.plugins import Plugin
 from dpexp.plugins.importing import path_below
 
 Complaint = tuple[str, str, str | type]
-"""what is wrong, what could be done about it, and the class or name at the place"""
+"""a mistake, what could be done about it, and the class or name at the place"""
 LISTS = ("papers", "figures", "tables", "claims", "inputs")
 """fields whose entries are checked where they are listed, by `dpexp.papers` and by `Loaded.inputs`"""
 KINDS = {
@@ -32,8 +31,9 @@ KINDS = {
     "weights": ("weight", "dpexp.problems.weights:Weight"),
     "budgets": ("budget", "dpexp.privacy.budgets:Budget"),
     "mechanisms": ("mechanism", "dpexp.privacy.mechanisms.mechanism:Mechanism"),
+    "theorems": ("theorem", "dpexp.theory.theorem:Theorem"),
 }
-"""fields that hold classes: the kind, and the class that they inherit from"""
+"""the kind of a field's entries, and the class that they inherit from; a theorem is a value of it"""
 OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")
 """members that a class may lack"""
 
@@ -58,7 +58,7 @@ def place_of(name: str | type, file: Path, typed: Path) -> str:
 
 
 def complaints(plugin: Plugin) -> Iterator[Complaint]:
-    """What is wrong with the shape of a plug-in: types, names and missing members."""
+    """Mistakes in the shape of a plug-in: types, names and missing members."""
     for field in (entry.name for entry in fields(Plugin)):
         value, is_list = getattr(plugin, field), field in LISTS
         if not isinstance(value, (tuple, list) if is_list else Mapping):
@@ -70,17 +70,17 @@ def complaints(plugin: Plugin) -> Iterator[Complaint]:
 
 
 def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[Complaint]:
-    kind, base = KINDS.get(field, ({"analyses": "analysis"}.get(field, "theorem"), ""))
+    kind, base = KINDS.get(field, ("analysis", ""))
     value = f"the class {entry.__name__}" if isinstance(entry, type) else f"a value of type {type(entry).__name__}"
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
         yield f"{name!r} cannot be the name of a {kind}", "a name has letters, digits, '-', '_', '.' and '/'", name
-    elif kind == "theorem":
-        if not isinstance(entry, resolve_name("dpexp.theory.theorem:Theorem")):
-            yield f"theorem '{name}' is {value}", "a theorem is a dpexp.theory.theorem.Theorem", name
     elif kind == "analysis":
         if not callable(entry) or "/" not in name:
             hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
             yield f"the analysis '{name}' is no such pair", hint, name
+    elif kind == "theorem":
+        if not isinstance(entry, resolve_name(base)):
+            yield f"theorem '{name}' is {value}", f"a theorem is a {base.replace(':', '.')}", name
     elif not (isinstance(entry, type) and issubclass(entry, interface := resolve_name(base))):
         hint = f"it has to be a class that inherits from {base.replace(':', '.')}"
         yield f"{kind} '{name}' is {value}", hint, entry if isinstance(entry, type) else name
@@ -89,15 +89,13 @@ def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[Complaint]:
             yield f"{kind} '{name}': {problem}", hint, entry
 
 
-def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type) -> Iterator[tuple[str, str]]:
-    """What is wrong with a class that a config or a command line can name."""
-    if kind in ("problem", "algorithm", "schedule", "weight"):
-        field = entry.model_fields.get("name")
-        if field is None or field.default != name:
-            own = "no field `name`" if field is None else f"the name {field.default!r}"
-            hint = f'write `name: Literal["{name}"] = "{name}"` in the class'
-            yield f"the class {entry.__name__} has {own}", hint
-    elif kind == "budget" and (getattr(entry, "kind", None) != name or name not in entry.model_fields):
+def _wrong_class(kind: str, name: str, entry: Any, interface: type) -> Iterator[tuple[str, str]]:
+    """Mistakes in a class that a config or a command line can name: its name, its defaults, absent members."""
+    own = entry.model_fields.get("name")
+    if kind in ("problem", "algorithm", "schedule", "weight") and (own is None or own.default != name):
+        text = "no field `name`" if own is None else f"the name {own.default!r}"
+        yield f"the class {entry.__name__} has {text}", f'write `name: Literal["{name}"] = "{name}"` in the class'
+    if kind == "budget" and (getattr(entry, "kind", None) != name or name not in entry.model_fields):
         hint = f'write `kind = "{name}"`, and call the field that a config sets `{name}`'
         yield f"the class {entry.__name__} has another kind or no such field", hint
     # with a default outside its own range results could be made and never read again
@@ -108,47 +106,18 @@ def _wrong_class(kind: str, name: str, entry: type[Parameters], interface: type)
             if issue["type"] != "missing":  # a field without a default is the config's to give
                 default = f"the default of `{issue['loc'][0]}` is {issue['input']!r}"
                 yield f"{default}: {issue['msg'].lower()}", "dpexp.core.parameters has the ranges"
-    for member, base in _absent_members(entry, interface).items():
-        yield f"the class {entry.__name__} has no `{member}`", f"{base.__module__}.{base.__name__} explains it"
-    for member, method in vars(interface).items():
-        if wrong := _wrong_signature(entry, member, method):
-            yield wrong, f"{interface.__module__}.{interface.__name__} explains it"
-    # any other word would be read as uniform
-    if kind == "problem" and (law := getattr(entry, "response_noise", "normal")) not in ("normal", "uniform"):
-        yield f"response_noise is {law!r}", "it is 'normal' or 'uniform'"
-
-
-def _absent_members(entry: type, interface: type) -> dict[str, type]:
-    """Members that a class needs and does not have, and which class declares each."""
     # an algorithm that simulates by itself needs nothing of what a base of ours simulates with
-    own = getattr(entry, "simulate", _raises).__module__[:6] != "dpexp."
-    bases = [base for base in (interface if own else entry).__mro__ if base.__module__[:6] == "dpexp."]
-    others = {*OPTIONAL, *getattr(entry, "model_fields", {})}
-    declared = {name: base for base in bases for name in (*inspect.get_annotations(base), *vars(base))}
-    members = {name: inspect.getattr_static(entry, name, None) for name in declared}
-    return {
-        name: declared[name]
-        for name, member in members.items()
-        if not name.startswith("__") and name not in others and (member is None or _raises(member))
-    }
+    simulates = getattr(entry, "simulate", _raises).__module__[:6] != "dpexp."
+    bases = [base for base in (interface if simulates else entry).__mro__ if base.__module__[:6] == "dpexp."]
+    declared = {member: base for base in bases for member in (*inspect.get_annotations(base), *vars(base))}
+    for member, base in declared.items():
+        value = inspect.getattr_static(entry, member, None)
+        needed = not member.startswith("__") and member not in (*OPTIONAL, *entry.model_fields)
+        if needed and (value is None or _raises(value)):
+            yield f"the class {entry.__name__} has no `{member}`", f"{base.__module__}.{base.__name__} explains it"
 
 
 def _raises(member: object) -> bool:
     """Whether a method or property does nothing but raise NotImplementedError."""
     function = member.fget if isinstance(member, property) else member
     return inspect.isfunction(function) and function.__code__.co_names[:1] == ("NotImplementedError",)
-
-
-def _wrong_signature(entry: type, member: str, called: object) -> str:
-    """How a method's parameters differ from those that it is called with; empty where it can be called so."""
-    method = inspect.getattr_static(entry, member, None)
-    if not inspect.isfunction(called) or not inspect.isfunction(method) or method is called:
-        return ""
-    arguments = list(inspect.signature(called).parameters)
-    try:
-        # By position: its parameters may have other names than ours.
-        inspect.signature(method).bind(*[None] * len(arguments))
-    except TypeError:
-        own = ", ".join(list(inspect.signature(method).parameters)[1:])
-        return f"`{member}` of {entry.__name__} takes ({own}), and is called with ({', '.join(arguments[1:])})"
-    return ""
