@@ -15,7 +15,7 @@ from typing import Any
 from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
 from dpexp.core.errors import UsageError
 from dpexp.core.scalars import scalar
-from dpexp.core.text import guess, short
+from dpexp.core.text import fraction, guess
 
 Settings = dict[str, Any]
 """parameters of a cell by name, with all their digits"""
@@ -145,7 +145,7 @@ def spelled(name: str, value: Any, exact: bool = False) -> str:
 
 def _short(value: float) -> str:
     decimal = f"{value:g}"
-    return decimal if float(decimal) == value else short(value)
+    return decimal if float(decimal) == value else fraction(value)
 
 
 def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[frozenset[str]]:

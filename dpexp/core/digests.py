@@ -15,19 +15,15 @@ def digest(value: Any, length: int = 32) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
 
 
-def hash_of_file(path: str | Path) -> str:
-    """SHA-256 of a file. Raises OSError."""
-    with open(path, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
 @lru_cache(maxsize=64)
 def hash_of_data(path: str) -> str:
-    """Hash of a file, or of the names and contents of a folder's files, those behind links to folders too."""
+    """Hash of a file, or of the names and contents of a folder's files, also behind links. Raises OSError."""
     place = Path(os.path.expanduser(path))
     hashed = hashlib.sha256()
     for file in files_below(place):
-        hashed.update(f"{file.relative_to(place)} {hash_of_file(file)}\n".encode(errors="surrogateescape"))
+        with open(file, "rb") as content:
+            own = hashlib.file_digest(content, "sha256").hexdigest()
+        hashed.update(f"{file.relative_to(place)} {own}\n".encode(errors="surrogateescape"))
     return hashed.hexdigest()[:16]
 
 

@@ -22,7 +22,9 @@ _SEAL = hashlib.sha256().digest_size
 MOST_OF_DOCUMENT = 2**28
 """bytes of a JSON document: far more than any of ours"""
 ABANDONED_S = 3600.0
-"""age of a temporary file from which on its process is taken to be gone"""
+"""age of a temporary file from which on its process is assumed to be dead"""
+OFF = ("0", "off", "no")
+"""values of DPEXP_CACHE that say: keep nothing"""
 State = tuple[int, int, int, int]
 """last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
 
@@ -52,30 +54,25 @@ def lock(path: Path, patience_s: float = 0.0) -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path, limit: int | None = None) -> Iterator[BinaryIO]:
-    """An ordinary file of at most `most` bytes (the memory of this machine where None), open for reading.
+    """An ordinary file of at most `limit` bytes (the memory of this machine where None), open for reading.
 
-    Raises OSError, for what it cannot be read as too: a device could be read for ever, and a pipe waited for. It is
-    asked of the file that is open, so nobody can put another one in its place between the question and the reading.
+    Raises OSError, also for a device, which could be read for ever, and a pipe, which could be waited for.
     """
-    # to open a device may do something, so its kind is asked before, too
-    _require_ordinary(os.stat(path), path, None)
+    # without waiting for a writer; the open file is checked, since another one can be put in place of a path
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        _require_ordinary(os.fstat(file.fileno()), path, memory if limit is None else limit)
+        state = os.fstat(file.fileno())
+        limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if limit is None else limit
+        if stat.S_ISDIR(state.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+        if state.st_size > limit:
+            raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {limit:,} are read", str(path))
         yield file
 
 
-def _require_ordinary(state: os.stat_result, path: Path, limit: int | None) -> None:
-    if stat.S_ISDIR(state.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(state.st_mode):
-        raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
-    if limit is not None and state.st_size > limit:
-        raise OSError(errno.EFBIG, f"it has {state.st_size:,} bytes; at most {limit:,} are read", str(path))
-
-
 def read_ordinary(path: Path, limit: int | None = None) -> bytes:
-    """What an ordinary file holds; see `opened`. Raises OSError."""
+    """The content of an ordinary file; see `opened`. Raises OSError."""
     with opened(path, limit) as file:
         return file.read()
 
@@ -99,16 +96,6 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def settle(*folders: Path) -> None:
-    """Have the names in some folders on the disk, so that not even a loss of power undoes what was renamed."""
-    for folder in folders:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -150,25 +137,22 @@ def state_of(path: Path | str) -> State:
 
 def home() -> Path | None:
     """The user's home; None where HOME is empty, relative or the root of the disk, which is nobody's."""
-    try:
+    with suppress(RuntimeError):
         place = Path.home()
-    except RuntimeError:
-        return None
-    return place if place.is_absolute() and os.path.realpath(place) != "/" else None
-
-
-OFF = ("0", "off", "no")
-"""values of DPEXP_CACHE that say: keep nothing"""
+        return place if place.is_absolute() and os.path.realpath(place) != "/" else None
+    return None
 
 
 def own_folder(own: str) -> Path | None:
-    """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made; None where nothing is to be kept,
-    where nobody has a home, and where it is a link or others may write to it or to the folder it is in."""
-    place_named, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    if place_named.lower() in OFF or (home() is None and not place_named.startswith("/")):
+    """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made with rights for the user alone.
+
+    None where nothing is to be kept, where nobody has a home, and where it is a link or others may write to it.
+    """
+    name, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    if name.lower() in OFF or (home() is None and not name.startswith("/")):
         return None
-    try:
-        above = Path(place_named).expanduser() if place_named else Path(base).expanduser() / "dpexp"
+    with suppress(OSError, RuntimeError):
+        above = (Path(name) if name else Path(base) / "dpexp").expanduser()
         # nothing of ours belongs in the root of the disk
         if not above.is_absolute() or os.path.realpath(above) == "/":
             return None
@@ -177,9 +161,8 @@ def own_folder(own: str) -> Path | None:
             if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return None
         # what a link of this name leads to is no cache of ours
-        return place if os.access(place, os.R_OK | os.X_OK | os.W_OK) and not place.is_symlink() else None
-    except (OSError, RuntimeError):
-        return None
+        return place if os.access(place, os.W_OK | os.X_OK) and not place.is_symlink() else None
+    return None
 
 
 def forget_oldest(place: Path, limit: int) -> None:

@@ -32,13 +32,13 @@ class Registry(dict[str, T]):
         super().__init__(entries)
         self.kind = kind
         self.sources: dict[str, str] = {}
-        """which plug-in a name comes from, for the names that are not built in"""
+        """`file:line` in a plug-in, for the names that are not built in"""
 
     def add(self, name: str, value: T, source: str) -> None:
-        """Add a name; `source` is where a plug-in defines it, `file:line`. Raises UsageError where it is taken."""
+        """Add a name; `source` is where a plug-in defines it, `file:line`. Raises UsageError for one that is there."""
         if name in self:
-            owner = self.source(name)
-            raise UsageError(f"{source}: {self.kind} '{name}' is already defined by {owner}", "give it another name")
+            message = f"{source}: {self.kind} '{name}' is already defined by {self.source(name)}"
+            raise UsageError(message, "give it another name")
         self[name] = value
         if source != BUILT_IN:
             self.sources[name] = source
@@ -78,9 +78,7 @@ class Named(Protocol):
 
 def integral(value: Any) -> Any:
     """Accept 3e5 where an integer is wanted (YAML writes it as a float), and nothing else that is not an integer."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 # Every number has a range in which squares, fourth powers and products of a few of them neither overflow nor vanish in
@@ -116,12 +114,12 @@ class OrInfinite:
 
     def _check(self, value: float) -> float:
         if self.le < value < math.inf:
-            raise PydanticCustomError("too_large", "must be at most {most}, or inf", {"most": f"{self.le:g}"})
+            raise PydanticCustomError("too_large", "must be at most {limit}, or inf", {"limit": f"{self.le:g}"})
         return value
 
 
 class Fault(NamedTuple):
-    """What is wrong with a value that has keys, where no single key is wrong by itself."""
+    """A mistake in a value that has keys, where no single key is wrong by itself."""
 
     keys: tuple[str | int, ...]
     message: str
@@ -130,7 +128,7 @@ class Fault(NamedTuple):
 
 
 class Faults(ValueError):
-    """All that is wrong with a value, found by a validator of its class."""
+    """All mistakes in a value, by a validator of its class."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__("; ".join(f"{'.'.join(map(str, fault.keys))} {fault.message}" for fault in faults))

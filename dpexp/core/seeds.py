@@ -17,17 +17,14 @@ ROLES = {"data": 0, "response": 1, "noise": 2, "budget": 3, "order": 4, "init": 
 def _sequence(seed: int, replicate: int, role: str, part: int = 0) -> np.random.SeedSequence:
     if role not in ROLES:
         raise ValueError(f"unknown role {role!r}; roles are {', '.join(ROLES)}")
-    if seed < 0 or replicate < 0 or part < 0:
+    if min(seed, replicate, part) < 0:
         raise ValueError("seed, replicate and part must not be negative")
     # (a), (b): the key says which stream it is, and no stream is spawned from another one
     return np.random.SeedSequence(entropy=seed, spawn_key=(replicate, ROLES[role], part))
 
 
 def generator(seed: int, replicate: int, role: str, part: int = 0) -> np.random.Generator:
-    """A numpy generator for one role of one replicate.
-
-    Raises ValueError for an unknown role or a negative key.
-    """
+    """A numpy generator for one role of one replicate. Raises ValueError for an unknown role or a negative key."""
     return np.random.Generator(np.random.PCG64(_sequence(seed, replicate, role, part)))
 
 

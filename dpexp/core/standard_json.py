@@ -28,20 +28,18 @@ def standard(value: Any) -> Any:
 
 
 def _with_words(value: Any) -> tuple[Any, Any]:
-    """A value of JSON's own, and what the numbers are that it lost: a word, or a list of the same shape, or None."""
+    """A value of JSON's own, and words for the numbers that it lost: a word, or a list of the same shape, or None."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     if isinstance(value, dict):
-        plain_values: dict[str, Any] = {}
+        document: dict[str, Any] = {}
         for key, inner in value.items():
-            plain_values[str(key)], words = _with_words(inner)
-            if words is not None:
-                plain_values[f"{key}{BESIDE}"] = words
-        # a mapping says so for itself
-        return plain_values, None
+            document[str(key)], words = _with_words(inner)
+            document |= {} if words is None else {f"{key}{BESIDE}": words}
+        return document, None
     if isinstance(value, list | tuple):
         pairs = [_with_words(inner) for inner in value]
-        lost = any(words is not None for _, words in pairs)
-        return [plain for plain, _ in pairs], [words for _, words in pairs] if lost else None
+        words = [words for _, words in pairs]
+        return [inner for inner, _ in pairs], None if set(map(type, words)) <= {type(None)} else words
     if isinstance(value, float) and not math.isfinite(value):
         return None, "undefined" if math.isnan(value) else "infinity" if value > 0 else "-infinity"
     return value, None

@@ -68,11 +68,6 @@ def finished(results: Iterable[T], of: int, work: str) -> Iterator[T]:
         tell(f"{work}: {number} of {of} done")
 
 
-def hush() -> None:
-    """Something else is printed now."""
-    _STEPS.tell(None, None)
-
-
 # control characters but line feed and tab; separators and marks that turn the direction of a line; lone surrogates,
 # which stand for bytes of a path that are no text and cannot be printed
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -83,24 +78,23 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
 
 
-def say(text: object, end: str = "\n") -> None:
+def say(text: object) -> None:
     """Print to stdout; what its encoding lacks is written as escapes too. Raises BrokenPipeError."""
-    hush()
-    _write(text, end, sys.stdout)
+    _write(text, sys.stdout)
 
 
 def warn(text: object) -> None:
     """Print to stderr, where anybody reads it."""
-    hush()
     with suppress(OSError, ValueError):
-        _write(text, "\n", sys.stderr)
+        _write(text, sys.stderr)
 
 
-def _write(text: object, end: str, stream: TextIO) -> None:
-    words = plain(str(text))
+def _write(text: object, stream: TextIO) -> None:
+    # progress gives way to what is printed
+    _STEPS.tell(None, None)
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # written at once: what waits for the end of the process has no exit code
-    print(words.encode(encoding, "backslashreplace").decode(encoding), end=end, file=stream, flush=True)
+    # flushed: what waits for the end of the process has no exit code
+    print(plain(str(text)).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
 
 
 def note(message: str, quiet: bool = False) -> None:

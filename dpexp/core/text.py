@@ -30,15 +30,11 @@ class Printed:
 def columns(rows: Sequence[Sequence[str]], head: Sequence[str] | None = None) -> str:
     """Rows in aligned columns, two spaces apart, numbers to the right; a header is underlined."""
     everything = [*([head] if head else []), *rows]
-    widths = [max(len(row[k]) for row in everything) for k in range(len(everything[0]))] if everything else []
-    right = [all(_is_number(row[k]) for row in rows) for k in range(len(widths))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
-        return "  ".join(padded).rstrip()
-
-    lines = [line(row) for row in rows]
-    return "\n".join([line(head), line(["-" * w for w in widths]), *lines] if head else lines)
+    widths = [max(map(len, column)) for column in zip(*everything, strict=True)]
+    right = [all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [True] * len(widths)
+    lines = [*everything[:1], ["-" * width for width in widths], *rows] if head else rows
+    cells = [[c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)] for row in lines]
+    return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
 def _is_number(text: str) -> bool:
@@ -50,7 +46,7 @@ def _is_number(text: str) -> bool:
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 claim`, `2 claims`, `1,000 cells`: how many there are of a thing whose plural ends in s."""
+    """`1 claim`, `2 claims`, `1,000 cells`: the number of a thing whose plural ends in s."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -84,7 +80,7 @@ def up(value: float, digits: int = 5) -> str:
 
 
 def down(value: float, digits: int = 5) -> str:
-    """A number of so many digits that is not above the value: what is attained is rounded down."""
+    """A number of so many digits that is not above the value: lower bounds are rounded down."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
@@ -95,21 +91,13 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
     return f"{float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(value)))):.{digits}g}"
 
 
-def short(value: Any) -> str:
-    """A parameter in a few characters: fractions as such, large and small numbers with their digits that differ."""
-    return fraction(value) if isinstance(value, float) else str(value)
-
-
 def duration(seconds: float) -> str:
     """A time in words: 0.4 s, 12 s, 3 min 20 s, 2 h 05 min."""
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    seconds_rounded = round(seconds)
-    if seconds_rounded < 60:
-        return f"{seconds_rounded} s"
-    if seconds_rounded < 3600:
-        return f"{seconds_rounded // 60} min {seconds_rounded % 60:02d} s"
-    return f"{seconds_rounded // 3600} h {seconds_rounded % 3600 // 60:02d} min"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes_over = divmod(minutes, 60)
+    return f"{hours} h {minutes_over:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def csv_cell(value: Any, raw: bool = False) -> Any:

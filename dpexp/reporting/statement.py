@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
-from dpexp.core.text import Printed, columns, down, short, up
+from dpexp.core.text import Printed, columns, down, fraction, up
 from dpexp.privacy.analyses.analysis import ALL, Analysis
 from dpexp.privacy.lower_bounds import refuted
 from dpexp.privacy.mechanisms.local_gaussian import ASSUMPTIONS, LocalGaussian
@@ -239,7 +239,10 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
         members.setdefault(name, []).append(k)
     labels: dict[int, str] = {}
     for name, alike in members.items():
-        settings = {k: {key: short(value) for key, value in released[k][2].items()} for k in alike}
+        settings = {
+            k: {key: fraction(v) if isinstance(v, float) else str(v) for key, v in released[k][2].items()}
+            for k in alike
+        }
         keys = dict.fromkeys(key for own in settings.values() for key in own)
         differing = [key for key in keys if len({own.get(key) for own in settings.values()}) > 1]
         for k, own in settings.items():

@@ -27,7 +27,7 @@ import numpy as np
 from dpexp.config.cell_settings import identity
 from dpexp.config.cells import Experiment
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import Damaged, settle
+from dpexp.core.files import Damaged
 from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
@@ -132,9 +132,7 @@ def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
         with folder.locked():
             outcome = _bring_up_to_date(experiment, folder, plans, options, at)
         (folder.root / LOCK).unlink()
-        settle(*(path for path in (folder.root, *folder.root.iterdir()) if path.is_dir()))
         folder.root.rename(place)
-        settle(options.results)
     except OSError as error:
         raise DpexpError(f"{error.filename or place}: {error.strerror or error}", "nothing was released") from error
     finally:

@@ -161,7 +161,7 @@ def test_checkpoints_are_those_of_the_refined_grid():
 @pytest.mark.parametrize("value", ["1", "x"])
 def test_long_lists_are_refused(count, value):
     message = said(LINEAR.replace("d: 5", f"d: [{', '.join([value] * count)}]"))
-    assert "at most 10,000 cells" in message or "holds more than 100,000 keys and values" in message
+    assert "at most 10,000 cells" in message or "contains more than 100,000 keys and values" in message
     assert message.count("\n") < 4
 
 
