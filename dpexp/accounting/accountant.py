@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from dpexp.accounting import renyi
-from dpexp.accounting.curve import Curve
+from dpexp.accounting.curve import Curve, larger
 from dpexp.accounting.events import BestOfRuns, NotAccounted, Part, StepKind, ZeroConcentrated, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
@@ -122,7 +122,10 @@ class Accountant:
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Curve(lambda delta: eps_of(mu, delta), mu=mu)
-        return Steps((self._loss(kind), kind.steps) for kind in kinds).curve
+        # the other data set has one record fewer, or one more
+        more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
+        curves = [Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more]
+        return curves[0] if len(curves) == 1 else larger(curves)
 
     def _by_renyi(self, parts: Sequence[Part]) -> Curve:
         """The profile of parts that are known by Renyi curves, at least in part."""
@@ -255,10 +258,10 @@ class Accountant:
         if only not in (None, self.neighboring_relation):
             raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
-    def _loss(self, kind: StepKind) -> StepLoss:
+    def _loss(self, kind: StepKind, added: int = 0) -> StepLoss:
         if kind.sampler == "truncated-poisson":
             assert kind.records is not None and kind.cap is not None  # noqa: PT018
-            return truncated(kind.records, kind.sampling_probability, kind.cap, kind.noise_multiplier)
+            return truncated(kind.records + added, kind.sampling_probability, kind.cap, kind.noise_multiplier)
         sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
         q, noise = kind.sampling_probability, kind.noise_multiplier
         return step_loss(*random_step(q, noise, sampling, self.neighboring_relation))

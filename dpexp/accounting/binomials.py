@@ -25,6 +25,8 @@ def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> 
     (b) It has no value at k = 0 and k = n, where P is a power.
     """
     k = np.asarray(counts, dtype=np.float64)
+    if trials == 0:
+        return np.zeros(len(k))
     rest = trials - k
     inner = (k > 0) & (rest > 0)
     a, b = np.where(inner, k, 1.0), np.where(inner, rest, 1.0)

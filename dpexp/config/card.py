@@ -90,9 +90,9 @@ class Card(Parameters):
 
     @model_validator(mode="after")
     def _fits(self) -> Card:
-        for name in NEEDS.get(self.sampler, ()):
-            if getattr(self, name) is None:
-                raise ValueError(f"sampler {self.sampler} needs {name}")
+        for field, sampler in (("sampler", self.sampler), ("accounted_as", self.accounted_as or "unknown")):
+            if absent := [name for name in NEEDS.get(sampler, ()) if getattr(self, name) is None]:
+                raise ValueError(f"{field} {sampler} needs {' and '.join(absent)}")
         microbatches = self.clipping == "microbatch"
         if microbatches != (self.microbatch_size > 1):
             sizes = f"clipping: {self.clipping} with microbatch_size: {self.microbatch_size}"
@@ -106,13 +106,16 @@ class Card(Parameters):
         for name, owner in (("cap", "truncated-poisson"), ("selected", "k-of-t"), ("groups", "cyclic-poisson")):
             if getattr(self, name) is not None and not {owner, "unknown"} & {self.sampler, self.accounted_as}:
                 raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
-        for phase in self.phases:
-            size, expected = self.batch_size, phase.sampling_probability * (self.records or 0)
-            expected /= _turns(self.sampler, self.accounted_as, self.groups)
-            # A batch size is rounded, by less than a record.
-            if size is not None and self.records and abs(expected - size) > max(1.0, 1e-6 * expected):
-                raise ValueError(f"batch_size = {size} is not sampling_probability times records = {expected:g}")
         return self
+
+    def as_accounted(self) -> dict[str, Any]:
+        """The sampler that was accounted, and the phases with its probabilities, which may be within a group."""
+        own, other = (groups_of(name, None, self.groups) for name in (self.sampler, self.accounted_as))
+        phases = [
+            phase.model_copy(update={"sampling_probability": min(1.0, phase.sampling_probability * other / own)})
+            for phase in self.phases
+        ]
+        return {"sampler": self.accounted_as, "phases": tuple(phases)}
 
     @property
     def assumed(self) -> list[str]:
@@ -206,36 +209,31 @@ def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, K
     """The phases of a list, or of lists of one length that replace its fields; and where each of those is."""
     rows = fields.get("phases", ())
     own = {name: fields[name] for name in ONE_PHASE if name in fields}
-    if not isinstance(rows, tuple) or (rows and not (own or "epochs" in fields)):
+    if not isinstance(rows, tuple) or not all(isinstance(row, dict) for row in rows):
         return rows, {}
     lists = {name: value if isinstance(value, tuple) else (value,) for name, value in own.items()}
     length = max(1, len(rows), *map(len, lists.values()))
     if any(len(column) not in (1, length) for column in (rows or (0,), *lists.values())):
         raise config_error(root.at(), "phases are lists of one length")
-    alone: list[dict[str, Any]] = [row if isinstance(row, dict) else {} for row in rows] or [{}]
+    alone: list[dict[str, Any]] = list(rows) or [{}]
     each = [alone[k % len(alone)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
-    known = {name: value for name, value in each[0].items() if all(row.get(name) == value for row in each)}
-    others = {name: fields.get(SYNONYMS.get(name, name)) for name in ("n", "batch_size", "epochs", "sampling")}
-    turns = _turns(fields.get("sampler", "unknown"), fields.get("accounted_as"), fields.get("groups"))
-    if isinstance(share := known.get("sampling_probability"), int | float):
-        known["sampling_probability"] = share / turns
+    names = ("n", "batch_size", "epochs", "sampling", "selected", "steps_per_epoch")
+    others = {name: fields[key] for name in names if fields.get(key := SYNONYMS.get(name, name)) is not None}
+    groups = groups_of(fields.get("sampler", "unknown"), fields.get("accounted_as"), fields.get("groups"))
     try:
-        known = share_and_steps(known | {name: value for name, value in others.items() if value is not None})
+        each = [row | share_and_steps(row | others, groups) for row in each]
     except ValueError as error:
         raise config_error(root.key("epochs"), str(error)) from None
-    if "sampling_probability" in known:
-        known["sampling_probability"] = min(1.0, turns * known["sampling_probability"])
-    if absent := [name for name in ONE_PHASE if not any(name in row for row in (known, *each))]:
+    if absent := [name for name in ONE_PHASE if not all(name in row for row in each)]:
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
         raise config_error(root.at(), f"a card needs {', '.join(absent)}", hint)
-    steps = {name: value for name, value in known.items() if name == "steps"}
     paths: dict[Keys, Keys] = {}
     for name, value in own.items():
         paths |= {("phases", k, name): (name, k) if isinstance(value, tuple) else (name,) for k in range(length)}
-    return tuple([known | row | steps for row in each]), paths
+    return tuple(each), paths
 
 
-def _turns(sampler: object, accounted_as: object, groups: object) -> int:
+def groups_of(sampler: object, accounted_as: object, groups: object) -> int:
     """From how many groups batches are drawn in turn: 1 but for cyclic-poisson, whose probability is within a group."""
     cyclic = "cyclic-poisson" in ((accounted_as,) if sampler == "unknown" else (sampler,))
     return groups if cyclic and isinstance(groups, int) and groups > 0 else 1

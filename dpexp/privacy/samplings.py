@@ -87,27 +87,46 @@ def epoch_text(q: float) -> str:
     return f"{batches_of(q)} batches an epoch{uneven}"
 
 
-def share_and_steps(given: Mapping[str, Any]) -> dict[str, Any]:
+def share_and_steps(given: Mapping[str, Any], groups: int = 1) -> dict[str, Any]:
     """`sampling_probability` and `steps` as far as they follow from other fields and are not given.
 
-    A batch has batch_size of n records, or all of them if `sampling` is full-batch. An epoch may end with a short
-    batch, which is a step. Raises ValueError where epochs and steps disagree, and where epochs have no steps.
+    A batch has batch_size of n records, all of them if `sampling` is full-batch, and a record is in `selected` of
+    `steps_per_epoch` steps. Where batches are drawn from so many groups in turn, the probability is within a group. An
+    epoch may end with a short batch, which is a step. Raises ValueError where fields contradict each other, and where
+    epochs have no steps.
     """
     fields: dict[str, Any] = {}
-    size, n, epochs = (given.get(name) for name in ("batch_size", "n", "epochs"))
-    if "sampling_probability" not in given:
+    size, n, epochs, selected, per_epoch, share = (
+        given.get(name) for name in ("batch_size", "n", "epochs", "selected", "steps_per_epoch", "sampling_probability")
+    )
+    sized = 0.0  # the share of batch_size and n
+    if isinstance(size, int) and isinstance(n, int) and min(size, n) > 0:
+        sized = groups * size / n
+        if sized > 1:
+            of = f"n = {n}" if groups == 1 else f"a group of {n} / {groups} records"
+            raise ValueError(f"batch_size = {size} is larger than {of}")
+    if share is None:
+        share = sized or None
         if given.get("sampling") == "full-batch":
-            fields["sampling_probability"] = 1.0
-        elif isinstance(size, int) and isinstance(n, int) and min(size, n) > 0:
-            if size > n:
-                raise ValueError(f"batch_size = {size} is larger than n = {n}")
-            fields["sampling_probability"] = size / n
+            share = 1.0
+        elif isinstance(selected, int) and isinstance(per_epoch, int) and 0 < selected <= per_epoch:
+            share = selected / per_epoch
+        fields |= {} if share is None else {"sampling_probability": share}
+    for q in share if isinstance(share, list | tuple) else (share,):
+        if not isinstance(q, int | float):
+            continue
+        # a batch size is rounded, by less than a record
+        if size and sized and abs(q / sized - 1) * size > max(1 - 1e-6, 1e-6 * size):
+            raise ValueError(f"batch_size = {size} is not sampling_probability times n = {q / sized * size:g}")
+        if selected and per_epoch and not math.isclose(q, selected / per_epoch, rel_tol=1e-6):
+            raise ValueError(
+                f"sampling_probability is selected / steps_per_epoch = {selected / per_epoch:g}, not {q:g}"
+            )
     if epochs is None:
         return fields
-    share = {**given, **fields}.get("sampling_probability")
     if not (isinstance(epochs, int) and isinstance(share, int | float) and epochs > 0 and 0 < share <= 1):
         raise ValueError("epochs is a whole number, with one sampling_probability, or with batch_size and n")
-    steps = epochs * batches_above(share)
+    steps = epochs * (per_epoch if isinstance(per_epoch, int) else batches_above(share / groups))
     if given.get("steps", steps) != steps:
         raise ValueError(f"{epochs:,} epochs are {steps:,} steps, not {given['steps']}")
     return fields | {"steps": steps}
@@ -132,13 +151,24 @@ def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, An
     of_epochs = "batches" in fields
     if not ("sampling_probability" in fields or "batch_size" in fields) or (of_epochs and "batch_size" not in given):
         return dict(given)
-    own, found = dict(given), share_and_steps(given)
-    if of_epochs and {"steps", "sampling_probability"} <= {**given, **found}.keys():
-        both = {**given, **found}
-        cut = both.get("sampling") in ("shuffled", "reshuffled")
-        found = epochs_of(both["steps"], both["sampling_probability"], cut)
-        own = {name: value for name, value in given.items() if name not in ("steps", "sampling_probability", "epochs")}
-    # n, batch_size and epochs have been used where they are no fields
-    used = ("n", "batch_size", "epochs") if found else ()
-    own = {name: value for name, value in own.items() if name in fields or name not in used}
-    return own | {name: value for name, value in found.items() if name in fields and name not in own}
+    sampling, groups = given.get("sampling"), 1
+    in_turn = of_epochs and sampling == "cyclic-poisson"
+    if in_turn:
+        groups = given.get("batches", 0)
+        if not (isinstance(groups, int) and groups > 0):
+            raise ValueError("cyclic-poisson needs batches, the number of its groups")
+    found = share_and_steps(given, groups)
+    own = {name: value for name, value in given.items() if name in fields or name not in ("n", "batch_size", "epochs")}
+    both = {**given, **found}
+    if not of_epochs or not {"steps", "sampling_probability"} <= both.keys():
+        return own | {name: value for name, value in found.items() if name in fields}
+    q, steps = both["sampling_probability"], both["steps"]
+    if in_turn:
+        epochs, rest = divmod(steps, groups)
+        found = {"batches": groups, "epochs": epochs, "unfinished": rest or None, "sampling_probability": q}
+    else:
+        found = epochs_of(steps, q, sampling in ("shuffled", "reshuffled"))
+    for name, value in found.items():
+        if name != "epochs" and name in own and own[name] != value:
+            raise ValueError(f"{name} = {own[name]} contradicts {steps:,} steps of batches of the share {q:g}: {value}")
+    return {name: value for name, value in own.items() if name not in ("steps", "sampling_probability")} | found

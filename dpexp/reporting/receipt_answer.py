@@ -77,7 +77,7 @@ class Receipt(Printed):
         card, changes = self.card, list[tuple[str, dict[str, Any], str]]()
         if card.accounted_as not in (None, "unknown", card.sampler):
             reason = f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"
-            changes.append(("sampler", {"sampler": card.accounted_as}, reason))
+            changes.append(("sampler", card.as_accounted(), reason))
         if card.batch_sizes_logged or card.normaliser in DRAWN:
             reason = "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"
             changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, reason))

@@ -17,7 +17,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.samplings import batches_of, epochs_of
+from dpexp.privacy.samplings import batches_of, epochs_of, visits
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
@@ -128,8 +128,11 @@ def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     """Whether the pairs of the mechanism are those of the program.
 
     Not where a drawn divisor hides the sizes that tell neighbours apart, nor where records choose among parts of an
-    epoch that may be cut in several ways.
+    epoch that may be cut in several ways, nor where a record may be alone in its microbatch.
     """
+    size = card.records if sampler == "full-batch" else card.batch_size
+    if _turns(card, sampler) and not (sampler in ONE_CHANGE and size and size % card.microbatch_size == 0):
+        return False
     hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
     return not hidden and not (sampler == "k-of-t" and phase_steps(card) % (card.steps_per_epoch or 1))
 
@@ -160,6 +163,8 @@ def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
     if _shows(card) and (sampler != "poisson" or card.relation == "zero-out" or card.records is None):
         covered = "Poisson batches of a stated number of records, with add-remove or replace-one"
         return "normaliser", f"batch sizes that are shown or divided by are covered for {covered}"
+    if card.group > 1 and sampler == "truncated-poisson":
+        return UNSUPPORTED, "groups of records are not covered where batches are cut"
     if card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"):
         return UNSUPPORTED, f"{sampler} batches are not covered for a record that is set to zero"
     return "", ""
@@ -181,7 +186,8 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         return MECHANISMS[sampler].model_validate(values)
     if sampler in SAMPLING:
         if sampler == "cyclic-poisson":
-            batches = card.groups or batches_of(rates[0])
+            assert card.groups is not None
+            batches = card.groups
             epochs, rest = divmod(phase_steps(card), batches)
             values |= rate | {"batches": batches, "epochs": epochs, "unfinished": rest or None}
         else:
@@ -192,7 +198,12 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         return MECHANISMS["epoch-gaussian"].model_validate(values | {"sampling": sampler})
     values |= rate | {"steps": sum(steps)}
     if sampler == "poisson" and _shows(card):
-        return MECHANISMS["shown-sizes"].model_validate(values | {"n": card.records})
+        assert card.records is not None
+        # a group is covered one record after the other, and sizes tell more among fewer records
+        fewest = card.records if relation == "replace-one" else card.records - card.group + 1
+        return MECHANISMS["shown-sizes"].model_validate(values | {"n": fewest})
+    if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
+        values["steps"] = batches_of(rates[0]) * visits(phase_steps(card), rates[0]) * runs
     if sampler == "truncated-poisson":
         return MECHANISMS[sampler].model_validate(values | {"n": card.records, "cap": card.cap})
     if len({*zip(noise, rates, strict=True)}) > 1:

@@ -227,9 +227,8 @@ def shown_sizes(rng: np.random.Generator) -> Small:
         return [Part(w, sums(data, b, z), tuple(map(len, b))) for w, b in every]
 
     kind = MECHANISMS["shown-sizes"]
-    # n is the number of the smaller data set
     given = {
-        "n": places - (relation == "add-remove"),
+        "n": places,
         "sampling_probability": q,
         "steps": steps,
         "neighboring_relation": relation,

@@ -67,13 +67,13 @@ def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation)
     known = trivial(min((z for z, _, _ in kinds), default=0.0), len(kinds))
     if known:
         return [known]
+    if sampling == "fixed-size" and relation == "add-remove":
+        return [gaussian_analysis("none", "", ALL, math.inf, (), UNDEFINED)]
     mu = _gaussian_mu(kinds, sampling, relation)
     if mu is not None:
         once = (ONE_BATCH, *((OTHERS,) if relation == "add-remove" else ())) if sampling in ONCE_AN_EPOCH else ()
         exact = PUBLIC if sampling in ("shuffled", "reshuffled") and any(q < 1 for _, q, _ in kinds) else "exact"
         return [gaussian_analysis("gaussian-composition", f"{GAUSSIAN}, {exact}", ALL, mu, (NOISE, *once))]
-    if sampling == "fixed-size" and relation == "add-remove":
-        return [gaussian_analysis("none", "", ALL, math.inf, (), UNDEFINED)]
     steps = _steps(kinds, sampling, relation).few("above")
     assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
     analyses = [composed_analysis("pld-composition", PLD, ALL, steps, assumptions)]

@@ -41,7 +41,7 @@ class _PoissonSums(Mechanism):
     shown: ClassVar[str] = ""
     """what is released with the sums"""
     n: Records
-    """records; of sizes that are shown those of the smaller data set"""
+    """records; where one may be added or removed, neighbours with one more and with one fewer are covered"""
     sampling_probability: Annotated[float, Field(gt=0, lt=1)]
     noise_multiplier: Noise
     """noise standard deviation over one record's largest norm"""
@@ -79,8 +79,8 @@ class TruncatedPoisson(_PoissonSums):
         if self.neighboring_relation != "add-remove":
             reason = "truncated batches are analysed for add-remove neighbours alone"
             return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
-        step = truncated(self.n, self.sampling_probability, self.cap, self.noise_multiplier)
-        eps = cache(partial(step.eps, self.steps))
+        steps = [truncated(n, self.sampling_probability, self.cap, self.noise_multiplier) for n in (self.n, self.n + 1)]
+        eps = cache(lambda delta: max(step.eps(self.steps, delta) for step in steps))
         return [guarantee("pld-composition", MIXED, ALL, eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))]
 
     def lower_bounds(self) -> list[Analysis]:
@@ -108,7 +108,9 @@ class ShownSizes(_PoissonSums):
         if known and (known.name == "no-noise" or self.steps == 0):
             return [known]
         multiplier = min(self.noise_multiplier, 1e12)  # less noise is never more private
-        step = shown_sizes(self.n, self.sampling_probability, multiplier, self.neighboring_relation)
+        # one more record, at its largest norm, is a coin that anybody may toss: the fewest records are the worst
+        fewest = self.n - (self.neighboring_relation == "add-remove")
+        step = shown_sizes(fewest, self.sampling_probability, multiplier, self.neighboring_relation)
         return [guarantee("pld-composition", SHOWN, ALL, cache(partial(step.eps, self.steps)), (NOISE, POISSON, ANY))]
 
     def lower_bounds(self) -> list[Analysis]:
