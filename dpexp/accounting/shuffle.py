@@ -23,11 +23,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.binomials import likely_counts
 from dpexp.accounting.compose import Tilted, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, gauss_legendre, log, ndtr
@@ -45,8 +44,6 @@ _CLOSE = 2e-4
 """how closely delta is met, relatively"""
 
 
-Answers = Literal["any", "two-values", "three-values"]
-"""tokens of any pure_eps-DP messages; and randomised response, others all holding one of the two values, or a third"""
 Laws = tuple[np.ndarray, np.ndarray, np.ndarray]
 """for (g): of a record's message, of what replaces it, and of all others, on cells [A]"""
 
@@ -152,7 +149,9 @@ def _on_grid(
 
     rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
     deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
-    width = max(18 * deviation, largest - float(values.min())) / (1 << (16 + (users > 100_000) + (users > 500_000)))
+    # rounding adds 81 n / 4^bits to the variance, relatively; the few values of pure messages have none of their own
+    bits = (17 if len(values) < 8 else 16) + (users > 100_000) + (users > 500_000)
+    width = max(18 * deviation, largest - float(values.min())) / (1 << bits)
     places = values / width
     lower = np.floor(places)
     # of the mass of a value that goes to the cell above, rounding raising its mean
@@ -166,47 +165,6 @@ def _on_grid(
         return Discrete(start, np.bincount(cells, np.concatenate(split)), 0.0)
 
     return rate * width, rate, [law(each) for each in (masses, *others)]
-
-
-def answers_delta(pure_eps: float, users: int, eps: float, kind: Answers) -> float:
-    """E (V_1 + .. + V_n)_+ / n of tokens of two or three values, by binomials, rounded up for `any` and down else.
-
-    Of m tokens that are not `rest`, Bin(m, 1/2) have `step` more than the `least`.
-    """
-    from scipy.special import betainc
-
-    a, e = math.exp(pure_eps), math.exp(eps)
-    # the probability that a token is not `rest`, least, step, and rest
-    tokens = {
-        "any": [(2 / (a + 1), 1 - a * e, (a - 1) * (1 + e), 0.0)],
-        "three-values": [(2 / (a + 2), 1 - a * e, (a - 1) * (1 + e), (1 - e) / a)],
-        "two-values": [(1 / (a + 1), a - e, 0.0, 1 / a - e), (1 / (a + 1), 1 - a * e, 0.0, 1 - e / a)],
-    }[kind]
-    sign, means = 1.0 if kind == "any" else -1.0, []
-    for share, least, step, rest in tokens:
-        m, logs = likely_counts(users, share, -60.0 - pure_eps)
-        sums = m * least + (users - m) * rest
-        k = np.ceil(-sums / step) if step else np.zeros(len(m))
-        # P(Bin(m - 1, 1/2) >= k - 1) and P(Bin(m, 1/2) >= k)
-        heads = [
-            np.where(j <= 0, 1.0, np.where(j > n, 0.0, betainc(np.maximum(j, 1.0), np.maximum(n - j + 1, 1.0), 0.5)))
-            for n, j in ((m - 1, k - 1), (m, k))
-        ]
-        gain, loss = step * m / 2 * heads[0], sums * heads[1]
-        means.append(float((exp(logs) * np.maximum(gain + loss + sign * 1e-10 * (gain + np.abs(loss)), 0.0)).sum()))
-    # each of the counts that are left out has less than e^-60 / a, and a sum of at most n a
-    return max(means) / users + (users * 1e-26 if kind == "any" else 0.0)
-
-
-def answers_eps(pure_eps: float, users: int, kind: Answers, delta: float) -> float:
-    """Epsilon at delta of pure_eps-DP messages: of `any` rounded up, else what randomised response attains."""
-    a = math.exp(pure_eps)
-    mu = (a - 1) * math.sqrt(2 / (a + 1) / users)  # sqrt(chi / n) with chi = E V^2 at eps = 0
-
-    def delta_at(eps: float) -> float:
-        return answers_delta(pure_eps, users, eps, kind) if eps < pure_eps else 0.0
-
-    return _eps_at(delta_at, delta, "above" if kind == "any" else "below", pure_eps, mu)
 
 
 def token_delta(cells: Cells, eps: float, users: int) -> float:
@@ -245,13 +203,17 @@ def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     return _eps_at(lambda eps: token_delta(kept, eps, users), delta, "above", local, math.sqrt(chi / users))
 
 
-def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, delta: float) -> float:
-    """Epsilon at delta that a record's laws and that of all others, on cells [A], attain, rounded down: (g)."""
+def pair_eps(laws: Laws, users: int, delta: float, accuracy: float = MASSES) -> float:
+    """Epsilon at delta that a record's laws and that of all others attain, rounded down: (g).
+
+    `accuracy` is the relative one of the laws.
+    """
+    record, other, rest = laws
     largest = math.log(float((record / other).max()))
     mu = math.sqrt(float(((record - other) ** 2 / rest).sum()) / users)
     best, eps = 0.0, min(eps_of(mu, delta), 0.5 * largest)
     for _ in range(20):
-        value = _event(record, other, rest, users, delta, eps)
+        value = _event(laws, users, delta, eps, accuracy)
         settled = value <= best > 0 or abs(value - eps) <= 0.03 * eps
         best = max(best, value)
         if settled:
@@ -261,8 +223,9 @@ def pair_eps(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int
     return best
 
 
-def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, delta: float, eps: float) -> float:
+def _event(laws: Laws, users: int, delta: float, eps: float, accuracy: float) -> float:
     """The largest log((P - delta) / Q) of events whose scores are for this eps."""
+    record, other, rest = laws
     values = np.minimum((record - math.exp(eps) * other) / rest, 1e100)
     # a value that the others' sum does not outweigh decides alone
     for _ in range(4):
@@ -278,8 +241,8 @@ def _event(record: np.ndarray, other: np.ndarray, rest: np.ndarray, users: int, 
     first = max(over.first, under.first)
     log_p, log_q = (tilted.log_tails[first - tilted.first :] for tilted in (over, under))
     count = min(len(log_p), len(log_q))
-    room = exp(np.minimum(log_p[:count] - users * MASSES, 0.0)) - delta
-    values = np.where(room > 0, log(np.maximum(room, 1e-300)) - log_q[:count] - users * MASSES, -np.inf)
+    room = exp(np.minimum(log_p[:count] - users * accuracy, 0.0)) - delta
+    values = np.where(room > 0, log(np.maximum(room, 1e-300)) - log_q[:count] - users * accuracy, -np.inf)
     return float(np.nanmax(values, initial=0.0))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -77,10 +77,7 @@ class ShuffledMessages(Mechanism):
                 return [local, guarantee("tokens", THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=why)]
 
         def eps(delta: float) -> float:
-            pure_bound = math.inf if self.mu is not None else shuffle.answers_eps(pure, self._users, "any", delta)
-            if self.dimension is None:
-                return pure_bound
-            return min(pure_bound, shuffle.token_eps(self._cells(self.dimension), self._users, delta, local.eps(delta)))
+            return shuffle.token_eps(self._cells(), self._users, delta, local.eps(delta))
 
         return [local, guarantee("tokens", THEOREM, ALL, cache(eps), CONDITIONS)]
 
@@ -88,11 +85,16 @@ class ShuffledMessages(Mechanism):
     def _users(self) -> int:
         return self.n - self.known
 
-    def _cells(self, dimension: int) -> shuffle.Cells:
-        """Where the tokens of messages of this length lie."""
+    def _cells(self) -> shuffle.Cells:
+        """Where the tokens of these messages lie."""
         if self.mu is not None:
-            return shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), dimension)
-        return shuffle.cap_cells(self.pure_eps or 0.0, cap(self.pure_eps or 0.0, dimension).q)
+            return shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
+        return shuffle.cap_cells(self.pure_eps or 0.0, self._share)
+
+    @property
+    def _share(self) -> float:
+        """Of all directions in a cap; one half of any pure messages."""
+        return 0.5 if self.dimension is None else cap(self.pure_eps or 0.0, self.dimension).q
 
     def lower_bounds(self) -> list[Analysis]:
         """Of messages in random order; who knows some of the others' sees no less."""
@@ -106,27 +108,22 @@ class ShuffledMessages(Mechanism):
                 self._attained("equal-others", pair, [shuffle.normal_laws(mu)]),
                 attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
             ]
-        if self.dimension is not None:
-            cells = self._cells(self.dimension)
-            record, other = cells.record, cells.other
-            share = cap(self.pure_eps or 0.0, self.dimension).q
-            uniform = np.array([share, share, 1 - 2 * share])[: len(record)]
-            pair = "opposite directions, the others' messages uniform or all from one of the two"
-            return [self._attained("opposite-caps", pair, [(record, other, rest) for rest in (record, other, uniform)])]
-        words: dict[shuffle.Answers, str] = {"two-values": "one of two answers", "three-values": "a third answer"}
-        return [
-            attained(
-                name,
-                ALL,
-                f"randomised response, all others with {others}",
-                cache(partial(shuffle.answers_eps, self.pure_eps or 0.0, users, name)),
-            )
-            for name, others in words.items()
-        ]
+        cells, a = self._cells(), math.exp(self.pure_eps or 0.0)
+        record, other = cells.record, cells.other
+        laws = [(record, other, rest) for rest in (record, other)]
+        if self.dimension is None:
+            three = np.array([[a, 1, 1], [1, a, 1], [1, 1, a]]) / (a + 2)
+            pair = "randomised response, the others all with one of the two answers, or with a third"
+            return [self._attained("randomised-response", pair, [*laws, (three[0], three[1], three[2])], 1e-15)]
+        uniform = np.array([self._share, self._share, 1 - 2 * self._share])[: len(record)]
+        pair = "opposite directions, the others' messages uniform or all from one of the two"
+        return [self._attained("opposite-caps", pair, [*laws, (record, other, uniform)])]
 
-    def _attained(self, name: str, pair: str, laws: Sequence[shuffle.Laws]) -> Analysis:
+    def _attained(
+        self, name: str, pair: str, laws: Sequence[shuffle.Laws], accuracy: float = shuffle.MASSES
+    ) -> Analysis:
         """The largest epsilon that one of several pairs attains."""
-        eps = cache(lambda delta: max(shuffle.pair_eps(*law, self._users, delta) for law in laws))
+        eps = cache(lambda delta: max(shuffle.pair_eps(law, self._users, delta, accuracy) for law in laws))
         return attained(name, ALL, pair, eps)
 
     def description(self) -> list[tuple[str, str]]:
