@@ -99,7 +99,7 @@ def _top(s: int, t: int) -> int:
     return s if s & ((1 << level) - 1) == 0 else (t >> level) << level
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _tables(n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     tops, levels = np.zeros(steps + 1, dtype=np.int64), np.zeros(steps + 1, dtype=np.int64)
     for t in range(1, steps + 1):
@@ -112,7 +112,7 @@ def _tables(n: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return tops, levels
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def transpose(rule: Rule, y: np.ndarray, work: Workspace, start: int) -> None:
     """Sets the nodes of `work` that begin after `start` to M' y, for y that is zero up to `start`.
 
@@ -190,7 +190,7 @@ def transpose(rule: Rule, y: np.ndarray, work: Workspace, start: int) -> None:
                 store(right_d, (s,), 0.0)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def apply(rule: Rule, work: Workspace, out: np.ndarray, start: int) -> None:
     """Sets `out` after `start` to M u for the nodes u in `work` that begin after `start`, and overwrites these."""
     n, steps, fade, keep = rule.n, rule.steps, rule.fade, 1.0 - rule.gamma
@@ -248,7 +248,7 @@ def apply(rule: Rule, work: Workspace, out: np.ndarray, start: int) -> None:
         store(out, (t,), total)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def conjugate_gradients(
     rule: Rule, right: np.ndarray, start: int, iterations: int, tolerance: float, work: Workspace, memory: np.ndarray
 ) -> int:

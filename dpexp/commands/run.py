@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -85,8 +84,8 @@ def command(
         require_private_records(experiment)
     cells = _selected_cells(experiments, only)
     work = [
-        (experiment, Options(results, jobs, backend_of(experiment, backend, jobs), force, quiet, ids,
-                             "--debug" in sys.argv, deployment, scheduler or ""))
+        (experiment, Options(results, jobs, backend_of(experiment, backend, jobs), force, quiet, ids, deployment,
+                             scheduler or ""))
         for experiment, ids in zip(experiments, cells, strict=True)
     ]  # fmt: skip
     if dry_run:

@@ -1,9 +1,9 @@
-"""Compiled functions, kept on disk: a second process runs its first step without compiling anything.
+"""Compiled functions, cached on disk: a second process runs its first step without compiling anything.
 
-`compiled` is numba's `njit` for kernels that hold no lock. With `kept=True`, for functions that Python calls, what was
-compiled is stored and loaded again under a key of our own, which `dpexp.engine.identity` makes of everything that the
-machine code depends on. numba's own cache asks for the file of the function alone, so an edit of a function that it
-calls would not be seen.
+`compiled` is numba's `njit` for kernels that hold no lock. With `cached=True`, for functions that Python calls, what
+was compiled is stored and loaded again under a key of our own, which `dpexp.engine.identity` makes of everything that
+the machine code depends on. numba's own cache asks for the file of the function alone, so an edit of a function that it
+calls would not be noticed.
 
 The code of one process may meet that of another in a third one. Symbols must then not be mixed up: the stored function
 is named after its key, and whatever else is in its library is made internal to it, as machine code and where it is
@@ -43,41 +43,38 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
-def compiled(function: F, *, kept: bool = False, **options: Any) -> F: ...
+def compiled(function: F, *, cached: bool = False, **options: Any) -> F: ...
 
 
 @overload
-def compiled(function: None = None, *, kept: bool = False, **options: Any) -> Callable[[F], F]: ...
+def compiled(function: None = None, *, cached: bool = False, **options: Any) -> Callable[[F], F]: ...
 
 
-def compiled(function: Callable[..., Any] | None = None, *, kept: bool = False, **options: Any) -> Any:
-    """`njit(nogil=True, **options)`, as a decorator with or without options; `kept` on disk where that is possible."""
+def compiled(function: Callable[..., Any] | None = None, *, cached: bool = False, **options: Any) -> Any:
+    """`njit(nogil=True, **options)`, as a decorator with or without options; `cached` on disk if that is possible."""
     if function is None:
-        return partial(compiled, kept=kept, **options)
+        return partial(compiled, cached=cached, **options)
     made: Any = njit(nogil=True, **options)(function)
     # where numba is turned off, nothing is made
-    if kept and made is not function and (place := folder()) is not None:
-        made._cache = Kept(made, place)
+    if cached and made is not function and (place := folder()) is not None:
+        made._cache = CachedCode(made, place)
     return made
 
 
 @lru_cache(maxsize=1)
 def folder() -> Path | None:
-    """Where compiled code is kept: DPEXP_CACHE, or the user's cache folder; None where that is off or not safe."""
-    # loading machine code is running it: a folder is used only if it is ours and nobody else may write to it
+    """Where compiled code is cached: DPEXP_CACHE, or the user's cache folder; None if that is off, or if others can
+    write to it, since to load machine code is to run it."""
     return own_folder("kernels")
 
 
-class _Teller(event.Listener):
-    """Says when numba begins to compile and when it has ended."""
+class _CompilationListener(event.Listener):
+    """Reports when numba begins to compile, the callees of a function included, and when it has ended."""
 
-    def __init__(self) -> None:
-        # one thread compiles at a time
-        self.depth = 0
+    depth = 0  # one thread compiles at a time
 
     def on_start(self, event: Any) -> None:
         self.depth += 1
-        # to compile a function's callees is part of it
         if self.depth == 1:
             compiling.tell(True)
 
@@ -87,10 +84,10 @@ class _Teller(event.Listener):
             compiling.tell(False)
 
 
-event.register("numba:compile", _Teller())
+event.register("numba:compile", _CompilationListener())
 
 
-class Kept(_Cache):
+class CachedCode(_Cache):
     """The stored overloads of one compiled function; numba asks it before and after it compiles one."""
 
     def __init__(self, dispatcher: Dispatcher, place: Path) -> None:
@@ -102,26 +99,26 @@ class Kept(_Cache):
         return str(self.place)
 
     def enable(self) -> None:
-        """Nothing to do: numba's interface of a cache."""
+        """Part of numba's interface of a cache."""
 
     disable = flush = enable
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The stored code for arguments of these types, or None."""
-        # What stored code calls, and what packages teach numba when it starts. What else numba would make ready here is
-        # for compiling, and takes a fifth of a second.
+        # what stored code calls, and what packages register; the rest of numba's own preparation is for compiling, and
+        # takes a fifth of a second
         rtsys.initialize(target_context)
         entrypoints.init_all()
         function = self.dispatcher.py_func
         # it has another name after a compilation that failed
         function.__qualname__ = self.name
-        # A function that names something of which it is not known what it does is compiled in every process.
+        # a function without a name (`Unknown`) is compiled in every process
         with contextlib.suppress(Exception):
             key = key_of(self.dispatcher, sig)
             if (stored := self._stored(key, sig, target_context)) is not None:
                 return stored
-            # numba names the symbol after this if it compiles now, under its lock. By numba's own numbers two closures
-            # of one name would be one symbol if each were the fifth function of its process.
+            # numba names the symbol after this if it compiles now, under its lock; by numba's own numbers two closures
+            # of one name would be one symbol if each were the fifth function of its process
             function.__qualname__ = f"{self.name}_{key}"
         return None
 
@@ -130,20 +127,18 @@ class Kept(_Cache):
         with contextlib.suppress(Exception):
             content = read_bytes_sealed(self.place / key)
             if content.startswith(key.encode()):  # and was not copied here from the place of another function
-                made = _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
-                # its time says when it was last of use; a folder may have become read-only since
-                with contextlib.suppress(OSError):
+                with contextlib.suppress(OSError):  # its time of last use; a folder may have become read-only since
                     os.utime(self.place / key)
-                return made
+                return _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store what was compiled; a disk that is full or read-only keeps nothing."""
         function = self.dispatcher.py_func
-        named, function.__qualname__ = function.__qualname__, self.name
-        if named == self.name:
+        name, function.__qualname__ = function.__qualname__, self.name
+        if name == self.name:
             return
-        key = named.rpartition("_")[2]
+        key = name.rpartition("_")[2]
         with contextlib.suppress(Exception):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)))
@@ -165,9 +160,8 @@ def _reduced(made: Any, key: str) -> tuple[Any, ...]:
     outside = {described.llvm_func_name, described.llvm_cpython_wrapper_name, described.llvm_cfunc_wrapper_name}
     module = llvm.parse_bitcode(library._final_module.as_bitcode())
     defined = [function for function in module.functions if not function.is_declaration]
-    # Functions inside and the environments of callees get names that nobody else gives. To be internal is not enough:
-    # the dynamic linker of LLVM's MCJIT lists internal symbols too, and resolves a weak symbol of another library to
-    # them.
+    # Inner functions and the environments of callees get unique names. To be internal is not enough: the dynamic linker
+    # of LLVM's MCJIT lists internal symbols too, and resolves a weak symbol of another library to them.
     for function in defined:
         if function.name not in outside:
             function.linkage = "internal"

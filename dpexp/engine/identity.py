@@ -11,9 +11,9 @@ folder. An edit there compiles anew.
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from functools import lru_cache
+from glob import iglob
 from importlib.metadata import version
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -31,11 +31,10 @@ ROOMS = ("core", "engine", "algorithms", "problems", "inference")
 """with the room of the function itself"""
 LIBRARIES = ("numba", "llvmlite", "numpy", "scipy")
 """what counts by its version"""
-EXCLUDED = ("CACHE", "NUM_THREADS", "THREADING", "CUDA", "COLOR", "SHOW_HELP", "FUNCTION_CACHE", "CHROME_TRACE", "GDB")
+EXCLUDED = ("CACHE", "NUM_THREADS", "THREADING", "CUDA", "COLOR", "SHOW_HELP", "CHROME_TRACE", "GDB")
 """parts of the names of numba's settings that do not reach the machine code of one thread"""
-MAX_FILES = 500
-"""Python files of a folder that are read for a name"""
 VALUES = (bool, int, float, complex, str, bytes, tuple, np.ndarray, np.generic)
+"""types of what is compiled in by its value"""
 
 
 class Unknown(TypeError):
@@ -45,28 +44,28 @@ class Unknown(TypeError):
 def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     """The name, for arguments of these types. Raises Unknown."""
     places = set[Path]()
-    content = repr([_name([dispatcher, *sig], places, set()), _settings()])
-    texts = [_text(place) for place in sorted(places)]
-    return hashlib.sha256("\n".join([content, *texts]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    name, versions = _name([dispatcher, *sig], places, set()), [version(library) for library in LIBRARIES]
+    settings = sorted((key, repr(value)) for key, value in vars(config).items() if key.isupper())
+    reaching = [pair for pair in settings if not any(word in pair[0] for word in EXCLUDED)]
+    processor = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    content = [name, sys.version, versions, reaching, processor, *(_text(place) for place in sorted(places))]
+    return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _name(value: Any, places: set[Path], followed: set[int]) -> object:
     """(a) With the folders of functions in `places`; `followed` are functions whose globals are named already."""
-    kind, inside = type(value).__qualname__, value
-    if isinstance(value, types.Dispatcher):
-        inside = value.dispatcher
+    kind, inside = type(value).__qualname__, value.dispatcher if isinstance(value, types.Dispatcher) else value
     if isinstance(inside, Dispatcher):
         return _name(inside.py_func, places, followed), sorted(inside.targetoptions.items())
     if isinstance(value, FunctionType):
         file = Path(value.__code__.co_filename).resolve()
         own = file.is_relative_to(PACKAGE)
-        place = PACKAGE / file.relative_to(PACKAGE).parts[0] if own else file.parent
-        places.add(place)
+        places.add(PACKAGE / file.relative_to(PACKAGE).parts[0] if own else file.parent)
         names = [] if own or id(value) in followed else _globals(value)
         followed.add(id(value))
-        inner = [[cell.cell_contents for cell in value.__closure__ or ()], names, [*(value.__defaults__ or ())]]
+        parts = [cell.cell_contents for cell in value.__closure__ or ()], names, [*(value.__defaults__ or ())]
         where = value.__module__, value.__qualname__, value.__code__.co_firstlineno
-        return where, [_name(part, places, followed) for part in inner]
+        return where, [_name(part, places, followed) for part in parts]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.descr, value.shape, value.strides, hashlib.sha256(value.tobytes()).hexdigest()
     if isinstance(value, tuple | list):
@@ -86,58 +85,29 @@ def _globals(function: FunctionType) -> list[object]:
     def names_in(code: CodeType) -> set[str]:
         return {*code.co_names}.union(*(names_in(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
 
-    names, known, values = sorted(names_in(function.__code__)), function.__globals__, list[object]()
-    modules = [known[name] for name in names if isinstance(known.get(name), ModuleType)]
-    for scope in (known, *map(vars, modules)):
-        for name, value in ((name, scope[name]) for name in names if name in scope):
-            own = getattr(value, "py_func", value)
-            ours = isinstance(own, FunctionType) and "site-packages" not in own.__code__.co_filename
-            if ours or isinstance(own, VALUES):
-                values.append((name, value))
+    known = function.__globals__
+    names, values = sorted(names_in(function.__code__)), list[object]()
+    modules = [vars(known[name]) for name in names if isinstance(known.get(name), ModuleType)]
+    for name, value in [(name, scope[name]) for scope in (known, *modules) for name in names if name in scope]:
+        inner = getattr(value, "py_func", value)
+        by_user = isinstance(inner, FunctionType) and "site-packages" not in inner.__code__.co_filename
+        if by_user or isinstance(inner, VALUES):
+            values.append((name, value))
     return values
 
 
+@lru_cache(maxsize=64)
 def _text(place: Path) -> str:
-    """(b) A hash of the files of a place. Raises Unknown where one was edited since this process began: the code that
-    runs may be older."""
-    if "site-packages" in place.parts and not place.is_relative_to(PACKAGE):
+    """(b) A hash of the Python files of a room with those of the other rooms, or of a plug-in's folder. Raises Unknown
+    where one was edited since this process began: the code that runs may be older."""
+    own = place.is_relative_to(PACKAGE)
+    if "site-packages" in place.parts and not own:
         if place.parts[place.parts.index("site-packages") + 1] in LIBRARIES:
             return ""
         raise Unknown(f"{place} is of another library")
-    files = _files(place)
+    # hidden folders, such as environments, are left out
+    tops = {place, *(PACKAGE / room for room in ROOMS)} if own else {place}
+    files = sorted(top / name for top in tops for name in iglob("**/*.py", root_dir=top, recursive=True))
     if any(file.stat().st_mtime_ns > IMPORTED_AT for file in files):
         raise Unknown(f"{place} was edited after this process had begun to read it")
-    return _hash(files)
-
-
-@lru_cache(maxsize=64)
-def _files(place: Path) -> tuple[Path, ...]:
-    """The Python files of a room with those of the rooms below, or of a plug-in's folder."""
-    files, rooms = list[Path](), [PACKAGE / room for room in ROOMS] if place.is_relative_to(PACKAGE) else []
-    for top in {place, *rooms}:
-        for folder, inner, names in os.walk(top):
-            # environments, and a clone of dpexp beside a plug-in
-            inner[:] = [name for name in inner if name[0] != "." and name != PACKAGE.name]
-            files += [Path(folder, name) for name in names if name.endswith(".py")]
-            if len(files) > MAX_FILES:
-                raise Unknown(f"{place} has over {MAX_FILES} Python files")
-    return tuple(sorted(files))
-
-
-@lru_cache(maxsize=64)
-def _hash(files: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def _settings() -> str:
-    """Versions, numba's settings, and the processor as LLVM sees it."""
-    values = {name: repr(value) for name, value in vars(config).items() if name.isupper()}
-    values |= {name: value for name, value in os.environ.items() if name.startswith("NUMBA_")}
-    counted = sorted((k, v) for k, v in values.items() if not any(word in k for word in EXCLUDED))
-    return repr((_tools(), counted))
-
-
-@lru_cache(maxsize=1)
-def _tools() -> tuple[str, ...]:
-    versions = (sys.version, *(f"{name} {version(name)}" for name in LIBRARIES))
-    return (*versions, llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())

@@ -12,7 +12,7 @@ import pickle
 import socket
 import time
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -41,11 +41,11 @@ def require_dask() -> None:
 class _Call:
     """Unpickling it calls the function: a scheduler needs no dpexp, and a worker without it fails in its task."""
 
-    def __init__(self, *call: Any) -> None:
-        self.call = call
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.call = function, arguments
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self.call[0], self.call[1:]
+        return self.call
 
 
 def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, Any]]:
@@ -66,21 +66,21 @@ def _connected(scheduler: str) -> Iterator[Client]:
     from distributed import Client
     from distributed.comm.addressing import parse_address, parse_host_port
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # versions are compared below
-        try:
-            protocol, place = parse_address(scheduler)
-            # (b) of a service that says nothing, or something else
-            if protocol == "tcp":
-                with socket.create_connection(parse_host_port(place), timeout=HELLO_S) as talk:
-                    hello = talk.recv(8, socket.MSG_WAITALL)
-                if len(hello) < 8 or int.from_bytes(hello, "little") > 10**6:
-                    raise OSError("what listens there is no dask scheduler")
-            client = Client(scheduler, set_as_default=False, name="dpexp", timeout=min(WAIT_S, 30.0))
-        except (OSError, ValueError, TypeError, ImportError) as error:
-            problem = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
-            hint = "start one with: dask scheduler, which prints its address"
-            raise UsageError(f"--scheduler {scheduler}: {problem}", hint) from None
+    try:
+        protocol, place = parse_address(scheduler)
+        # (b) of a service that says nothing, or something else
+        if protocol == "tcp":
+            with socket.create_connection(parse_host_port(place), timeout=HELLO_S) as service:
+                hello = service.recv(8, socket.MSG_WAITALL)
+            if len(hello) < 8 or int.from_bytes(hello, "little") > 10**6:
+                raise OSError("what listens there is no dask scheduler")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # versions are compared below
+            client = Client(scheduler, set_as_default=False, name="dpexp", timeout=30.0)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        problem = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
+        hint = "start one with: dask scheduler, which prints its address"
+        raise UsageError(f"--scheduler {scheduler}: {problem}", hint) from None
     try:
         yield client
     except Exception as error:

@@ -29,7 +29,7 @@ _LOADING = threading.Lock()
 
 
 def packed(task: Task) -> tuple[tuple[str, ...], bytes]:
-    """A task for another process, and first the plug-ins that it has to load before: by absolute path."""
+    """The plug-ins that another process has to load, by absolute path, and the task."""
     return loading.files_in_use(), pickle.dumps(task)
 
 
@@ -51,8 +51,8 @@ def in_process(plugins: tuple[str, ...], content: bytes) -> Any:
 
 @lru_cache(maxsize=1)
 def _pin() -> None:
-    """Hold linear algebra to one thread, on whose number its last bits can depend; in this process, and for good."""
-    # the thread that sets the limit may be the only one that can set it back, so it cannot end with a task
+    """Limit linear algebra to one thread, on whose number its last bits can depend, as long as this process lives."""
+    # the thread that sets the limit may be the only one that can reset it, so it cannot end with a task
     import scipy.linalg  # noqa: F401  its own library must be loaded to be held
     from threadpoolctl import threadpool_limits
 
@@ -72,9 +72,9 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
     """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
     by threads where there is none.
 
-    Where a run is given up, tasks that have not begun are dropped, and those that compute are left to themselves.
+    When a run is given up, tasks that have not begun are dropped, and those that compute are left to themselves.
     """
-    from joblib import Parallel, parallel_config
+    from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky.process_executor import TerminatedWorkerError
     from threadpoolctl import threadpool_limits
 
@@ -83,7 +83,11 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
     waiting, count = dict(enumerate(tasks)), None if name is None else max(1, min(jobs, len(tasks)))
     # where a worker of loky is killed, all are started again, once; a task that kills a second worker ends the run
     for last in (name != "loky", True):
-        calls = (_call(number, task, name == "threading") for number, task in [*waiting.items()])
+        # threads share what this process has loaded
+        calls = (
+            delayed(_in_thread)(number, task) if name == "threading" else delayed(_in_worker)(number, *packed(task))
+            for number, task in [*waiting.items()]
+        )
         try:
             with (
                 threadpool_limits(1),
@@ -103,22 +107,12 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
                 raise
 
 
-def _call(number: int, task: Task, shared: bool) -> Any:
-    """A task as joblib takes it; threads share what this process has loaded."""
-    from joblib import delayed
-
-    return delayed(_in_thread)(number, task) if shared else delayed(_in_worker)(number, os.getcwd(), *packed(task))
-
-
 def _in_thread(number: int, task: Task) -> tuple[int, Any]:
     function, arguments = task
     return number, function(*arguments)
 
 
-def _in_worker(number: int, place: str, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
-    # processes live on to the next call, and the caller may have changed its working folder in between
-    if os.path.isdir(place):
-        os.chdir(place)
+def _in_worker(number: int, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
     return number, in_process(plugins, content)
 
 

@@ -15,10 +15,11 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,6 @@ class Options:
     quiet: bool = False
     only: frozenset[str] | None = None
     """cell ids to run; all where None"""
-    debug: bool = False
-    """show the traceback of a failing cell"""
     deployment: bool = False
     """draw noise from the operating system and forget its seeds; this alone changes numbers"""
     scheduler: str = ""
@@ -149,7 +148,7 @@ class Share:
     """chunks of this part"""
     failed: int
     done: int
-    """chunks of all parts that are there now"""
+    """finished chunks of all parts"""
     chunks: int
 
 
@@ -162,13 +161,10 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
     folder = Folder(options.results, experiment.name)
     folder.require_real()
     chunks = chunks_to_compute(options.select(plan(experiment, options.results)))
-    own = chunks[part - 1 :: parts]
-    waiting = [chunk for chunk in own if not partials.path_of(folder.partial, chunk).exists()]
-    check = watch(experiment, [cell for chunk in waiting for cell in chunk.cells])
-    results = _compute(experiment, waiting, folder, options, check)
+    own, path = chunks[part - 1 :: parts], partial(partials.path_of, folder.partial)
+    results = _compute(experiment, [chunk for chunk in own if not path(chunk).exists()], folder, options)
     failed = sum(isinstance(result, Failed) for _, result in results)
-    done = sum(partials.path_of(folder.partial, chunk).exists() for chunk in chunks)
-    return Share(experiment.name, len(own), failed, done, len(chunks))
+    return Share(experiment.name, len(own), failed, sum(path(chunk).exists() for chunk in chunks), len(chunks))
 
 
 def _bring_up_to_date(
@@ -180,14 +176,11 @@ def _bring_up_to_date(
         if p.status in ("damaged", "stale"):
             quiet = options.quiet or p.reason == "--force"
             note(f"{experiment.name}: {p.cell.cell_id} is {p.status}: {p.reason}", quiet)
-    # (b)
-    check = watch(experiment, [p.cell for p in todo])
     results, waiting = Results(), [replace(chunk, deployment=options.deployment) for chunk in chunks_to_compute(todo)]
     # (c)
     if waiting and not options.force and not options.deployment:
         results, waiting = _stored_before(waiting, folder, experiment, options)
-    results += _compute(experiment, waiting, folder, options, check)
-    check()
+    results += _compute(experiment, waiting, folder, options)
     fresh, failures = _assemble(todo, results, folder)
     new_failures, ended = failures, dict[str, Ended]()
     # (e)
@@ -211,24 +204,24 @@ def _stored_before(
 ) -> tuple[Results, list[Chunk]]:
     """The parts of single cells that are stored, and chunks of the others."""
     parts, results, waiting = partials.stored_parts(folder.partial), Results(), list[Chunk]()
-    for chunk in chunks if parts else ():
-        cells = [(single, parts.get(single.keys[0])) for single in chunk.single_cells]
+    for chunk in chunks:
+        cells = [(single, parts.get(single.keys[0])) for single in chunk.single_cells] if parts else []
         results += [(single, part) for single, part in cells if part is not None]
         if missing := tuple(single.cells[0] for single, part in cells if part is None):
             waiting.append(replace(chunk, cells=missing))
     if not results:
-        return [], [*chunks]
+        return results, [*chunks]
     finished = f"{len(chunks) - len(waiting)} of {len(chunks)} chunks were finished before"
     note(f"{experiment.name}: {finished}", options.quiet)
     return results, waiting
 
 
-def _compute(
-    experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, options: Options, check: Callable[[], None]
-) -> Results:
-    """Compute chunks; `check` is called before one is written to the disk."""
+def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, options: Options) -> Results:
+    """Compute chunks, and store them. Raises DpexpError where code or data changed meanwhile."""
     results, errors = Results(), set[str]()
     total, done = sum(chunk.seconds for chunk in chunks) or 1.0, 0.0
+    # (b)
+    check = watch(experiment, [cell for chunk in chunks for cell in chunk.cells])
     if chunks:
         tell(f"{experiment.name}: 0%", 0.0)
     with closing(computed(chunks, options.jobs, options.backend, options.scheduler)) as stream:
@@ -238,11 +231,11 @@ def _compute(
                 partials.save(folder.partial, chunk, result)
             elif isinstance(result, Failed) and result.error not in errors:
                 errors.add(result.error)
-                text = result.traceback if options.debug else f"{experiment.name}: a cell failed: {result.error}"
-                note(text, options.quiet and not options.debug)
+                note(f"{experiment.name}: a cell failed: {result.error}", options.quiet)
             results.append((chunk, result))
             done += chunk.seconds
             tell(f"{experiment.name}: {done / total:.0%}", done / total)
+    check()
     return results
 
 
@@ -251,23 +244,18 @@ def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tup
 
     Raises Damaged where a file that was right is not any more.
     """
-    parts: dict[str, dict[int, tuple[CellData, float, np.ndarray | None]]] = {}
-    failures: dict[str, str] = {}
-    for chunk, result in results:
+    parts, failures = dict[str, list[tuple[CellData, float, np.ndarray | None]]](), dict[str, str]()
+    # (d)
+    for chunk, result in sorted(results, key=lambda pair: pair[0].replicates):
         for number, cell in enumerate(chunk.cells):
             if isinstance(result, Failed):
                 failures[cell.cell_id] = result.error
             else:
-                part = result.passed.of(number), result.wall_s, result.models[number]
-                parts.setdefault(cell.cell_id, {})[chunk.replicates[0]] = part
+                part = result.passed.of(number), result.cpu_s, result.models[number]
+                parts.setdefault(cell.cell_id, []).append(part)
     fresh: dict[str, Computed] = {}
-    for p in todo:
-        if p.cell.cell_id in failures:
-            continue
-        # (d)
-        pieces, seconds, models = map(
-            list, zip(*(part for _, part in sorted(parts[p.cell.cell_id].items())), strict=True)
-        )
+    for p in (p for p in todo if p.cell.cell_id not in failures):
+        pieces, seconds, models = map(list, zip(*parts[p.cell.cell_id], strict=True))
         if p.stored and p.file is not None:
             pieces.insert(0, p.file.data())
             if p.file.released.get("estimators"):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import own_folder
+from dpexp.core.files import own_folder, state_of
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -55,11 +55,11 @@ def data_of(cell: Cell) -> Code:
 
 def today(code: Code) -> Code:
     """The same names as they are now. What is absent, and data files, which readers do not open, are as they were."""
-    plugins = {f"plugin {name}": loaded for name, loaded in LOADED.items() if f"plugin {name}" in code}
-    own = {"dpexp": _of_rooms(NUMBERS)} if "dpexp" in code else {}
     # modules of an older dpexp are no names of today
-    others = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
-    return {**own, **others, **{name: _of_plugin(loaded) for name, loaded in plugins.items()}}
+    now = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
+    now |= {"dpexp": _of_rooms(NUMBERS)} if "dpexp" in code else {}
+    loaded = {f"plugin {name}": plugin for name, plugin in LOADED.items()}
+    return now | {name: _of_plugin(loaded[name]) for name in code.keys() & loaded.keys()}
 
 
 def changed(stored: Code, now: Code) -> list[str]:
@@ -69,12 +69,6 @@ def changed(stored: Code, now: Code) -> list[str]:
     words = {"plugin": "the plug-in {}", "file": "{}"}
     kinds = (name.partition(" ") for name in differing)
     return list(dict.fromkeys(words.get(kind, "dpexp").format(rest) for kind, _, rest in kinds))
-
-
-def what_changed(names: Iterable[str]) -> str:
-    """Whether names that `changed` gives are code, data or both, in a word."""
-    data = [name != "dpexp" and not name.startswith("the plug-in ") for name in names]
-    return "data" if all(data) else "code and data" if any(data) else "code"
 
 
 def plugins_missing(codes: Iterable[Code]) -> list[str]:
@@ -110,14 +104,14 @@ def _hashes(root: Path, files: tuple[Path, ...]) -> str:
     contents = [(name, file.read_bytes()) for name, file in zip(names, files, strict=True)]
     of_bytes = _short([(name, hashlib.sha256(content).digest()) for name, content in contents])
     # parsing all of dpexp takes half a second, so its result is cached by the hash of the bytes
-    cached = None if (folder := own_folder("code")) is None else folder / of_bytes
+    folder = own_folder("code")
     with suppress(OSError):
-        if cached is not None and len(of_code := cached.read_text()) == 16:
+        if folder is not None and len(of_code := (folder / of_bytes).read_text()) == 16:
             return f"{of_bytes} {of_code}"
     of_code = _short([(name, _code(name, content)) for name, content in contents])
     with suppress(OSError):
-        if cached is not None:
-            cached.write_text(of_code)
+        if folder is not None:
+            (folder / of_bytes).write_text(of_code)
     return f"{of_bytes} {of_code}"
 
 
@@ -135,12 +129,9 @@ def _code(name: str, content: bytes) -> object:
         return hashlib.sha256(content).digest()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [statement for statement in node.body if not _is_text(statement)]
+            texts = [part for part in node.body if isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)]
+            node.body = [part for part in node.body if part not in texts]
     return ast.dump(tree)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
@@ -167,11 +158,8 @@ def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_
     for loaded in (loaded for name, loaded in LOADED.items() if f"plugin {name}" in names):
         sources.append((f"the plug-in {loaded.name}", (*loaded.files, *loaded.inputs()), loaded.read_at))
     sources += [(str(place), tuple(files_below(place)), data_read_at) for place in places if data_read_at]
-    return sorted(
-        source
-        for source, files, since in sources
-        if any(file.stat().st_mtime_ns > since for file in files if file.exists())
-    )
+    edits = ((source, state_of(file)[0] > since) for source, files, since in sources for file in files)
+    return sorted({source for source, late in edits if late})
 
 
 def forget() -> None:

@@ -9,17 +9,13 @@ own by one rename, and is never written to again.
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.files import Damaged, Held, State, clear_leftovers, lock, state_of
-from dpexp.store.documents import SUBFOLDERS, read_document
+from dpexp.core.files import Held, lock
+from dpexp.store.documents import SUBFOLDERS
 
 LOCK = ".lock"
 DEPLOYED = r".+\.deployed-\d{8}T\d{6}Z"
@@ -44,15 +40,10 @@ class Folder:
     def model(self, cell_id: str) -> Path:
         return self.root / "models" / f"{cell_id}.parquet"
 
-    def published_files(self) -> dict[str, dict[str, Any]]:
-        """By cell id, SHA-256 and facts of the trajectory files as they were published last."""
-        return _published(self.provenance, state_of(self.provenance))
-
     def remove_partial(self) -> None:
         """Delete the chunks of a run that has ended well, and their folder where nothing else is in it."""
         for path in self.partial.glob("[0-9a-f]" * 20 + ".chunk"):
             path.unlink(missing_ok=True)
-        clear_leftovers(self.partial)
         with suppress(OSError):
             self.partial.rmdir()
 
@@ -61,39 +52,25 @@ class Folder:
         # (b)
         for path in (self.root, *(self.root / name for name in (*SUBFOLDERS, LOCK))):
             if path.is_symlink():
-                raise UsageError(
-                    f"{path} is a link to {os.readlink(path)}, and dpexp writes only into real folders",
-                    f"remove the link: rm {shlex.quote(str(path))}; or use --results DIR for another folder",
-                )
+                message = f"{path} is a link, and dpexp writes only into real folders"
+                raise UsageError(message, "remove the link, or use --results DIR for another folder")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for writing; leftovers of killed processes are cleared.
-
-        Raises DpexpError where another process writes to it, UsageError where nothing can be written.
-        """
+        """Lock the folder for writing. Raises DpexpError where another process writes, UsageError where nobody can."""
         self.require_real()
+        hint = "use --results DIR for another folder"
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
                 # (a)
                 stack.enter_context(lock(self.root / LOCK))
-                for folder in (self.root, *(self.root / name for name in SUBFOLDERS)):
-                    clear_leftovers(folder)
             except Held:
-                hint = "wait for it, or use --results DIR"
-                raise DpexpError(f"{self.root} is being written by another process", hint) from None
+                message = f"{self.root} is being written by another process"
+                raise DpexpError(message, f"wait for it, or {hint}") from None
             except OSError as error:
-                hint = "use --results DIR for another folder"
                 raise UsageError(f"{self.root} cannot be written: {error.strerror}", hint) from None
             yield
-
-
-@lru_cache(maxsize=8)
-def _published(provenance: Path, state: State) -> dict[str, dict[str, Any]]:
-    with suppress(FileNotFoundError, Damaged, KeyError):
-        return dict(read_document(provenance)["cells"])
-    return {}
 
 
 def own_folders(results: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +33,7 @@ from dpexp.engine.result import CellData
 from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, digest_of, model_of, stored_cell_file
 from dpexp.store.documents import SCHEMA_VERSION, TableFile, read_document, read_table, write_document
-from dpexp.store.fingerprint import Code, changed, code_of, plugins_missing, today, what_changed
+from dpexp.store.fingerprint import Code, changed, code_of, plugins_missing, today
 from dpexp.store.folder import Folder
 from dpexp.store.stats import CI_NAME, summary_columns
 
@@ -89,10 +90,9 @@ class Generation:
     def why_stale(self) -> str:
         """Why its numbers are not those of today; empty where nothing speaks against them."""
         # (b)
-        codes = [] if self.deployment else [*self.manifest["code"].values()]
+        codes = [] if self.deployment else self.manifest["code"].values()
         names = list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))
-        state = "stale" if self.own_data else "unconfirmed"
-        return f"{state}, {what_changed(names)} changed since: {few(names)}" if names else ""
+        return f"{'stale' if self.own_data else 'unconfirmed'}: {few(names)} changed since" if names else ""
 
     def not_checked(self) -> list[str]:
         """What these numbers come from apart from dpexp, and was not compared with what is there now."""
@@ -124,26 +124,25 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     folder = Folder(root.parent, root.name)
     manifest = read_manifest(folder)
     try:
-        if not _is_plain(manifest):
-            raise Damaged("manifest.json names what is no cell or cannot be printed")
+        _require_plain(manifest)
         # (a)
-        tables = {path.name: manifest["seals"][path.name] for path in (folder.cells, folder.summary)}
-        cells, summary = (read_table(root / name, seal) if seal else None for name, seal in tables.items())
+        seals = manifest["seals"]
+        cells = read_table(folder.cells, seals["cells.parquet"])
+        summary = read_table(folder.summary, seals["summary.parquet"]) if seals["summary.parquet"] else None
     except (KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"manifest.json is damaged ({type(error).__name__})") from None
     except FileNotFoundError as error:
         raise Damaged(f"{Path(str(error)).name} is missing") from None
-    if cells is None:
-        raise Damaged("manifest.json is damaged (no hash of cells.parquet)")
     return Generation(folder, manifest, cells, summary)
 
 
-def _is_plain(manifest: Manifest) -> bool:
-    """Whether names in a manifest, which may be anybody's, lead nowhere else and write nothing to the terminal."""
+def _require_plain(manifest: Manifest) -> None:
+    """Raises Damaged where names in a manifest, which may be anybody's, lead elsewhere or rewrite the terminal."""
     config, code = manifest["config"], [name for names in manifest["code"].values() for name in names]
     words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
     cells = [*manifest["cells"], *manifest["computed_from"]]
-    return all(word.isprintable() for word in words) and all(re.fullmatch("[0-9a-f]{12}", cell) for cell in cells)
+    if not all(map(str.isprintable, words)) or not all(re.fullmatch("[0-9a-f]{12}", cell) for cell in cells):
+        raise Damaged("manifest.json names what is no cell or cannot be printed")
 
 
 def config_path(manifest: Manifest, folder: Folder) -> Path | None:
@@ -192,9 +191,8 @@ def describe(
                 "confirmed": proof,
                 **({"released": file.released} if file.released else {}),
             }
-    path = ""
-    with suppress(OSError, ValueError):  # on another drive
-        path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if experiment.text else ""
+    # readers open no config; its path, from the folder so that both can move together, is for commands
+    path = os.path.relpath(experiment.path.resolve(), folder.root.resolve()) if experiment.text else ""
     return {
         "schema_version": SCHEMA_VERSION,
         "experiment": experiment.name,
@@ -203,14 +201,12 @@ def describe(
         "deltas": list(experiment.deltas),
         "confidence_interval": CI_NAME,
         "seeds": sorted({cell.run.seed for cell in experiment.cells}),
-        # readers open no config; its path, from the folder so that both can move together, is for commands
-        "config": {"path": Path(path).as_posix() if path else "", "text": experiment.text,
-                   "set": list(experiment.overrides)},
+        "config": {"path": path, "text": experiment.text, "set": list(experiment.overrides)},
         "cells": {cell.cell_id: cell.parameters for cell in experiment.cells},
         "computed_from": origins,
         "code": dict(sorted(codes.items())),
         **({"deployment": deployment} if deployment else {}),
-    }  # fmt: skip
+    }
 
 
 def code_and_proof(cell: Cell, file: Stored | None, manifest: Manifest | None) -> tuple[Code, str]:
@@ -235,12 +231,18 @@ def read_manifest(folder: Folder) -> Manifest:
     manifest = read_document(folder.manifest)
     stamps = _stamps(folder.root.parent / STAMPS)
     if stamps["manifests"].get(folder.root.name) == digest(manifest, 64):
-        codes = {key: {**code, "dpexp": stamps["code"]} for key, code in manifest["code"].items()}
-        names = {key: digest(code, 12) for key, code in codes.items()}
-        manifest["code"] = dict(sorted((names[key], code) for key, code in codes.items()))
-        for origin in manifest["computed_from"].values():
-            origin |= {"code": names[origin["code"]], "confirmed": proof_by(origin["witness"])}
+        codes = {cell: manifest["code"][origin["code"]] for cell, origin in manifest["computed_from"].items()}
+        record_proof(manifest, {cell: {**code, "dpexp": stamps["code"]} for cell, code in codes.items()})
     return manifest
+
+
+def record_proof(manifest: Manifest, proved: Mapping[str, Code]) -> None:
+    """Enter the code that was proved to give the numbers of some cells, by their ids."""
+    codes, origins = manifest["code"], manifest["computed_from"]
+    for cell, code in proved.items():
+        codes[key := digest(code, 12)] = code
+        origins[cell] |= {"code": key, "confirmed": proof_by(origins[cell]["witness"])}
+    manifest["code"] = {key: codes[key] for key in sorted({origin["code"] for origin in origins.values()})}
 
 
 def stamp(folder: Folder, code: str) -> None:
@@ -258,6 +260,5 @@ def stamp(folder: Folder, code: str) -> None:
 def _stamps(path: Path) -> dict[str, Any]:
     # (d): a file that is damaged confirms nothing
     with suppress(FileNotFoundError, Damaged):
-        if not path.is_symlink():
-            return read_document(path)
+        return read_document(path)
     return {"code": "", "manifests": {}}

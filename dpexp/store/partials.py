@@ -48,13 +48,12 @@ class Chunk:
     @property
     def keys(self) -> list[str]:
         """Name the part of each cell: by the cell, code, data, replicates, arithmetic and the rule of its releases."""
-
-        def key(cell: Cell) -> str:
-            rule = [cell.run.release] if cell.problem.files() else []
-            secret = ["deployment"] * self.deployment
-            return digest([cell.cell_id, code_of(cell), self.replicates, arithmetic(), rule, secret], 20)
-
-        return [key(cell) for cell in self.cells]
+        secret = ["deployment"] * self.deployment
+        rules = [[cell.run.release] if cell.problem.files() else [] for cell in self.cells]
+        return [
+            digest([cell.cell_id, code_of(cell), self.replicates, arithmetic(), rule, secret], 20)
+            for cell, rule in zip(self.cells, rules, strict=True)
+        ]
 
     @property
     def key(self) -> str:
@@ -107,26 +106,24 @@ def computed(
 ) -> Generator[tuple[Chunk, Done | Failed]]:
     """Chunks and their results as these come in. The cells of a chunk that fails are tried one by one, since only one
     of them may be the reason."""
-    # The longest come first: what is begun last is then short, and no worker waits long for another at the end.
+    # the longest come first: at the end no worker waits long for another
     waiting = sorted(chunks, key=lambda chunk: -chunk.seconds)
     while waiting:
         retries: list[Chunk] = []
         tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in waiting]
-        with closing(_executed(tasks, jobs, backend, scheduler)) as results:
+        if backend == "dask":
+            from dpexp.store.cluster import on_cluster  # with what other runs do not need
+
+            stream = on_cluster(tasks, scheduler)
+        else:
+            stream = executed(tasks, jobs, backend)
+        with closing(stream) as results:
             for number, result in results:
                 if isinstance(result, Failed) and len(waiting[number].cells) > 1:
                     retries += waiting[number].single_cells
                 else:
                     yield waiting[number], result
         waiting = retries
-
-
-def _executed(tasks: Sequence[Task], jobs: int, backend: str, scheduler: str) -> Generator[tuple[int, Done | Failed]]:
-    if backend == "dask":
-        from dpexp.store.cluster import on_cluster  # with what other runs do not need
-
-        return on_cluster(tasks, scheduler)
-    return executed(tasks, jobs, backend)
 
 
 # --- on the disk ---
@@ -139,7 +136,7 @@ def path_of(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Store a finished chunk, in numpy's own format."""
     passed, buffer = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "wall_s": done.wall_s, "values": passed.values, "keys": chunk.keys,
+    arrays: dict[str, Any] = {"steps": passed.steps, "cpu_s": done.cpu_s, "values": passed.values, "keys": chunk.keys,
                               "estimators": passed.estimators, "metrics": passed.metrics}  # fmt: skip
     arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
     np.savez(buffer, **arrays)
@@ -153,9 +150,9 @@ def stored_parts(folder: Path) -> dict[str, Done]:
         try:
             stored = np.load(io.BytesIO(read_bytes_sealed(path)))
             names = tuple(stored["estimators"].tolist()), tuple(stored["metrics"].tolist())
-            steps, values, wall_s = stored["steps"], stored["values"], float(stored["wall_s"])
+            steps, values, cpu_s = stored["steps"], stored["values"], float(stored["cpu_s"])
             for k, key in enumerate(stored["keys"].tolist()):
-                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), wall_s, (stored.get(f"model {k}"),))
+                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), cpu_s, (stored.get(f"model {k}"),))
         # but for the first, another version of dpexp wrote it
         except (Damaged, ValueError, KeyError):
             path.unlink(missing_ok=True)

@@ -15,22 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
-from dpexp.core.digests import digest
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, model_to_compute, stored_cell_file
 from dpexp.store.cell_rows import Ended, agree, row_of
 from dpexp.store.documents import table_of, write_document, write_table
-from dpexp.store.fingerprint import changed, code_of, watch, what_changed
+from dpexp.store.fingerprint import changed, code_of, watch
 from dpexp.store.folder import Folder
 from dpexp.store.generation import (
-    Generation,
     Manifest,
     code_and_proof,
     proof_by,
     read_generation,
     read_manifest,
+    record_proof,
     stamp,
     witness_of,
 )
@@ -96,16 +95,15 @@ def _plan_cell(
     code, proof = code_and_proof(cell, file, manifest)
     own = bool(cell.problem.files())
     if names := changed(code, code_of(cell)):
-        return anew("stale" if own else "unconfirmed", f"{what_changed(names)} changed: {few(names)}", file=file)
+        return anew("stale" if own else "unconfirmed", f"{few(names)} changed", file=file)
     # (d)
     if own and file is not None and (why := model_to_compute(folder, cell, file)):
         return anew("incomplete", why, file=file)
     stored = int(origin["replicates"]) if file is None else file.replicates
     if stored < count:
         return CellPlan(cell, "incomplete", f"{stored} of {count} replicates", range(stored, count), stored, file)
-    more = f"{counted(stored, 'replicate')} stored, the config has {count}: all kept"
-    reason = ("up to date" if stored == count else more) + (f", confirmed by {proof}" if proof else "")
-    return CellPlan(cell, "current", reason, range(0), stored, file)
+    reason = f"{counted(stored, 'replicate')} stored" if stored > count else "up to date"
+    return CellPlan(cell, "current", f"{reason}, confirmed by {proof}" if proof else reason, range(0), stored, file)
 
 
 # --- proof ---
@@ -115,15 +113,10 @@ def confirm(
     experiment: Experiment, results: Path, jobs: int = 1, only: Collection[str] | None = None, quiet: bool = False
 ) -> list[CellPlan]:
     """Prove which stored summaries are what today's code gives, and stamp these; the others are not computed."""
-    folder, why = Folder(results, experiment.name), ""
+    folder = Folder(results, experiment.name)
     with folder.locked():
         moved = prove(experiment, folder, jobs, only, quiet)
         plans = [p for p in plan(experiment, results, summaries=True) if only is None or p.cell.cell_id in only]
-        with suppress(FileNotFoundError, Damaged):
-            why = read_generation(folder).why_stale()
-    # cells may all be right and the folder not: it has settings that the config does not name any more
-    if why and only is None and all(p.status == "current" for p in plans):
-        moved = {p.cell.cell_id: why for p in plans}
     if moved:
         reasons = few(list(dict.fromkeys(moved.values())))
         note(f"{experiment.name}: {len(moved)} of {len(plans)} cells are stale: {reasons}", quiet)
@@ -164,7 +157,7 @@ def prove(
         note(f"{experiment.name}: {len(differing)} rows state something else now: {few(columns)}", quiet)
     right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
     if proved:
-        _stamp(generation, proved, right, [*rows.values()] if differing else [])
+        _stamp(folder, proved, right, [*rows.values()] if differing else [])
     return moved
 
 
@@ -182,24 +175,18 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
     }
 
 
-def _stamp(generation: Generation, proved: Sequence[Cell], right: set[str], rows: list[dict[str, Any]]) -> None:
+def _stamp(folder: Folder, proved: Sequence[Cell], right: set[str], rows: list[dict[str, Any]]) -> None:
     """Record that today's code gives what was proved, and write rows that state something else; numbers stay.
 
     Where all stored cells are `right` and only dpexp's code is another one, a stamp is enough, and the manifest stays.
     """
-    manifest = generation.manifest
-    origins, codes = dict(manifest["computed_from"]), dict(manifest["code"])
+    manifest = read_manifest(folder)
+    origins, codes = manifest["computed_from"], manifest["code"]
     others = {name for cell in proved for name in changed(codes[origins[cell.cell_id]["code"]], code_of(cell))}
     if right >= origins.keys() and not rows and others == {"dpexp"}:
-        stamp(generation.folder, code_of(proved[0])["dpexp"])
+        stamp(folder, code_of(proved[0])["dpexp"])
         return
-    for cell in proved:
-        codes[key := digest(code_of(cell), 12)] = code_of(cell)
-        origin = origins[cell.cell_id]
-        origins[cell.cell_id] = origin | {"code": key, "confirmed": proof_by(origin["witness"])}
-    used = {origin["code"] for origin in origins.values()}
-    changes = {"computed_from": origins, "code": {key: codes[key] for key in sorted(used)}}
+    record_proof(manifest, {cell.cell_id: code_of(cell) for cell in proved})
     if rows:
-        sha256 = write_table(generation.folder.cells, table_of(rows), {})
-        changes["seals"] = manifest["seals"] | {"cells.parquet": sha256}
-    write_document(generation.folder.manifest, manifest | changes)
+        manifest["seals"]["cells.parquet"] = write_table(folder.cells, table_of(rows), {})
+    write_document(folder.manifest, manifest)

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,46 +28,25 @@ if TYPE_CHECKING:
 
 def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
     """Increasing steps from 1 to n, ends included, evenly on a log scale; int64 [min(n, checkpoints)] or fewer."""
-    if checkpoints == 1:
-        return np.array([n])
     if checkpoints >= n:
         return np.arange(1, n + 1)
-    # the first steps of such a grid fall on the same whole numbers, so it is refined until enough of them differ
-    points, last = checkpoints, 0
-    while (count := _distinct(n, points)) <= checkpoints:
-        last = points
-        if count == checkpoints:
+    # the first steps of such a grid are rounded to the same whole numbers, so it is refined until enough of them differ
+    steps, points = np.array([n]), checkpoints
+    while len(steps) < checkpoints:
+        finer = np.unique(np.geomspace(1, n, points).round().astype(np.int64))
+        if len(finer) > checkpoints:
             break
-        points += checkpoints - count
-    return np.unique(np.geomspace(1, n, last).round().astype(np.int64))
-
-
-_AROUND = 32
-"""points on each side of the place where the grid's gaps pass 1 that are looked at one by one"""
-
-
-def _distinct(n: int, points: int) -> int:
-    """How many whole numbers the rounded grid of so many points from 1 to n meets, 2 <= points; O(1) time."""
-    rate = math.log(n) / (points - 1)
-    # gaps grow with the ratio r of neighbours and pass 1 at x = 1 / (r - 1)
-    middle = -math.log(math.expm1(rate)) / rate
-    low = min(max(0, math.floor(middle) - _AROUND), points - 1)
-    high = min(max(0, math.ceil(middle) + _AROUND), points - 1)
-    # only points around x are rounded, as np.geomspace has them
-    near = 10.0 ** (np.arange(low, high + 1) * (np.log10(n) / (points - 1)))
-    if high == points - 1:
-        near[-1] = n
-    met = np.unique(near.round())
-    # gaps below 1 leave no whole number out, and points with gaps above 1 all round to different ones
-    return int(met[0]) + len(met) - 1 + points - 1 - high
+        steps, points = finer, points + checkpoints - len(finer)
+    return steps
 
 
 class Done(NamedTuple):
-    """What was computed, and how long each of the cells took: in CPU time: a clock would count other programs."""
+    """What was computed."""
 
     passed: Passed
     """without parameters"""
-    wall_s: float
+    cpu_s: float
+    """of each cell"""
     models: tuple[np.ndarray | None, ...] = ()
     """parameters to release of each cell [estimators, replicates, ...]; None where a cell releases none of these"""
 
@@ -77,7 +55,6 @@ class Failed(NamedTuple):
     """Why nothing was computed."""
 
     error: str
-    traceback: str
 
 
 def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> Done | Failed:
@@ -85,22 +62,16 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
 
     `secret` draws the seeds from the operating system, and forgets them.
     """
-    steps = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints)
-    begin = time.thread_time()
+    steps, begin = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints), time.thread_time()
     try:
-        parts = [_passed(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
-        models = tuple(model for _, released in parts for model in released)
+        parts = [_pass(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
     except Exception as error:
-        return Failed("; ".join(filter(None, error_words(error))), traceback.format_exc())
+        return Failed("; ".join(filter(None, error_words(error))))
     # (c)
-    first = parts[0][0]
-    values = first.values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
-    return Done(first._replace(values=values, parameters=None), (time.thread_time() - begin) / len(cells), models)
-
-
-def releases(cell: Cell, replicate: int) -> bool:
-    """Whether a replicate is one of those that leave a run, where the cell releases anything at all."""
-    return replicate == 0 or cell.run.release == "all"
+    values = parts[0][0].values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
+    models = tuple(model for _, released in parts for model in released)
+    passed = parts[0][0]._replace(values=values, parameters=None)
+    return Done(passed, (time.thread_time() - begin) / len(cells), models)
 
 
 def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], int]]:
@@ -119,53 +90,40 @@ def _own_seed(cell: Cell) -> int:
     return int(digest({**cell.parameters, "run": run}, 15), 16)
 
 
-def _passed(
+def _pass(
     cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Sequence[int]
 ) -> tuple[Passed, list[np.ndarray | None]]:
     """The numbers of cells that share their random numbers, and the parameters that each releases.
 
-    Raises UsageError where an algorithm returned what cannot be stored.
+    Raises UsageError where an algorithm, which may be anybody's, returned what cannot be stored.
     """
+    algorithm, coordinates = cells[0].algorithm, cells[0].coordinates
     members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
-    passed = cells[0].algorithm.together(members, steps, seed, replicates)
-    if wrong := _misshapen(cells, steps, replicates, passed):
-        raise UsageError(f"{type(cells[0].algorithm).__name__}.simulate returned {wrong}")
-    if cells[0].coordinates:
-        passed = _with_coordinates(passed, cells[0].coordinates)
+    passed: object = algorithm.together(members, steps, seed, replicates)
+    result = f"{type(algorithm).__name__}.simulate returned"
+    if not isinstance(passed, Passed):
+        raise UsageError(f"{result} a value of type {type(passed).__name__}, not a dpexp.engine.result.Passed")
+    shape = (len(cells), len(algorithm.estimators), len(steps), len(algorithm.metrics), len(replicates))
+    if passed.values.shape != shape or passed.values.dtype != np.float64:
+        values = f"values of shape {passed.values.shape} and type {passed.values.dtype}, not float64 {shape}"
+        raise UsageError(f"{result} {values}: settings, estimators, checkpoints, metrics, replicates")
+    if coordinates and passed.parameters is None:
+        raise UsageError(f"{result} no parameters, but `run.coefficients` names some")
+    if coordinates and passed.parameters is not None:
+        # single parameters after the last step are further metrics; nan at the other steps
+        columns = np.full((*shape[:3], len(coordinates), shape[4]), math.nan)
+        columns[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
+        values_ = np.concatenate([passed.values, columns], axis=3)
+        passed = passed._replace(values=values_, metrics=(*passed.metrics, *coordinates))
     return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
-
-
-def _with_coordinates(passed: Passed, coordinates: Mapping[str, int]) -> Passed:
-    """With single parameters after the last step as further metrics; nan at the other steps."""
-    if passed.parameters is None:
-        raise UsageError("no parameters were returned, but `run.coefficients` names some")
-    shape = (*passed.values.shape[:3], len(coordinates), passed.values.shape[4])
-    more = np.full(shape, math.nan)
-    more[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
-    values = np.concatenate([passed.values, more], axis=3)
-    return passed._replace(values=values, metrics=(*passed.metrics, *coordinates))
 
 
 def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]) -> np.ndarray | None:
     """The parameters of one of the cells that its statement counts."""
     # (c)
-    which = [place for place, replicate in enumerate(replicates) if releases(cell, replicate)]
-    if passed.parameters is None or not which or not cell.problem.files():
+    places = [place for place, replicate in enumerate(replicates) if replicate == 0 or cell.run.release == "all"]
+    if passed.parameters is None or not places or not cell.problem.files():
         return None
     names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
     rows = [passed.estimators.index(name) for name in names]
-    return np.ascontiguousarray(passed.parameters[number][rows][:, which]) if names else None
-
-
-def _misshapen(cells: Sequence[Cell], steps: np.ndarray, replicates: Sequence[int], passed: object) -> str:
-    """What is wrong with what an algorithm returned, which may be anybody's; empty where it can be stored."""
-    algorithm = cells[0].algorithm
-    if not isinstance(passed, Passed):
-        return f"a value of type {type(passed).__name__}, not a dpexp.engine.result.Passed"
-    shape = (len(cells), len(algorithm.estimators), len(steps), len(algorithm.metrics), len(replicates))
-    if passed.values.shape != shape or passed.values.dtype != np.float64:
-        values = f"values of shape {passed.values.shape} and type {passed.values.dtype}"
-        return f"{values}, not float64 {shape}: settings, estimators, checkpoints, metrics, replicates"
-    if passed.parameters is not None and passed.parameters.shape[:3] != (shape[0], shape[1], shape[4]):
-        return f"parameters of shape {passed.parameters.shape}, not (settings, estimators, replicates, ...)"
-    return "" if np.array_equal(passed.steps, steps) else "steps that are not the checkpoints of the run"
+    return np.ascontiguousarray(passed.parameters[number][rows][:, places]) if names else None

@@ -20,9 +20,8 @@ docs/intervals.md has its coverage, and those of Student's interval and of the b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -50,13 +49,28 @@ def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, n
 
     The ends are infinite with one replicate, and not a number where a value is not finite.
     """
+    mean, _, low, high = _mean_sd_and_ends(values, level)
+    return mean, low, high
+
+
+def _mean_sd_and_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The same with the standard deviation; nan with one replicate."""
     count = values.shape[-1]
     with np.errstate(invalid="ignore", over="ignore"):
         mean = values.mean(axis=-1)
+        if count < 2:
+            unbounded = np.full(mean.shape, math.inf)
+            return mean, np.full(mean.shape, math.nan), mean - unbounded, mean + unbounded
         deviation = values - mean[..., None]
-        sd, skewness = _sd_and_skewness(deviation)
-        low, high = _ends(sd, skewness, count, level)
-        return mean, mean + low, mean + high
+        sd, a = np.sqrt(np.sum(deviation * deviation, axis=-1) / (count - 1)), np.zeros(mean.shape)
+        if count > 2:
+            # Fisher's G_1, corrected for its bias; scaled first, so that no cube overflows
+            scaled = deviation / np.where(sd > 0, sd, 1.0)[..., None]
+            cubes = np.sum(scaled * scaled * scaled, axis=-1)
+            a = cubes * (count / ((count - 1) * (count - 2))) / math.sqrt(count)
+        # (b)
+        se, q = sd / math.sqrt(count), t_quantile(count - 1, level)
+        return mean, sd, mean + -se * _unskewed(q, a), mean + -se * _unskewed(-q, a)
 
 
 @lru_cache(maxsize=64)
@@ -68,41 +82,8 @@ def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
     """
     from scipy.special import bdtr
 
-    tail = (1 - level) / 2
-    below = bdtr(np.arange(count + 1.0), count, q)
-    lower = int(np.searchsorted(below, tail, side="right"))
-    upper = int(np.searchsorted(below, 1 - tail, side="left")) + 1
-    return lower, upper
-
-
-def _sd_and_skewness(deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviation and skewness of values from their deviations [..., R], both corrected for their bias.
-
-    The skewness is Fisher's G_1; it is 0 where there are fewer than three values or all are the same.
-    """
-    count = deviation.shape[-1]
-    squares = np.sum(deviation * deviation, axis=-1)
-    if count < 2:
-        return np.full(squares.shape, math.nan), np.zeros(squares.shape)
-    sd = np.sqrt(squares / (count - 1))
-    if count < 3:
-        return sd, np.zeros(squares.shape)
-    # scaled first, so that no cube overflows
-    scaled = deviation / np.where(sd > 0, sd, 1.0)[..., None]
-    cubes = np.sum(scaled * scaled * scaled, axis=-1)
-    return sd, cubes * (count / ((count - 1) * (count - 2)))
-
-
-def _ends(sd: np.ndarray, skewness: np.ndarray, count: int, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the interval of a mean, less the mean."""
-    if count < 2:
-        nothing = np.full(sd.shape, math.inf)
-        return -nothing, nothing
-    # (b)
-    se = sd / math.sqrt(count)
-    q, a = t_quantile(count - 1, level), skewness / math.sqrt(count)
-    # without skewness this is Student's interval
-    return -se * _unskewed(q, a), -se * _unskewed(-q, a)
+    tail, below = (1 - level) / 2, bdtr(np.arange(count + 1.0), count, q)
+    return int(np.searchsorted(below, tail, side="right")), int(np.searchsorted(below, 1 - tail, side="left")) + 1
 
 
 def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
@@ -134,27 +115,24 @@ def summarise(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]
     `ci_lo, ci_hi` is `CI_NAME`, and `median_lo, median_hi` the 95% interval of the median by order statistics.
     """
     values, count = np.ascontiguousarray(values), values.shape[-1]
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = values.mean(axis=-1)
-        sd, skewness = _sd_and_skewness(values - mean[..., None])
-        low, high = _ends(sd, skewness, count, CI_LEVEL)
-        # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
-        ordered = np.sort(np.where(np.isfinite(values), values, math.inf), axis=-1)
-        below, above = _ranks(count, 0.5, CI_LEVEL)
-        open_end = np.full(mean.shape, math.inf)
-        return {
-            "n": np.full(mean.shape, count),
-            "n_diverged": diverged.sum(axis=-1),
-            "mean": mean,
-            "sd": sd,
-            "se": sd / math.sqrt(count),
-            **{name: _quantile(ordered, q) for name, q in _QUANTILES.items()},
-            "ci_lo": mean + low,
-            "ci_hi": mean + high,
-            # an end is infinite where there are too few replicates for one
-            "median_lo": ordered[..., below - 1] if below >= 1 else -open_end,
-            "median_hi": ordered[..., above - 1] if above <= count else open_end,
-        }
+    mean, sd, low, high = _mean_sd_and_ends(values, CI_LEVEL)
+    # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
+    ordered = np.sort(np.where(np.isfinite(values), values, math.inf), axis=-1)
+    below, above = _ranks(count, 0.5, CI_LEVEL)
+    open_end = np.full(mean.shape, math.inf)
+    return {
+        "n": np.full(mean.shape, count),
+        "n_diverged": diverged.sum(axis=-1),
+        "mean": mean,
+        "sd": sd,
+        "se": sd / math.sqrt(count),
+        **{name: _quantile(ordered, q) for name, q in _QUANTILES.items()},
+        "ci_lo": low,
+        "ci_hi": high,
+        # an end is infinite where there are too few replicates for one
+        "median_lo": ordered[..., below - 1] if below >= 1 else -open_end,
+        "median_hi": ordered[..., above - 1] if above <= count else open_end,
+    }
 
 
 _QUANTILES = {"median": 0.5, "q05": 0.05, "q25": 0.25, "q75": 0.75, "q95": 0.95}
@@ -164,10 +142,10 @@ def _quantile(ordered: np.ndarray, q: float) -> np.ndarray:
     """Linear interpolation between order statistics along the last axis."""
     place = q * (ordered.shape[-1] - 1)
     low = math.floor(place)
-    part = place - low
-    if part == 0:
+    if (part := place - low) == 0:
         return ordered[..., low]
-    between = (1 - part) * ordered[..., low] + part * ordered[..., low + 1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        between = (1 - part) * ordered[..., low] + part * ordered[..., low + 1]
     # a lost replicate among the two is +inf, whatever its share
     return np.where(np.isinf(ordered[..., low + 1]), math.inf, between)
 
@@ -213,8 +191,7 @@ def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
     }
 
 
-@dataclass(frozen=True)
-class PairedDifference:
+class PairedDifference(NamedTuple):
     """A mean difference of paired values, and the ratio of the means, with intervals (95% unless asked otherwise)."""
 
     difference: float

@@ -219,7 +219,7 @@ def _compiled() -> Callable[..., Any]:
                     total += mass * share(s, cosine, beta, length, label, plane) * (1 - label * (b0 + b * s))
         return total / math.sqrt(2 * math.pi)
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def risk(b0, b, cosine, beta, length, plane, out):  # type: ignore[no-untyped-def]
         for i in range(len(out)):
             if not (math.isfinite(b0[i]) and math.isfinite(b[i])):

@@ -129,7 +129,7 @@ def compiled_path(score: Callable[..., Any], curvature: Callable[..., Any], has_
     """
     message = compiled_messages(score, curvature, has_scale, inlined=True)
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def path(first, every, constants, eta, users, theta, hits, scratch, sums, messages, regressed):
         p = theta.shape[0]
         number = 0

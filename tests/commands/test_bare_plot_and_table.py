@@ -50,5 +50,5 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     shutil.rmtree(tmp_path / "results/linear_d5")
     shutil.rmtree(tmp_path / "results/mine")
     done = call("plot", cwd=tmp_path, code=3)
-    assert "unconfirmed, code changed since" in done.stderr
+    assert "unconfirmed: dpexp changed since" in done.stderr
     assert "run: dpexp run --confirm old.yaml" in done.stderr

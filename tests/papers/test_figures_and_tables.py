@@ -171,7 +171,7 @@ def test_missing_damaged_and_partial_results_name_the_command(toys, tmp_path):
     older = {key: {**code, "dpexp": "0"} for key, code in document["code"].items()}
     for change, message in (
         ({"cells": {**document["cells"], "0" * 12: {}}}, "1 of 21 cells are not computed yet"),
-        ({"code": older}, "unconfirmed, code changed since: dpexp"),
+        ({"code": older}, "unconfirmed: dpexp changed since"),
     ):
         write_document(manifest, document | change)
         with pytest.raises(ResultsMissing, match=message):

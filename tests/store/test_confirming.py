@@ -70,7 +70,7 @@ def test_an_edit_that_moves_no_number_is_confirmed_without_trajectories(edited, 
     assert states(config, options) == {"current"}
     edited("engine")
     error = refused(config, options)
-    assert "unconfirmed, code changed since: dpexp" in error.message
+    assert "unconfirmed: dpexp changed since" in error.message
     assert "dpexp run --confirm" in error.hint
     assert states(config, options) == {"current"}
     assert load_summary(options.results, "small").equals(before)

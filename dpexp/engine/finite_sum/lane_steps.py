@@ -69,7 +69,7 @@ def lane_steps_of(loss: RecordLoss) -> Compiled:
     """Some steps of eight runs, compiled for one loss."""
     (parts, rest), gradient = loss.lanes, loss.gradient
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def lane_steps(
         x: np.ndarray,
         y: np.ndarray,

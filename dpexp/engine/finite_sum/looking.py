@@ -54,7 +54,7 @@ def means_of(form: LaneForm) -> Compiled:
     [R, d]. NaN where w is not finite, or where the lanes' functions are not accurate."""
     parts, rest = form
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def means(
         columns: np.ndarray,
         x: np.ndarray,

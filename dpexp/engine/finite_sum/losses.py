@@ -185,7 +185,7 @@ def mean_of(loss: RecordLoss) -> Compiled:
     # The loss is part of the kernel: to pass a function costs more than a short run.
     gradient = loss.gradient
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def mean(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
         total, slope = 0.0, np.empty(len(w))
         out[:] = 0.0

@@ -27,7 +27,7 @@ def tree_slots(steps: int, d: int) -> np.ndarray:
     return np.zeros((max(1, steps.bit_length()), d))
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots: np.ndarray, out: np.ndarray) -> None:
     """Fills out [B, d] with the noise of steps first..first + B - 1 from normals [B, d], one node a step.
 
@@ -58,7 +58,7 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
             slots[lowest, j] = out[i, j]
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def independent_noise(normals: np.ndarray, alpha: float, last: np.ndarray, out: np.ndarray) -> None:
     """Fills out [B, d] with (1 - alpha) times the noise before plus normals [B, d].
 
@@ -104,7 +104,7 @@ def square_root_noise(normals: np.ndarray, alpha: float) -> np.ndarray:
     return out
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _multiply(a_side: np.ndarray, b_side: np.ndarray) -> None:
     """left becomes left times right, complex [L]. numpy would fuse operations where the processor can."""
     for k in range(len(a_side)):
@@ -122,7 +122,7 @@ def tree_variance(alpha: float, steps: int) -> np.ndarray:
     return _tree_sums(np.ascontiguousarray(discounts(alpha, 2 * steps)[::2]))
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _tree_sums(weights: np.ndarray) -> np.ndarray:
     """sum of weights[t - z] over COMPOSE(1, t), from z = t down, for t = 1..T; [T]."""
     total = np.zeros(len(weights))

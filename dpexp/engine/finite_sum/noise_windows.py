@@ -80,7 +80,7 @@ def nodes_ending(first: int, last: int, n: int) -> int:
     return sum((last >> level) - ((first - 1) >> level) for level in range(n.bit_length()))
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def window_noise(
     gradient: np.ndarray,
     change: np.ndarray,
@@ -230,7 +230,7 @@ def _new_in_windows(n: int, steps: int, alpha: float) -> list[np.ndarray]:
     return [_window_variances(start, n, weights) for start in range(0, steps, n)]
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _window_variances(start: int, n: int, weights: np.ndarray) -> np.ndarray:
     """sum of weights[t-z] over COMPOSE(max(1, t - N + 1), t) for the N steps after `start`: nodes with z <= 2 N, and
     the others; [2, N].

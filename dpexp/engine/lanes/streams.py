@@ -48,7 +48,7 @@ def unit(bits):
     return 2.0 - real_of((bits >> _B12) | ONE_BITS)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def fill_uniform(state, out, count):
     """Write the next `count` uniform numbers of every lane to out [>= count, 8]; state uint64 [4, 8] moves on."""
     s0, s1, s2, s3 = load(state, (0,)), load(state, (1,)), load(state, (2,)), load(state, (3,))
@@ -90,7 +90,7 @@ def fill_normal(state, out, count):
     store(state, (3,), s3)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def draw_normal(state, out, count):
     """`fill_normal` for Python to call, which a second process does not compile."""
     fill_normal(state, out, count)

@@ -318,7 +318,7 @@ _on_lanes(elementwise.normal_cdf, normal_cdf)
 _on_lanes(elementwise.normal_square_below, normal_square_below)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _fill(out: np.ndarray, first: np.ndarray, exponent: float) -> None:
     steps = load(first, (0,))
     for i in range(len(out)):

@@ -37,7 +37,7 @@ def cosines(p: int) -> np.ndarray:
     return np.concatenate([upper, -upper[-2::-1]])
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def fill_cosines(uniform, q, inside, table, out):
     """Write the cosines of uniform numbers [N, 8] to out [N, 8]."""
     for k in range(len(uniform)):

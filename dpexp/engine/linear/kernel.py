@@ -251,7 +251,7 @@ def compiled_drawing(shape: ModelShape, d: int) -> Callable[..., None]:
     """The compiled `draw(block, streams, law)` of users alone."""
     draw = user_drawing(shape, False, d)
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def block_of_users(block, streams, law):
         draw(block, streams, law)
 
@@ -398,7 +398,7 @@ def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None,
                 store(record.theta, (c, 1, s, j), load(total, (s, j)) / i)
             store(record.projections, (c, s), load(hits, (s,)))
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def segment(first, count, c, law, numbers, state, streams, block, sizes, record):
         for start in range(0, count, BLOCK):
             draw(block, streams, law)

@@ -26,7 +26,7 @@ from dpexp.engine.lanes.vectors import LANES, load, reals, store
 def _expectation_kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     f = inlined(integrand)
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def expectation(parameters, nodes, weights, k, out):
         for group in range(len(out)):
             location, spread, scale = (
@@ -105,7 +105,7 @@ class Measured(NamedTuple):
     """the linear part of the risk; NaN where the state is not finite"""
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _measure(theta, centres, out):
     p, q = theta.shape[1], len(centres.origin)
     for g in range(theta.shape[0]):

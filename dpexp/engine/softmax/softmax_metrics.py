@@ -26,7 +26,7 @@ class Tally(NamedTuple):
     """records whose class has the largest score, the first of those that tie"""
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def add_product(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     """Add the product of left [n, m] and right [m, count] to out [n, count]."""
     for i in range(len(a)):
@@ -36,7 +36,7 @@ def add_product(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
                 out[i, c] += factor * b[j, c]
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _tallied(scores: np.ndarray, labels: np.ndarray) -> tuple[float, int]:
     """The sums of `Tally` over records with the scores [classes, records]; exponentials and logarithms are float64."""
     loss, right = 0.0, 0

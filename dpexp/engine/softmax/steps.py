@@ -157,7 +157,7 @@ def _sums(work, rows, features, labels, norms, index, clips):
             _in_tiles(_add, work.totals[r], work.slopes, work.records, count)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def project(weights, radius):
     """Project [classes, p] on the ball |W| <= radius (Frobenius), in place."""
     square = 0.0
@@ -193,7 +193,7 @@ def _follow(average, weights, share):
             average[c, j] += share * (weights[c, j] - average[c, j])
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def steps(
     weights, previous, averages, features, labels, norms, index, ends, means, shrinks, scales, shares, draws, clips,
     radii, momenta, work, rows,

@@ -41,7 +41,7 @@ def chosen_sensitivities(
     return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1, *choice)
 
 
-@compiled(kept=True)
+@compiled(cached=True)
 def _summed(
     items: np.ndarray, powers: np.ndarray, count: int, left_only: bool, levels: int, after: int, beyond: int, last: int
 ) -> np.ndarray:

@@ -122,7 +122,7 @@ def linearised_moments(steps: np.ndarray, etas: np.ndarray, alpha: float, modes:
 def _moments_kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def recursion(steps, alpha, eta, h, s, c, out):  # type: ignore[no-untyped-def]
         size = len(c)
         r, total = np.zeros(size), np.zeros(size)

@@ -54,7 +54,7 @@ def theorem3_recursion(
 def _theorem3_kernel() -> Callable[..., Any]:
     from dpexp.engine.compiled import compiled
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def recursion(steps, eta, alpha, m, second, d, out):  # type: ignore[no-untyped-def]
         cursor = 0
         for k in range(1, steps[-1] + 1):

@@ -167,7 +167,7 @@ def _theorem4_kernel() -> Callable[..., Any]:
     """The sums of (b) and (c) of `theorem4_completed` at its steps, from the moments of (d)."""
     from dpexp.engine.compiled import compiled
 
-    @compiled(kept=True)
+    @compiled(cached=True)
     def recursion(steps, eta, alpha, m, second, fourth, delta0, by_parts, remainder):  # type: ignore[no-untyped-def]
         d, q, parts, roots = delta0, delta0 * delta0, 0.0, 0.0
         cursor, step = 0, eta
