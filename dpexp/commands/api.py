@@ -108,8 +108,8 @@ def predict(
     """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
 
     Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
-    columns, `.predict(table)` takes a file or a DataFrame, `.save(path)` writes .npz or .json. Raises ResultsMissing
-    for what is missing or stale, with the command to run.
+    columns, `.predict(table)` takes a file or a DataFrame. Raises ResultsMissing for what is missing or stale, with the
+    command to run.
     """
     from dpexp.commands.predict import read_release
 
@@ -118,42 +118,32 @@ def predict(
 
 
 def fit(
-    data: object, *, target: str = "", formula: str | None = None,
-    model: str = "huber-linear", method: str | None = None, mu: float | None = None,
-    mu_column: str | None = None, eps: float | None = None, delta: float | None = None, central: bool = False,
-    public: Pathname | Mapping[str, object] | None = None, level: float = 0.95, person: str | None = None,
-    untested: bool = False, deployment: bool = False, seed: int | None = None, out: Pathname | None = None,
-    again: bool = False, weights: Literal["budget", "equal"] = "budget", contrasts: Sequence[str] = (),
-    plan: int | None = None, widths: Mapping[str, float] | None = None,
+    data: object, *, target: str = "", formula: str | None = None, model: str = "huber-linear",
+    mu: float | None = None, mu_column: str | None = None, eps: float | None = None,
+    delta: float | None = None, central: bool = False, public: Pathname | Mapping[str, object] | None = None,
+    level: float = 0.95, person: str | None = None, deployment: bool = False, seed: int | None = None,
+    out: Pathname | None = None, again: bool = False, weights: Literal["budget", "equal"] = "budget",
+    contrasts: Sequence[str] = (), plan: int | None = None,
 ) -> FitResult:  # fmt: skip
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
     x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
-    the table, such as how many records cannot be read, is a warning; it is private.
+    the table, such as how many records cannot be read, is a warning; it is private. With `plan`, a number of records,
+    no record is read and `data` may be None.
 
-    With `plan`, a number of records, no record is read and `data` may be None: the result has the expected lengths of
-    intervals, and the numbers of records for which all of them are finite, and those of `widths` are +- so much.
-
-    `str` of it is the text that the command prints, `.document()` the same for programs, `.exit_code` 3 where no
-    interval is finite. `.params`, `.bse`, `.pvalues`, `.conf_int()`, `.frame()`, `.glance()`, `.covariance`,
-    `.contrasts`, `.predict(table)` and `.forest()` follow from it.
+    `str` of it is the text that the command prints, `.document()` the same for programs, `.frame()` the estimates,
+    `.exit_code` 3 where no interval is finite, and `.predict(table)` has predictions.
     """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
     from dpexp.config.public_file import read_public
 
-    # As texts, which is how a command line has them: all digits are kept.
-    mu_, eps_, delta_ = (None if value is None else repr(float(value)) for value in (mu, eps, delta))
-    source = Path(data) if isinstance(data, str | os.PathLike) else data
-    inputs = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
-    lengths = tuple(f"{name}={width!r}" for name, width in (widths or {}).items())
-    request = Request(
-        source, target, model, mu_, mu_column, eps_, delta_, central, method, inputs, level, person, plan is not None,
-        None if plan is None else str(plan), untested, deployment, seed, path_of(out), again, weights, tuple(contrasts),
-        formula, widths=lengths,
-    )  # fmt: skip
-    report = command.fit(request)
+    report = command.fit(Request(
+        Path(data) if isinstance(data, str | os.PathLike) else data, target, formula, model, mu, mu_column, eps,
+        delta, central, read_public(Path(public) if isinstance(public, str | os.PathLike) else public), level, person,
+        plan is not None, plan, deployment, seed, path_of(out), again, weights, tuple(contrasts),
+    ))  # fmt: skip
     for remark in report.remarks:
         warnings.warn(remark, PrivateWarning, stacklevel=2)
     return report

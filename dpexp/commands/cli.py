@@ -86,7 +86,6 @@ OPTIONS = {
     "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
     "metric": OptionSpec("--metric", "Values to show or compare; repeatable.  [default: the error]", "NAME", many=True),
     "metric/plot": OptionSpec("--metric", "Values to show.  [default: the error]", "NAME"),
-    "method": OptionSpec("--method", "A plug-in's method.", "NAME"),
     "model": OptionSpec("--model", "huber-linear, mallows-logistic or a plug-in's.  [default: huber-linear]", "NAME"),
     "mu": OptionSpec("--mu", "Budget of every record, in Gaussian DP.", "M"),
     "mu_column": OptionSpec("--mu-column", "Budgets of the records' own.", "COLUMN"),
@@ -97,10 +96,10 @@ OPTIONS = {
     "only": OptionSpec("--only", ONLY, "KEY=A,B"),
     "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", type=Path),
     "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", type=Path),
-    "out/fit": OptionSpec("--out", "Keep the result; a folder: tables and plot too.", "FILE|FOLDER", type=Path),
+    "out/fit": OptionSpec("--out", "Keep the result.", "FILE.json", type=Path),
     "out/init": OptionSpec("--out", "Write a new file instead of printing.", "FILE", type=Path),
     "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", type=Path),
-    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .npz or .json.", "FILE", type=Path),
+    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .json.", "FILE", type=Path),
     "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=Path),
     "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
     "paper": OptionSpec("--paper", "One paper, such as ldp-sgd.  [default: all]", "ID"),
@@ -135,13 +134,11 @@ OPTIONS = {
     "theory": OptionSpec("--theory", "Add bounds and predictions to the measured values."),
     "title": OptionSpec("--title", "A title of your own.", "WORDS"),
     "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
-    "untested": OptionSpec("--untested", "Fit fewer records than were ever tested."),
     "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=Path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
     "verdict": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
     "weights": OptionSpec("--weights", "How messages of --mu-column count.  [default: budget]", "budget|equal"),
     "width": OptionSpec("--width", "Width of the figure.", "INCHES", type=float),
-    "widths": OptionSpec("--half-width", "With --plan: records for NAME +- W.", "NAME=W", many=True),
     "x": OptionSpec("--x", "Horizontal axis: step, dots or a setting.", "NAME"),
 }
 """by the name of the parameter, which may have the command behind a slash; one meaning for each flag of a command"""
@@ -248,7 +245,7 @@ COMMANDS = {
         DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
         """, "fit.command", (("data", "DATA", "?", Path),),
         "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
-        "method mu_column weights untested seed/fit raw contrasts widths"),
+        "mu_column weights seed/fit contrasts"),
     "predict": CommandSpec(
         "Regression", """Print predictions or released parameters of a fit or a run.
 

@@ -1,6 +1,6 @@
 """The JSON document of `dpexp fit`: estimates, level, method, budget, diagnostics and all that is public.
 
-Text, tables, figures and receipts of a fit are made from it alone.
+Text, tables and receipts of a fit are made from it alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.models import MODELS
 from dpexp.inference.pure_messages import PureModel
-from dpexp.inference.staged_newton import SHARES, TIMES
 from dpexp.inference.user_scale import COLUMNS, Inference
 from dpexp.problems import PROBLEMS
 
@@ -27,13 +26,14 @@ def fit_document(
     order_seed: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Of a fit, or of a plan or refusal where nothing is `fitted`; `mu` are the budgets [n], or one for all."""
-    # what the plan refused stays refused, whatever the noise made of it
-    checked = fitted.checked.after_plan(planned.checked) if fitted else planned.checked
+    checked = fitted.checked if fitted else planned.checked
     lost, inference = checked.lost(len(units.names)), None
     if fitted and len(lost) < len(units.names):
         inference = Inference(fitted.release, fitted.theta, units, request.level)
-    rows, largest, pure = _estimates(units, fitted, inference, lost), float(mu.max()), pure_eps(planned)
-    fits = {"model": request.model, "method": request.method_name}
+    rows, largest = _estimates(units, fitted, inference, lost), float(mu.max())
+    # of messages that have it with delta = 0
+    pure = planned.model.eps if isinstance(planned.model, PureModel) else 0.0
+    fits = {"model": request.model, "method": request.method}
     # budgets that somebody has, and none between two of them
     low, middle, high = np.quantile(mu, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
     document: dict[str, Any] = {
@@ -47,7 +47,7 @@ def fit_document(
         },
         **fits,
         "level": request.level,
-        "unit": request.unit,
+        "unit": request.person or "record",
         "budget": {
             "mu": largest,
             "per_user": None if planned.central else {"cap": largest, "q05": low, "median": middle, "q95": high},
@@ -60,9 +60,13 @@ def fit_document(
             "n_needed": checked.n_needed,
         },
         "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
-        "public": _public(request, units, planned, order_seed),
+        "public": {
+            "units": units.document(),
+            "order_seed": order_seed,
+            "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
+        },
     }  # fmt: skip
-    if by := stated_by(request, planned):
+    if by := stated_by(request):
         document["budget"]["stated_by"] = by
     if request.mu_column is not None:
         document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
@@ -75,15 +79,10 @@ def fit_document(
     return document
 
 
-def pure_eps(planned: Planned) -> float:
-    """Epsilon of messages that have it with delta = 0; 0 where they are Gaussian."""
-    return planned.model.eps if isinstance(planned.model, PureModel) else 0.0
-
-
-def stated_by(request: Request, planned: Planned) -> str:
-    """Whose mechanism states the budget, or whose bounds on a record's score and its slope; empty where dpexp's."""
+def stated_by(request: Request) -> str:
+    """Whose bounds on a record's score and its slope state the budget; empty where dpexp's."""
     bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
-    return planned.stated_by or ("" if request.model in MODELS else bounds)
+    return "" if request.model in MODELS else bounds
 
 
 def _estimates(
@@ -104,21 +103,3 @@ def _estimates(
                 row["statistic"] = row["p_value"] = None
         rows.append(row)
     return rows
-
-
-def _public(request: Request, units: Units, planned: Planned, order_seed: int | None) -> dict[str, Any]:
-    """Every number that is not private: whoever has them and the messages can compute the fit again."""
-    public: dict[str, Any] = {
-        "covariates": [{"name": e.name, "centre": e.centre, "scale": e.scale} for e in units.entries],
-        "target": {"name": units.target, "centre": units.centre, "scale": units.scale},
-        "units": units.document(),
-        **({} if planned.stated_by else planned.model.bounds),
-        "messages": "cap sampling" if pure_eps(planned) else planned.stated_by or "Gaussian",
-        "order_seed": order_seed,
-        "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
-    }
-    if request.model not in MODELS:
-        public["model"] = PROBLEMS.source(request.model)
-    if request.method_name == "staged-newton":
-        public["schedule"] = {"shares": SHARES, "T": TIMES, "hessian_every": planned.every}
-    return public

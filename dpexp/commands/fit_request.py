@@ -16,50 +16,42 @@ from dpexp.inference.models import loss_of
 from dpexp.problems.huber_linear import HuberLinear
 
 METHODS = ("staged-newton", "central-newton")
-"""of dpexp; those of plug-ins are in `fit_method`"""
-SEED = 1
+"""of the local and of the central model"""
 MU = (1e-6, 1e6)
 """ends of a budget that is not inf"""
-WEIGHTS = ("budget", "equal")
-"""of a message: by its budget, or the same for all: right where budgets depend on the data"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options of the command line, by their names; numbers as texts, so that all digits are kept."""
+    """The options of the command line, by their names; numbers may be texts."""
 
     data: object
-    target: str
+    target: str = ""
+    formula: str | None = None
     model: str = "huber-linear"
-    mu: str | None = None
+    mu: object = None
     mu_column: str | None = None
-    eps: str | None = None
-    delta: str | None = None
+    eps: object = None
+    delta: object = None
     central: bool = False
-    method: str | None = None
-    """None: what `central` says"""
     public: PublicInputs = field(default_factory=PublicInputs)
     level: float = 0.95
     person: str | None = None
     plan: bool = False
-    n: str | None = None
-    untested: bool = False
+    n: object = None
+    """records or persons of a plan"""
     deployment: bool = False
     seed: int | None = None
     out: Path | None = None
     again: bool = False
     weights: str = "budget"
+    """of the messages of `mu_column`: by budget, or equal, which is right where budgets depend on the data"""
     contrasts: tuple[str, ...] = ()
-    formula: str | None = None
-    raw: bool = False
-    """for `csv_cell`"""
-    widths: tuple[str, ...] = ()
-    """of a plan: NAME=W, half the length that the interval of a parameter should have"""
 
     @property
     def rehearsed(self) -> int:
         """The seed of a rehearsal."""
-        return SEED if self.seed is None else self.seed
+        return 1 if self.seed is None else self.seed
 
     @property
     def file(self) -> str:
@@ -67,18 +59,13 @@ class Request:
         return str(self.data) if isinstance(self.data, Path) else "a frame"
 
     @property
-    def unit(self) -> str:
-        """What a budget protects: a record, or a person by the column of ids."""
-        return self.person or "record"
-
-    @property
-    def method_name(self) -> str:
-        """By `method` or `central`."""
-        return self.method or METHODS[self.central]
+    def method(self) -> str:
+        """Its name."""
+        return METHODS[self.central]
 
     @property
     def binary(self) -> bool:
-        """Whether the target has two classes. Raises UsageError for a model that is not there."""
+        """Whether the target has two classes. Raises UsageError for an unknown model."""
         return loss_of(self.model).labels
 
     @property
@@ -93,22 +80,12 @@ class Request:
         formula = None if self.formula is None else read_formula(self.formula)
         return Roles(formula.target.column if formula else self.target, self.mu_column, self.person, formula)
 
-    @property
-    def half_lengths(self) -> dict[str, float]:
-        """Those of `widths`. Raises UsageError."""
-        lengths = {}
-        for text in self.widths:
-            name, _, width = text.rpartition("=")
-            if not name:
-                raise UsageError(f"--half-width is NAME=W, not {text!r}", "for instance --half-width age=0.1")
-            lengths[name.strip()] = number("--half-width", width, 0, math.inf)
-        return lengths
-
     def budget(self) -> float:
         """mu of every record, from --mu or from --eps and --delta. Raises UsageError."""
         if self.eps is not None:
-            return mu_within(number("--eps", self.eps, 0, math.inf), number("--delta", self.delta or "1e-5", 0, 1))
-        mu = number("--mu", str(self.mu), 0, math.inf)
+            delta = 1e-5 if self.delta is None else number("--delta", self.delta, 0, 1)
+            return mu_within(number("--eps", self.eps, 0, math.inf), delta)
+        mu = number("--mu", self.mu, 0, math.inf)
         if not math.isinf(mu) and not MU[0] <= mu <= MU[1]:
             raise UsageError(f"--mu is a number from {MU[0]:g} to {MU[1]:g}, or inf, not {mu:g}")
         return mu
@@ -117,7 +94,6 @@ class Request:
         """Raises UsageError for the first rule that these options break."""
         budgets = {"--mu": self.mu, "--mu-column": self.mu_column, "--eps": self.eps}
         named = " and ".join(name for name, value in budgets.items() if value is not None)
-        method = self.method_name
         rules = [
             (bool(self.target) == bool(self.formula), "what is explained? give --target, or --formula",
              "--target COLUMN or --formula 'y ~ x + C(g)'"),
@@ -125,27 +101,25 @@ class Request:
              "for instance --mu 1"),
             (self.delta is not None and self.eps is None, "--delta belongs to --eps",
              "for instance --eps 1 --delta 1e-5"),
-            # an owner adds one noise, which protects all records alike
-            (method != "staged-newton" and self.mu_column is not None, f"{method} spends one budget on every record",
-             "give --mu, or leave out --mu-column"),
-            (self.central and method != "central-newton", f"--central is another method than {method}", "leave it out"),
-            (method not in METHODS and (self.person is not None or self.untested),
-             f"{method} takes neither --person nor --untested", "they are for the methods of dpexp"),
-            (self.weights not in WEIGHTS or (self.weights == "equal" and self.mu_column is None),
+            # an owner adds one noise, which protects all records alike; a plan reads no record
+            (self.mu_column is not None and (self.central or self.plan),
+             f"{'--plan' if self.plan else '--central'} has one budget for all records", "give --mu, not --mu-column"),
+            (self.weights not in ("budget", "equal") or (self.weights == "equal" and self.mu_column is None),
              "--weights is budget or equal: how messages of --mu-column count", "leave it out"),
             (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",
              "for instance --level 0.95"),
             (self.deployment and self.out is None, "--deployment keeps its result, and a receipt of its budget",
              "name a file: --out fit.json"),
+            (self.out is not None and (self.out.suffix != ".json" or self.out.is_dir()),
+             f"--out {self.out}: a fit is written as .json", "for instance --out fit.json"),
             ((self.plan and self.out is not None) or (self.again and not self.deployment),
              "--out keeps a fit, and --again a deployment's", "leave them out"),
             # a seed that somebody typed is known to somebody
             (self.deployment and self.seed is not None, "--deployment takes its noise from the operating system",
              "leave out --seed"),
-            ((self.seed or 0) < 0, f"--seed is a whole number from 0, not {self.seed}", ""),
-            (self.n is not None and not self.plan, "--n belongs to --plan", "a fit counts the records of its file"),
-            (bool(self.widths) and not self.plan, "--half-width belongs to --plan",
-             "for instance --plan --n 10000 --half-width age=0.1"),
+            (self.rehearsed < 0, f"--seed is a whole number from 0, not {self.seed}", ""),
+            (self.plan == (self.n is None), "--plan takes --n, since it reads no data; a fit counts its records",
+             "for instance --plan --n 100000"),
             (self.data is None and not self.plan, "which file holds the records?",
              "dpexp fit DATA --target COLUMN --mu 1"),
         ]  # fmt: skip
@@ -155,11 +129,11 @@ class Request:
         _ = self.binary, self.mu_column or self.budget()
 
 
-def number(name: str, text: str, low: float, high: float) -> float:
-    """The number that an option says, between two ends that it does not reach, but for inf. Raises UsageError."""
-    value = scalar(text)
+def number(name: str, value: object, low: float, high: float) -> float:
+    """The number of an option, between two ends that it does not reach, but for inf. Raises UsageError."""
+    parsed = scalar(str(value))
     # not isinstance: True is an int
-    if type(value) not in (int, float) or not (low < value < high or value == high == math.inf):
+    if type(parsed) not in (int, float) or not (low < parsed < high or parsed == high == math.inf):
         ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
-        raise UsageError(f"{name} is a number {ends}, not {text}")
-    return float(value)
+        raise UsageError(f"{name} is a number {ends}, not {value}")
+    return float(parsed)

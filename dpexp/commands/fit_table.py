@@ -23,16 +23,15 @@ def fit_table(paths: Sequence[Path]) -> Content:
     stems = [path.stem for path in paths]
     # the file's name, with its folder where two have one name
     names = [p.stem if stems.count(p.stem) == 1 else str(p.with_suffix("")) for p in paths]
-    fits = dict(zip(names, map(read_fit, paths), strict=True))
-    by_term = {name: {row["term"]: row for row in fit.estimates()} for name, fit in fits.items()}
+    fits = {name: read_fit(path).stored for name, path in zip(names, paths, strict=True)}
+    by_term = [{row["term"]: row for row in fit["estimates"]} for fit in fits.values()]
     # the scale is the last row of a fit, and here it stands below with what belongs to the fit as a whole
-    terms = dict.fromkeys(term for own in by_term.values() for term in own if term != "(scale)")
-    rows = [[in_line(term), *(_cell(own.get(term)) for own in by_term.values())] for term in terms]
-    glances = [fit.stored["glance"] for fit in fits.values()]
-    rows += [[label, *(_number(row[key]) for row in glances)] for key, label in GLANCE.items()]
-    records = [{"fit": name, "target": fit.stored["glance"]["target"], **row}
-               for name, fit in fits.items() for row in fit.estimates()]  # fmt: skip
-    return Content(["", *fits], rows, NOTE, records)
+    terms = dict.fromkeys(term for rows in by_term for term in rows if term != "(scale)")
+    cells = [[in_line(term), *(_cell(rows.get(term)) for rows in by_term)] for term in terms]
+    cells += [[label, *(_number(fit["glance"][key]) for fit in fits.values())] for key, label in GLANCE.items()]
+    records = [{"fit": name, "target": fit["glance"]["target"], **row}
+               for name, fit in fits.items() for row in fit["estimates"]]  # fmt: skip
+    return Content(["", *fits], cells, NOTE, records)
 
 
 def _cell(row: dict[str, Any] | None) -> str:

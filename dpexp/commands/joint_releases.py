@@ -20,9 +20,8 @@ from dpexp.privacy.analyses.composition import composable, composition_of_runs
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (
-    f"{NOT_PRIVATE} Noise and batches follow from run.seed, which the config and manifest.json show: whoever knows it "
-    "can subtract the noise. Release with dpexp run --deployment, which draws them from the operating system and "
-    "forgets them."
+    f"{NOT_PRIVATE} Noise and batches follow from run.seed, which manifest.json shows: whoever knows it can subtract "
+    "the noise. dpexp run --deployment draws them from the operating system."
 )
 SECRET = (
     "Deployment: noise, batches and start are drawn from seeds of the operating system, which are not stored. The run "
@@ -31,25 +30,22 @@ SECRET = (
 )
 NOT_MEASURED = "Accuracy and loss are not covered, nor is the choice of a setting by them."
 SEVERAL = (
-    "Every setting has batches and noise of its own, so no difference of two removes the noise. These {count} settings "
-    "are {count} releases at least: the choice of the best of them by accuracy or loss on private records is not "
-    "covered. The price of the best of a random number of runs: dpexp privacy --mechanism private-selection."
+    "Every setting has batches and noise of its own, so no difference of two removes the noise. The price of the best "
+    "of a random number of runs: dpexp privacy --mechanism private-selection."
 )
 
 
 class Joint(NamedTuple):
-    """All releases of one user's records."""
+    """All releases of one user's records, whose files are `places`, over the settings that release any.
+
+    `relation` says which data sets are neighbours; it is empty, and there is no analysis, where settings disagree.
+    """
 
     records: str
-    """their path"""
     places: Sequence[Path]
-    """the files"""
     settings: int
-    """with a release"""
     releases: int
-    """runs whose parameters are released, over all settings"""
     relation: str
-    """which data sets are neighbours; empty where the settings disagree, so that no statement holds of all"""
     analysis: Analysis | None
 
     def document(self, deltas: Sequence[float]) -> dict[str, Any]:
@@ -90,10 +86,9 @@ def require_private_records(experiment: Experiment) -> None:
         hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
         raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
     if uncovered := [cell for cell in experiment.cells if not _estimators(cell)]:
-        first = " ".join(filter(None, [uncovered[0].cell_id, label(uncovered[0])]))
-        which = first if len(uncovered) == 1 else f"{len(uncovered)} settings, the first is {first}"
+        which = f"{counted(len(uncovered), 'setting')}, the first is {uncovered[0].cell_id} {label(uncovered[0])}"
         hint = "a deployment releases only what an analysis covers: see dpexp privacy"
-        raise UsageError(f"{experiment.path}: no guarantee covers {which}", hint)
+        raise UsageError(f"{experiment.path}: no guarantee covers {which.rstrip()}", hint)
 
 
 def cautions(experiment: Experiment, deployed: bool = False) -> list[str]:
@@ -103,27 +98,17 @@ def cautions(experiment: Experiment, deployed: bool = False) -> list[str]:
         released = f"Released: nothing of {records}. No guarantee covers these runs, so no parameters are stored."
         if records in joints:
             released = _release(cells, experiment, joints[records])
-        sentences += [released, who_knows_the_noise(deployed)]
+        sentences += [released, SECRET if deployed else REPRODUCIBLE]
     return sentences
-
-
-def who_knows_the_noise(deployed: bool) -> str:
-    """Whether the noise of settings on own records is secret, in words."""
-    return SECRET if deployed else REPRODUCIBLE
 
 
 def _release(cells: Sequence[Cell], experiment: Experiment, of_all: Joint) -> str:
     """Which parameters are released of a user's records, and what they spend together."""
-    own = [cell for cell in cells if _estimators(cell)]
-    estimators = " and ".join(dict.fromkeys(name for cell in own for name in _estimators(cell)))
-    rules = {cell.run.release for cell in own}
-    which = "every replicate" if "all" in rules else "replicate 0"
-    which = which if len(rules) == 1 else "the replicates that run.release names"
-    each = f" of each of {len(own)} settings" if len(own) > 1 else ""
+    estimators = " and ".join(dict.fromkeys(name for cell in cells for name in _estimators(cell)))
+    rules = {"first": "replicate 0", "all": "every replicate"}
+    which = " or ".join(sorted({rules[cell.run.release] for cell in cells}))
+    each = f" of each of {of_all.settings} settings" if of_all.settings > 1 else ""
     words = [f"Released of {of_all.records}: the parameters ({estimators}) of {which}{each}."]
-    # other replicates are computed and measured, and their parameters are dropped
-    if rest := sum(experiment.replicates - 1 for cell in own if cell.run.release == "first"):
-        words.append(f"Not released: {counted(rest, 'other replicate')}; their parameters are not stored.")
     if of_all.analysis is None:
         words.append("Together: the settings have different neighbours, so no statement holds of all of them.")
     elif of_all.releases > 1:
@@ -131,7 +116,7 @@ def _release(cells: Sequence[Cell], experiment: Experiment, of_all: Joint) -> st
         words.append(f"Together: these {of_all.releases} releases spend {eps} (neighbours: {of_all.relation}; "
                      f"{of_all.analysis.source}). The statement of one of them holds if that one alone is "
                      "published.")  # fmt: skip
-    return " ".join([*words, *[SEVERAL.format(count=len(cells))] * (len(cells) > 1), NOT_MEASURED])
+    return " ".join([*words, *[SEVERAL] * (len(cells) > 1), NOT_MEASURED])
 
 
 def _estimators(cell: Cell) -> tuple[str, ...]:

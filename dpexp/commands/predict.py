@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpexp.commands.answer import RESULTS, Answer
-from dpexp.commands.fit_result import FitResult, read_fit
-from dpexp.commands.released_model import ReleasedModel, released_model
-from dpexp.commands.table import fit_files
-from dpexp.core.errors import UsageError
-from dpexp.core.files import atomically
+from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.standard_json import standard_json
+from dpexp.core.text import Printed, csv_cell
+from dpexp.store import write_text
 
-FORMATS = (".csv", ".json")
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dpexp.commands.fit_result import FitResult
+    from dpexp.commands.released_model import ReleasedModel
+
+
+class Release(Printed):
+    """Released parameters that predict."""
+
+    digits: ClassVar[str | None] = None
+    """of predictions as CSV; None: all"""
+
+    def document(self) -> dict[str, Any]:
+        """What `dpexp predict --json` prints."""
+        raise NotImplementedError
+
+    def predicted(self, table: object) -> tuple[pd.DataFrame, list[str]]:
+        """A row for every record of a path or a table, and how many records have no prediction. Raises UsageError."""
+        raise NotImplementedError
+
+    def predict(self, table: object) -> pd.DataFrame:
+        """A row for every record of a file, a frame or a mapping; how many have no prediction is a warning."""
+        frame, losses = self.predicted(Path(table).expanduser() if isinstance(table, str | Path) else table)
+        for sentence in losses:
+            warnings.warn(sentence, PrivateWarning, stacklevel=2)
+        return frame
 
 
 def read_release(
     result: str, results: Path, cell: str | None = None, estimator: str | None = None, replicate: int = 0
 ) -> FitResult | ReleasedModel:
     """The release of a fit, by its file, or of a run, by its name or folder."""
+    from dpexp.commands.fit_result import read_fit
+    from dpexp.commands.released_model import released_model
+    from dpexp.commands.table import fit_files
+
     if paths := fit_files([result]):
         return read_fit(paths[0])
     return released_model(result, results, cell, estimator, replicate)
@@ -32,18 +63,17 @@ def predict(
 
     With `out` a file is written, and the text is its path. How many records have no prediction is a remark.
     """
-    if out is not None and out.is_dir():
-        raise UsageError(f"{out} is a folder, not a file to write")
-    if table is not None and out is not None and out.suffix.lower() not in FORMATS:
-        raise UsageError(f"{out}: predictions are written as {' or '.join(FORMATS)}")
-    release = read_release(result, results, cell, estimator, replicate)
-    if table is None:
-        if out is not None:
-            release.save(out)
-        return Answer(release.text() if out is None else str(out), release.document())
-    document, text, losses = release.predictions(table, raw)
+    what, formats = ("parameters", [".json"]) if table is None else ("predictions", [".csv", ".json"])
+    if out is not None and (out.is_dir() or out.suffix.lower() not in formats):
+        raise UsageError(f"{out}: {what} are written as {' or '.join(formats)}")
+    release, losses = read_release(result, results, cell, estimator, replicate), list[str]()
+    document, text = release.document(), release.text()
+    if table is not None:
+        frame, losses = release.predicted(table)
+        document = {"predictions": frame.to_dict("records")}
+        safe = frame.map(partial(csv_cell, raw=raw)).rename(columns=partial(csv_cell, raw=raw))
+        text = safe.to_csv(index=False, float_format=release.digits).rstrip("\n")
     if out is not None:
-        content = standard_json(document) if out.suffix.lower() == ".json" else text
-        atomically(out, lambda temporary: temporary.write_text(f"{content}\n", encoding="utf-8"))
+        write_text(out, standard_json(document) if out.suffix.lower() == ".json" else text)
         text = str(out)
     return Answer(text, document, remarks=losses)

@@ -2,33 +2,26 @@
 
 Only what the privacy statement counts is stored (`dpexp.store.cell_files`). It is read as every stored result is:
 undamaged, of the run that the summary comes from, and of today's code, or refused. What a deployment has released stays
-valid whatever changes, and its statement names the changes.
+valid whatever changes.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpexp.commands.joint_releases import NOT_PRIVATE
-from dpexp.config.cell_settings import Words, named, varying
-from dpexp.config.cells import flat
-from dpexp.core.errors import PrivateWarning, UsageError
-from dpexp.core.files import Damaged, atomically
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import columns, csv_cell, few, guess, up
+from dpexp.commands.predict import Release
+from dpexp.core.errors import UsageError
+from dpexp.core.files import Damaged
+from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
 from dpexp.reporting.statement import stated_by
-from dpexp.store import load_generation, receipts
-from dpexp.store.fingerprint import changed, today
-from dpexp.store.folder import experiments_in
+from dpexp.store import load_generation
 from dpexp.store.reading import missing
 
 if TYPE_CHECKING:
@@ -36,15 +29,14 @@ if TYPE_CHECKING:
 
     from dpexp.store.generation import Generation
 
-DEPLOYED = "Deployment: the noise was drawn from the operating system, and its seeds are not stored."
-FORMATS = (".npz", ".json")
 STATED = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
 
 
 @dataclass(frozen=True)
-class ReleasedModel:
+class ReleasedModel(Release):
     """One released set of parameters: of one cell, estimator and replicate."""
 
+    digits: ClassVar[str | None] = "%.6g"
     experiment: str
     cell_id: str
     estimator: str
@@ -56,16 +48,10 @@ class ReleasedModel:
     """of cells.parquet: the cell's parameters and its privacy statement"""
     deployment: str
     """when a deployment released it; empty for a reproducible run"""
-    changed: tuple[str, ...] = ()
-    """code that changed since a deployment released it"""
-    earlier: tuple[str, ...] = ()
-    """when deployments released these records into the same results, where that was more than once"""
-    together: str = ""
-    """the budget of all of them"""
 
     @cached_property
     def softmax(self) -> SoftmaxModel | None:
-        """The model that the parameters are; None where the problem of a plug-in does not say."""
+        """The model that the parameters are; None for the problem of a plug-in that does not declare one."""
         return softmax_model(self.parameters, self.legend) if self.legend.get("kind") == "softmax" else None
 
     @property
@@ -86,15 +72,8 @@ class ReleasedModel:
     @property
     def statement(self) -> str:
         """Whether it is private outside of experiments."""
-        if not self.deployment:
-            return NOT_PRIVATE
-        words = [f"{DEPLOYED} Released on {self.deployment}."]
-        if self.changed:
-            words.append(f"Changed since then: {few(list(self.changed))}.")
-        if self.earlier:
-            times = few(list(self.earlier))
-            words.append(f"In these results these records were released on {times}: {self.together} together.")
-        return " ".join(words)
+        secret = "Deployment: the noise was drawn from the operating system, and its seeds are not stored."
+        return f"{secret} Released on {self.deployment}." if self.deployment else NOT_PRIVATE
 
     @property
     def eps(self) -> list[tuple[float, float]]:
@@ -110,8 +89,7 @@ class ReleasedModel:
             "cell_id": self.cell_id,
             "release": {
                 "estimator": self.estimator, "replicate": self.replicate, "released": self.row["released"],
-                "deployment": self.deployment or None, "changed_since": list(self.changed),
-                "earlier": list(self.earlier), "statement": self.statement,
+                "deployment": self.deployment or None, "statement": self.statement,
             },
             "names": self.names,
             "classes": self.classes,
@@ -137,59 +115,18 @@ class ReleasedModel:
         ]
         return "\n".join(filter(None, lines))
 
-    def predict(self, table: object) -> pd.DataFrame:
-        """The predicted class of every record of a file or a frame, and the probability of each.
-
-        A record with a value that cannot be read has no prediction, and a warning counts them. Raises UsageError.
-        """
+    def predicted(self, table: object) -> tuple[pd.DataFrame, list[str]]:
+        """The class of every record and the probability of each, and how many have none."""
         import pandas as pd
 
-        classes, shares, _, losses = self._predicted(table)
-        for sentence in losses:
-            warnings.warn(sentence, PrivateWarning, stacklevel=2)
-        frame = pd.DataFrame(shares, columns=self.classes)
-        # a class may have any name, this one too
-        frame.insert(0, "prediction", classes, allow_duplicates=True)
-        return frame
-
-    def predictions(self, table: object, raw: bool = False) -> tuple[dict[str, Any], str, list[str]]:
-        """The same as JSON document, with the reason where there is no prediction, and as CSV; and the warnings."""
-        classes, shares, reasons, losses = self._predicted(table)
-        buffer, rows = io.StringIO(), list[dict[str, Any]]()
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["record", "prediction", *(f"probability of {name}" for name in self.classes)])
-        for k, (name, own) in enumerate(zip(classes, shares.tolist(), strict=True)):
-            row = {"record": k + 1, "prediction": name}
-            readable = k not in reasons
-            rows.append(row | ({"probabilities": own} if readable else {"probabilities": None, "why": reasons[k]}))
-            writer.writerow([k + 1, csv_cell(name, raw), *(f"{share:.6g}" if readable else "" for share in own)])
-        head = {"experiment": self.experiment, "cell_id": self.cell_id, "classes": self.classes}
-        return head | {"predictions": rows}, buffer.getvalue().rstrip("\n"), losses
-
-    def _predicted(self, table: object) -> tuple[np.ndarray, np.ndarray, dict[int, str], list[str]]:
-        """The class of every record [n], its probabilities [n, classes], by record why it has none, and their count."""
         if self.softmax is None:
             raise UsageError(f"{self.experiment}: no prediction is known for the parameters of this problem")
-        source = Path(table).expanduser() if isinstance(table, str | Path) else table
-        shares, reasons, losses = self.softmax.probabilities(source)
-        classes = np.array(self.classes, dtype=object)[shares.argmax(axis=1)]
+        shares, losses = self.softmax.probabilities(table)
+        readable = np.isfinite(shares[:, 0])
         # the largest of undefined probabilities would be the first class
-        classes[list(reasons)] = None
-        return classes, shares, reasons, losses
-
-    def save(self, path: str | Path) -> None:
-        """Write a file: .json is the document, .npz its arrays and the document as text."""
-        path = Path(path).expanduser()
-        if path.suffix not in FORMATS:
-            raise UsageError(f"{path}: a model is written as {' or '.join(FORMATS)}")
-        document, buffer = standard_json(self.document()), io.BytesIO()
-        if path.suffix == ".npz":
-            names, classes = np.array(self.names, str), np.array(self.classes, str)
-            np.savez(buffer, values=self.values, parameters=self.parameters, names=names, classes=classes,
-                     document=np.array(document))  # fmt: skip
-        else:
-            buffer.write(f"{document}\n".encode())
-        atomically(path, lambda temporary: temporary.write_bytes(buffer.getvalue()))
+        classes = np.where(readable, np.array(self.classes, dtype=object)[shares.argmax(axis=1)], None)
+        frame = pd.DataFrame({"record": np.arange(1, len(shares) + 1), "prediction": classes})
+        return frame.join(pd.DataFrame(shares, columns=[f"probability of {name}" for name in self.classes])), losses
 
 
 def released_model(
@@ -212,10 +149,9 @@ def released_model(
         raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", why)
     try:
         model = generation.model(cell_id)
-    except FileNotFoundError:
-        raise missing(generation.folder, f"the parameters of cell {cell_id} are not there") from None
-    except Damaged as error:
-        raise missing(generation.folder, str(error)) from None
+    except (FileNotFoundError, Damaged) as error:
+        why = str(error) if isinstance(error, Damaged) else f"the parameters of cell {cell_id} are not there"
+        raise missing(generation.folder, why) from None
     name, count = estimator or model.estimators[0], model.values.shape[1]
     if name not in model.estimators:
         raise UsageError(f"{experiment}: '{name}' is not released", f"released: {', '.join(model.estimators)}")
@@ -223,13 +159,9 @@ def released_model(
         hint = f"released: {f'0 to {count - 1}' if count > 1 else 'replicate 0'} (run.release)"
         raise UsageError(f"{experiment}: replicate {replicate} is not released", hint)
     row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
-    code, records = dict(model.metadata["code"]), model.metadata["records"]
-    since = tuple(changed(code, today(code))) if model.deployment else ()
-    own = receipts.of_records(receipts.receipts(generation.folder.root.parent), records) if records else []
-    earlier = (tuple(str(receipt["at"]) for receipt in own), receipts.together(own)) if len(own) > 1 else ((), "")
     parameters = model.values[model.estimators.index(name), replicate]
-    return ReleasedModel(experiment, cell_id, name, replicate, parameters, model.metadata["legend"], row,
-                         model.deployment, since, *earlier)  # fmt: skip
+    legend = model.metadata["legend"]
+    return ReleasedModel(experiment, cell_id, name, replicate, parameters, legend, row, model.deployment)
 
 
 def _generation(result: str, results: Path) -> Generation:
@@ -237,8 +169,6 @@ def _generation(result: str, results: Path) -> Generation:
     home, folder = Path(result).expanduser(), results / result
     if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
         folder = home if home.name not in ("", "..") else home.resolve()
-    if not folder.is_dir() and results.is_dir() and (near := guess(result, experiments_in(results))):
-        raise UsageError(f"no results of '{result}' in {results}", near.strip())
     return load_generation(folder.parent, folder.name)
 
 
@@ -247,18 +177,14 @@ def _cell(generation: Generation, experiment: str, digits: str | None) -> str:
     origins = generation.manifest["computed_from"]
     released = [key for key, origin in origins.items() if (origin.get("released") or {}).get("estimators")]
     if digits is not None:
-        fitting = [key for key in origins if key.startswith(digits)]
-        if len(fitting) == 1:
-            return str(fitting[0])
-        count = f"{len(fitting)} cells begin with" if fitting else "no cell is called"
-        raise UsageError(
-            f"{experiment}: {count} '{digits}'", f"{guess(digits, origins)}cells: {few(list(origins), 10)}"
-        )
+        matches = [str(key) for key in origins if key.startswith(digits)]
+        if len(matches) == 1:
+            return matches[0]
+        count = f"{len(matches)} cells begin with" if matches else "no cell is called"
+        hint = f"{guess(digits, origins)}cells: {few(list(origins), 10)}"
+        raise UsageError(f"{experiment}: {count} '{digits}'", hint)
     if len(released) <= 1:
         return str((released or list(origins))[0])
-    budgets = {row["cell_id"]: row["budget"] for row in generation.cells.table(["cell_id", "budget"]).to_pylist()}
-    cells = [flat(generation.manifest["cells"][key]) for key in released]
-    settings = named(cells, [str(budgets[key]) for key in released])
-    names, words = varying(settings), Words(settings)
-    listed = [f"{key} ({words.setting(names, own)})" for key, own in zip(released, settings, strict=True)]
+    budgets = generation.cells.table(["cell_id", "budget"]).to_pylist()
+    listed = [f"{row['cell_id']} ({row['budget']})" for row in budgets if row["cell_id"] in released]
     raise UsageError(f"{experiment}: {len(released)} cells have released parameters", f"--cell ID: {few(listed, 12)}")

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpexp.commands.answer import RESULTS, Pathname, path_of
 from dpexp.commands.fit_result import read_fit
-from dpexp.commands.fit_text import guarantee, is_deployed
-from dpexp.commands.joint_releases import who_knows_the_noise
+from dpexp.commands.fit_text import budget, is_deployed, noise
+from dpexp.commands.joint_releases import REPRODUCIBLE, SECRET
 from dpexp.commands.privacy import config_statement
 from dpexp.config.cells import stored_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
@@ -21,7 +21,7 @@ from dpexp.papers import claims, figures, papers, theories
 from dpexp.plugins.loaded import error_words, shell
 from dpexp.reporting.digits import estimate_row
 from dpexp.reporting.ledger.verdicts import read_ledger, stored_rows
-from dpexp.reporting.page import Fit, Numbers, Picture, Section, Stored, epsilons, image, page, picture, read_experiment
+from dpexp.reporting.page import Fit, Numbers, Picture, Section, Stored, epsilons, page, picture, read_experiment
 from dpexp.reporting.results.declaration import Declaration
 from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.gather import Source
@@ -33,7 +33,7 @@ from dpexp.store.folder import experiments_in, holds_results, own_folders
 MOST_ROWS = 200
 """settings of a table of the page"""
 MOST_BYTES = 1_000_000
-"""of a text of one's own, and of a fit"""
+"""of a text of one's own"""
 MOST_STATED = 12
 """mechanisms on records up to which a page weighs all their analyses: each takes a second or more"""
 
@@ -135,7 +135,7 @@ def _with_numbers(section: Section) -> Section:
 def _privacy(experiment: Stored) -> tuple[Sequence[str], list[Numbers]]:
     """Sentences and epsilons of the statement of the config. Private records are not opened for a page."""
     if experiment.is_private:
-        return [who_knows_the_noise(bool(experiment.manifest.get("deployment")))], []
+        return [SECRET if experiment.manifest.get("deployment") else REPRODUCIBLE], []
     path = Path(experiment.config[0] or experiment.name)
     statement = config_statement(stored_experiment(experiment.manifest, path))
     if len(statement.central) > MOST_STATED:
@@ -158,25 +158,22 @@ def _claims(results: Path, names: Sequence[str], alone: bool) -> list[dict[str, 
 
 
 def _fit_files(results: Path) -> list[Path]:
-    """The files that `dpexp fit --out FOLDER` wrote in folders of the results folder, and not their receipts."""
+    """The files fit*.json that `dpexp fit --out` wrote in folders of the results folder, and not their receipts."""
     paths = (path for folder in own_folders(results) for path in sorted(folder.glob("fit*.json")))
     return [path for path in paths if not path.name.endswith(".receipt.json") and not path.is_symlink()]
 
 
 def _fit(path: Path, results: Path) -> Fit:
-    """A fit with its guarantee, its table and its forest plot."""
-    name, plot = path.relative_to(results).with_suffix("").as_posix(), path.with_suffix(".png")
+    """A fit with its guarantee and its table."""
+    name = path.relative_to(results).with_suffix("").as_posix()
     try:
         fit = read_fit(path)
-        rows = [[row["term"], *estimate_row(row, row.get("std_error") or math.nan)] for row in fit.estimates()]
+        rows = [[row["term"], *estimate_row(row, row.get("std_error") or math.nan)] for row in fit.stored["estimates"]]
         glance = fit.stored["glance"]
         words = [f"{glance['model']} of {fit.units.target}, n = {glance['nobs']:,}; {glance['method']}, "
-                 f"{100 * glance['level']:.4g}% intervals.", guarantee(fit.stored),
+                 f"{100 * glance['level']:.4g}% intervals.", budget(fit.stored), *filter(None, [noise(fit.stored)]),
                  *(f"{row['rule']}: {row['reason']}" for row in fit.stored["refused"])]  # fmt: skip
-        source = ""
-        if plot.exists() and not plot.is_symlink():
-            source = image("png", read_ordinary(plot, MOST_BYTES))
         table = Numbers(f"Estimates of {name}", ["term", "estimate", "std. error", "from", "to", "p"], rows)
-        return Fit(name, words, table, source, not is_deployed(fit.stored))
+        return Fit(name, words, table, not is_deployed(fit.stored))
     except Exception as error:  # a file that is no fit is a line of the page
         return Fit(name, [f"{path} cannot be read as a fit: {error_words(error)[0]}"])

@@ -33,8 +33,6 @@ from dpexp.inference.refusals import (
 from dpexp.inference.staged_newton import SHARES, Design, StagedFit, guessed_curvature, staged_newton
 from dpexp.inference.user_blocks import DrawNormals, TableUsers, noise_of
 
-FEWEST_TO_COMPUTE = 150
-"""users below which the stages of the local model lack users of one kind, and not even estimates can be computed"""
 EVERY, SURE = (3, 5), 6.0
 """every so manieth user of the local model sends a Hessian: the second where it is then measured to so many standard
 errors in the direction that is guessed to be flattest, else the first. Fewer Hessians would be shorter by a tenth at
@@ -54,8 +52,6 @@ class Planned:
     """local: whether all messages weigh the same, so that budgets may depend on the data"""
     central: bool = False
     """whether an owner of all records adds the noise, and no record sends a message of its own"""
-    stated_by: str = ""
-    """whose statement of privacy it is, where not dpexp's"""
 
     @property
     def design(self) -> Design:

@@ -127,13 +127,6 @@ class Model:
         """That of the diagonal entries of a Hessian message."""
         return float(self.hessian_sensitivity(scale))
 
-    @property
-    def bounds(self) -> dict[str, dict[str, float]]:
-        """The public constants of messages by kind, as a fit states them; `scale_stretch` is `stretch`."""
-        of_hessian = float(self.hessian_sensitivity(1.0))
-        bounds = {"gradient": self.gradient_sensitivity, "hessian_times_scale": of_hessian}
-        return {"sensitivity": bounds | {"scale_stretch": self.stretch}}
-
     def effective(self, mu: np.ndarray) -> np.ndarray:
         """The budgets for which the noise of messages is that of `gradient_noise` over mu."""
         return mu

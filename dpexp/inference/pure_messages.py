@@ -71,12 +71,6 @@ class PureModel(Model):
     def hessian_noise(self, scale: float) -> float:
         return deviation(self.eps, self.entries, self.curvature_bound / scale)
 
-    @property
-    def bounds(self) -> dict[str, dict[str, float]]:
-        """The radii of (a) and (b), and a and h of (a)."""
-        radii = {"gradient": self.radius, "hessian_times_scale": self.curvature_bound}
-        return {"radius": radii | {"scale_stretch": self.stretch, "scale_shift": self.shift}}
-
     def effective(self, mu: np.ndarray) -> np.ndarray:
         return np.ones(1)
 

@@ -79,12 +79,6 @@ class Checked:
         everything = any(not reason.parameters for reason in self.reasons)
         return set(range(p)) if everything else {place for reason in self.reasons for place in reason.parameters}
 
-    def after_plan(self, planned: Checked) -> Checked:
-        """A fit that was made against a refusal stays refused; what a plan only warned of, the fit has found out."""
-        rules = {reason.rule for reason in planned.reasons}
-        more = tuple(reason for reason in self.reasons if reason.rule not in rules)
-        return Checked({**planned.values, **self.values}, (*planned.reasons, *more), self.warnings)
-
     @property
     def n_needed(self) -> int | None:
         """Users with whom all rules would be met, that more users can meet."""

@@ -9,15 +9,14 @@ records are needed is found by rehearsing other numbers of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.core.errors import UsageError
-from dpexp.core.text import few, guess
+from dpexp.core.text import few
 from dpexp.data.regression import SHARE_MISSING, TYPICAL_RANGE, Units, covariates_of
 from dpexp.inference.intervals import inverted, judged
 from dpexp.inference.public_numbers import normal
@@ -53,17 +52,6 @@ class Rehearsed:
     """medians of half the lengths [p]"""
     finite: np.ndarray
     """shares of fits in which the interval is finite [p]"""
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """A rehearsal of a number of records, and how many records other lengths need."""
-
-    rehearsed: Rehearsed
-    finite_from: int | None
-    """records from which every interval is finite in 9 of 10 fits; None: more than can be rehearsed"""
-    needs: Mapping[str, tuple[float, int | None]]
-    """of a parameter half a length, and how many records it takes"""
 
 
 def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -146,30 +134,25 @@ def rehearse(
     )  # fmt: skip
 
 
-def outlook(
-    planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, widths: Mapping[str, float]
-) -> Outlook:
-    """Raises UsageError for a width of what is no parameter."""
-    names = [units.names[j] for j in units.visible]
-    for name in widths:
-        if name not in names:
-            raise UsageError(f"--half-width: unknown {name!r}", f"{guess(name, names)}parameters: {', '.join(names)}")
+def outlook(planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float) -> dict[str, Any]:
+    """What a plan adds to the document of a fit: expected lengths with n records, and the n for finite intervals."""
 
     @lru_cache(maxsize=64)
-    def at(records: int, *rows: int) -> Rehearsed:
-        return rehearse(planner, fit, units, public, records, level, rows)
-
-    def enough(records: int) -> bool:
+    def finite(records: int) -> bool:
         # all of 20 and not 18: a search ends where chance was kind
-        return bool((at(records).finite[units.visible] == 1).all())
+        rehearsed = rehearse(planner, fit, units, public, records, level, ())
+        return bool((rehearsed.finite[units.visible] == 1).all())
 
-    def narrow(name: str, width: float) -> Callable[[int], bool]:
-        j = units.names.index(name)
-        return lambda records: bool(at(records, j).widths[j] <= width)
-
-    fewest = next(k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons)
-    needs = {name: (width, _least(narrow(name, width), max(n, fewest), fewest)) for name, width in widths.items()}
-    return Outlook(at(n, *units.visible), _least(enough, max(n, fewest), fewest), needs)
+    fewest = next((k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons), MOST)
+    own = rehearse(planner, fit, units, public, n, level, units.visible)
+    known = [(None if math.isinf(v) else float(v)) for v in (*own.errors, *2 * own.widths)]
+    rows = [
+        {"term": units.names[j], "std_error": known[j], "length": known[j + len(units.names)],
+         "finite": float(own.finite[j])}
+        for j in units.visible
+    ]  # fmt: skip
+    return {"expected": rows, "rehearsals": own.runs, "n_finite": _least(finite, max(n, fewest), fewest),
+            "assumed": assumed(units, public)}  # fmt: skip
 
 
 def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
@@ -211,17 +194,3 @@ def assumed(units: Units, public: PublicInputs) -> list[str]:
     elif public.log_odds_sd > EVEN and len(units.entries) > 1:
         assumptions.append("which columns move the log odds so far (all alike)")
     return assumptions
-
-
-def document(plan: Outlook, units: Units, public: PublicInputs) -> dict[str, Any]:
-    """As JSON has it."""
-    rehearsed = plan.rehearsed
-    known = [(None if math.isinf(v) else float(v)) for v in (*rehearsed.errors, *2 * rehearsed.widths)]
-    rows = [
-        {"term": units.names[j], "std_error": known[j], "length": known[j + len(units.names)],
-         "finite": float(rehearsed.finite[j])}
-        for j in units.visible
-    ]  # fmt: skip
-    widths = {name: {"width": width, "n": n} for name, (width, n) in plan.needs.items()}
-    return {"expected": rows, "rehearsals": rehearsed.runs, "n_finite": plan.finite_from, "n_width": widths,
-            "assumed": assumed(units, public)}  # fmt: skip

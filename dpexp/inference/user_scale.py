@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.errors import UsageError
-from dpexp.core.text import guess
+from dpexp.core.text import few, guess
 from dpexp.data.regression import Units
 from dpexp.inference.intervals import Release, finite_level, intervals, inverted, joint_level, judged, level_of
 from dpexp.inference.public_numbers import normal
 
 COLUMNS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
 """what every row of a fit has, as broom and statsmodels order it; null where there is no interval"""
-_TERM = r"(?:(\d+\.?\d*|\.\d+) ?\* ?)?(.*)"
+_TERM = re.compile(r"(\d+\.?\d*|\.\d+) ?\* ?(.*)")
 
 
 @dataclass(frozen=True)
@@ -71,26 +71,26 @@ class Inference:
 
     def contrasts(self, texts: Sequence[str]) -> dict[str, Any]:
         """Combinations of the parameters, as JSON has them, and the test that all of them are 0. Raises UsageError."""
-        rows = np.array([contrast_row(text, self.units.names) for text in texts])
+        rows = np.array([contrast_row(text, self.units) for text in texts])
         (matrix, offset), (estimates, _) = self.units.to_user(), self.combined(rows)
         levels = np.array([1.0 if row["p_value"] is None else row["p_value"] for row in estimates])
         p = joint_level(self.release, self.theta, rows @ matrix, -rows @ offset, levels, self.level)
         named = [{"contrast": text, **row} for text, row in zip(texts, estimates, strict=True)]
         return {"rows": named, "joint": {"p_value": p, "df": len(named)}}
 
-    def means(self, x: np.ndarray) -> np.ndarray:
-        """The mean of the target, its standard error and the ends of its interval [n, 4] at covariates x [n, d].
+    def predicted(self, x: np.ndarray) -> np.ndarray:
+        """The linear predictor, its standard error and the ends of its interval [n, 4] at covariates x [n, d].
 
         A prediction takes the test of the parameters that it is made of: Wald's where all of theirs are, else the
-        inverted one. NaN, but for the mean, where the interval is not finite.
+        inverted one. NaN, but for the value, where the interval is not finite.
         """
         q, z = x.shape[1] + 1, normal(self.level)
         rows = np.zeros((len(x), len(self.theta)))
         # The scale, where there is one, takes no part in a mean.
         rows[:, 0], rows[:, 1:q] = 1.0, x
         errors, kinds = judged(self.release, rows, self.level)
-        mean = rows @ self.theta
-        result = np.stack([mean, errors, mean - z * errors, mean + z * errors], axis=1)
+        value = rows @ self.theta
+        result = np.stack([value, errors, value - z * errors, value + z * errors], axis=1)
         matrix, _ = self.units.to_user()
         doubtful = np.array(judged(self.release, matrix, self.level)[1]) != "wald"
         parts = np.linalg.solve(matrix.T, rows.T).T
@@ -99,13 +99,8 @@ class Inference:
         ends = [inverted(self.release, self.theta, row, self.level) for row in each]
         result[invert, 2:] = np.array(ends).reshape(-1, 2)[where]
         result[~np.isfinite(result[:, 2:]).all(axis=1), 1:] = np.nan
-        if not self.units.binary:
-            result[:, [0, 2, 3]] += self.units.centre / self.units.scale
-            return result * self.units.scale
-        share = 1 / (1 + np.exp(-result))
-        # The slope of the logistic function carries the standard error over.
-        share[:, 1] = share[:, 0] * (1 - share[:, 0]) * errors
-        return np.asarray(share)
+        result[:, [0, 2, 3]] += self.units.centre / self.units.scale
+        return result * self.units.scale
 
 
 def read_inference(document: dict[str, Any], units: Units, level: float) -> Inference:
@@ -120,20 +115,27 @@ def in_line(name: str) -> str:
     return " ".join(name.split())
 
 
-def contrast_row(text: str, names: Sequence[str]) -> np.ndarray:
+def contrast_row(text: str, units: Units) -> np.ndarray:
     """The combination [p] that a text means: names with numbers before them, `job=cook - 2 * age`.
 
-    A sign between names has blanks around it. Raises UsageError.
+    A sign between names has blanks around it; the reference level of a column is 0 by its coding. Raises UsageError.
     """
-    row, names, text = np.zeros(len(names)), list(map(in_line, names)), text.strip()
-    first = "-" if text.startswith("-") else "+"
+    names, text = list(map(in_line, units.names)), text.strip()
+    zeros = [in_line(f"{column.name}={column.levels[0]}") for column in units.columns if column.levels]
+    row, first = np.zeros(len(names)), "-" if text.startswith("-") else "+"
     parts = [first, *re.split(r"\s+([+-])\s+", text.removeprefix(first).strip())]
     for sign, term in zip(parts[::2], parts[1::2], strict=True):
-        term_text = in_line(term)
+        name, factor = in_line(term), 1.0
         # A column may be called `2 * x`: a whole name is tried first.
-        number, name = (None, term_text) if term_text in names else re.fullmatch(_TERM, term_text).groups()  # type: ignore[union-attr]
-        if name not in names:
-            hint = f"{guess(name, names)}parameters: {', '.join(names)}"
-            raise UsageError(f"--contrast: no parameter {name!r}", hint)
-        row[names.index(name)] += (1 if sign == "+" else -1) * float(number or 1)
+        if name not in (*names, *zeros) and (product := _TERM.fullmatch(name)):
+            factor, name = float(product[1]), product[2]
+        if name in names:
+            row[names.index(name)] += factor if sign == "+" else -factor
+        elif name not in zeros:
+            hint = f"{guess(name, [*names, *zeros])}parameters: {', '.join(names)}"
+            raise UsageError(
+                f"--contrast: no parameter {name!r}", f"{hint}; 0 by coding: {few(zeros)}" if zeros else hint
+            )
+    if not row.any():
+        raise UsageError(f"--contrast: {text!r} is 0 whatever the parameters are", "compare it with another level")
     return row

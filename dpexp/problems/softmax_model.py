@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,10 +73,10 @@ class SoftmaxModel:
         offset = 0.0 - (scaled * low).sum(axis=1, keepdims=True)
         return np.concatenate([scaled, offset, intercept], axis=1)
 
-    def probabilities(self, table: Path | object) -> tuple[np.ndarray, dict[int, str], list[str]]:
-        """Of every class for every record of a table [n, classes], why some have none, and how many these are.
+    def probabilities(self, table: object) -> tuple[np.ndarray, list[str]]:
+        """Of every class for every record of a table [n, classes], and how many have none, which is NaN, and why.
 
-        These have NaN, and the reason says where a value cannot be read. Raises UsageError where a column is not there.
+        Raises UsageError where a column is not there.
         """
         if not self.columns:
             raise UsageError("this model did not learn from a table, so a table cannot be predicted")
@@ -92,8 +91,7 @@ class SoftmaxModel:
         shares /= shares.sum(axis=1, keepdims=True)
         unreadable = unread(read, self.columns)
         shares[list(unreadable)] = np.nan
-        reasons = {k: f"{read.place(k)}: {error}" for k, error in unreadable.items()}
-        return shares, reasons, losses(read, unreadable, "have no prediction")
+        return shares, losses(read, unreadable, "have no prediction")
 
 
 def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:

@@ -122,7 +122,6 @@ class Fit(NamedTuple):
     name: str
     words: Sequence[str]
     table: Numbers | None = None
-    plot: str = ""
     is_rehearsal: bool = False
 
 

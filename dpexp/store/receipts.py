@@ -119,13 +119,15 @@ def _composed(documents: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
 def together(documents: Sequence[Mapping[str, Any]]) -> str:
     """What releases of the same records spend: mu add up in squares, epsilons and deltas as such."""
     mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
+    budgets = [receipt["mu"] for receipt in documents]
+    gaussian = "" if mixed or None in budgets else f"mu = {up(math.hypot(*budgets), 5)}, "
     for receipt in _composed(documents):
         eps, delta = receipt["eps"], receipt["delta"]
         # to replace a record is to remove one and to add one
         twice = mixed and receipt["relation"] == "add-remove"
         spent.append((2 * eps, (1 + math.exp(min(eps, 700))) * delta) if twice else (eps, delta))
     eps, delta = (math.fsum(column) for column in zip(*spent, strict=True))
-    return f"epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
+    return f"{gaussian}epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
 
 
 def why_refused(results: Path, records: Records) -> tuple[str, str]:

@@ -27,8 +27,7 @@ from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, plan_central
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
-from dpexp.inference.newton import standard_errors, symmetric_noise
-from dpexp.inference.user_blocks import noise_of
+from dpexp.inference.newton import standard_errors
 from dpexp.problems.huber_linear import HuberLinear
 from tests.conftest import call
 from tests.oracles.hessians import hessians
@@ -136,32 +135,6 @@ def test_budgets_by_column(lab, tmp_path):
     assert done.returncode == 2
 
 
-def test_public_bounds_are_those_of_the_messages_that_are_sent(lab):
-    """Both documents name what their own messages are bounded by: one says distances, the other radii."""
-    c, balanced = 1.345, unit_model("huber-linear", 3).scale_row
-    gaussian, caps = (
-        dpexp.fit(lab / "people.csv", target="y", public=lab / "public.yaml", **budget).document()["public"]
-        for budget in ({"mu": 2.0}, {"eps": 2.0})
-    )
-    assert "radius" not in gaussian
-    assert gaussian["sensitivity"] == pytest.approx(
-        {"gradient": 2 * 2**0.5 * c, "hessian_times_scale": 2**0.5 * (2 + (balanced * c) ** 2), "scale_stretch": 3.501}
-    )
-    assert "sensitivity" not in caps
-    assert caps["radius"] == pytest.approx(
-        {"gradient": 2**0.5 * c, "hessian_times_scale": 2 + (balanced * c) ** 2, "scale_stretch": 2 * 2**0.5 / c,
-         "scale_shift": (c * c - 0.710164548269) / 2}
-    )  # fmt: skip
-
-
-def test_weights_of_budgets_are_worth_a_factor():
-    """A quarter of users with mu = 3 among users with .5: weighted, the noise is as if all had 1.54 (section 2.1)."""
-    model = unit_model("huber-linear", 5)
-    noise = noise_of(model, np.repeat([0.5, 0.5, 0.5, 3.0], 1000))
-    assert 1 / noise.gradients**0.5 == pytest.approx(2.4375**0.5, rel=0.01)
-    assert noise_of(model, np.array([2.0])).gradients == 0.25
-
-
 def test_equal_weights_are_right_where_budgets_rise_with_the_outcome(tmp_path):
     """Weighed by budget the intercept is tens of standard errors off; the fit says where budgets are from."""
     rng, n = np.random.default_rng(4), 40_000
@@ -193,9 +166,6 @@ def test_a_fit_of_fewer_records_than_were_ever_tried_is_refused_and_spends_nothi
     assert "n = 600 would do" in done.stdout
     report = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public)
     assert all(one["estimate"] is None for one in report.document()["estimates"])
-    forced = dpexp.fit(tmp_path / "few.csv", target="y", mu=1, public=public, untested=True)
-    assert forced.exit_code == 3
-    assert all(one["estimate"] is not None and one["conf_low"] is None for one in forced.document()["estimates"])
 
 
 @pytest.mark.parametrize("mu", [2.0, math.inf])
@@ -235,7 +205,7 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
     with nullcontext() if odd == "sorted" else pytest.warns(PrivateWarning, match="3 of 30,000 records"):
         report = dpexp.fit(tmp_path / "odd.csv", target="y", mu=3, public=tmp_path / "p.yaml")
     assert report.exit_code == 0
-    assert abs(report.document()["estimates"][1]["estimate"] - 0.5) < 5 * report.bse["age"]
+    assert abs(report.document()["estimates"][1]["estimate"] - 0.5) < 5 * report.frame().std_error[1]
 
 
 @pytest.mark.parametrize("n", [1, 10, 149])
@@ -243,22 +213,11 @@ def test_values_of_any_size_do_no_harm_and_the_order_of_rows_is_the_servers(tmp_
 @pytest.mark.parametrize("central", [False, True])
 def test_tiny_files_end_in_a_refusal_and_never_in_a_traceback(tmp_path, n, mu, central):
     people(n)[["age", "y"]].to_csv(tmp_path / "tiny.csv", index=False)
-    for force in (False, True):
-        report = dpexp.fit(tmp_path / "tiny.csv", target="y", mu=mu, central=central, untested=force)
-        if not (central and n >= 149):  # 40 for each of three parameters
-            assert report.exit_code == 3
-        assert report.text()
-        assert standard_json(report.document())
-
-
-# --- the public rules -----------------------------------------------------------------------------------------------
-
-
-def test_symmetric_noise_has_the_variances_of_a_frobenius_ball():
-    draws = 2.0 * symmetric_noise(np.random.default_rng(1).standard_normal((4000, 3, 3)))
-    assert np.all(draws == draws.transpose(0, 2, 1))
-    assert np.var(draws[:, 0, 0]) == pytest.approx(4, rel=0.1)
-    assert np.var(draws[:, 0, 1]) == pytest.approx(2, rel=0.1)
+    report = dpexp.fit(tmp_path / "tiny.csv", target="y", mu=mu, central=central)
+    if not (central and n >= 149):  # 40 for each of three parameters
+        assert report.exit_code == 3
+    assert report.text()
+    assert standard_json(report.document())
 
 
 # --- the central model ----------------------------------------------------------------------------------------------
@@ -285,7 +244,7 @@ def test_central_newton_spends_what_it_says(mu, steps):
     assert drawn == [(4, 4), *steps, H, H]
 
 
-@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("name", "slopes", "spread"), [
     ("huber-linear", (0.8, 0.5, 0.3), 0.063),
     ("huber-linear", (0.5,) * 5, 1.0),
@@ -369,7 +328,7 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert len(read.x) == len(read.y) == 2
     secret = {"deployment": True, "out": tmp_path / "fit.json"} if deployment else {}
     with nullcontext() if deployment else pytest.warns(PrivateWarning, match="1 of 3 records"):
-        report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, untested=True, **secret)
+        report = dpexp.fit(path, target="y", mu=1, public=stated, central=True, **secret)
     assert report.document()["glance"]["nobs"] == 3
     assert len(report.remarks) == (not deployment)
     assert all(text in said for said in report.remarks for text in (message, f"first {path}:3", "do not publish"))
@@ -560,7 +519,7 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
             abs(found[name]["estimate"] - value) < 1.0 * found[name]["std_error"]
         )  # Huber's loss and weights are others
         assert found[name]["interval"] == "wald"
-    assert "log(wage)" in str(report.document()["public"]["target"])
+    assert report.document()["glance"]["target"] == "log(wage)"
     mean = report.predict(frame.iloc[:5].drop(columns="wage"))["mean"]
     assert mean.to_numpy() == pytest.approx((np.stack(list(columns.values()), axis=1) @ exact)[:5], abs=0.03)
 
@@ -609,12 +568,12 @@ def test_target_or_formula(lab):
 
 
 def test_contrasts_are_coefficients_of_other_columns(lab):
-    """cook - nurse by the covariance; a single name is its coefficient; the joint test of one is its own."""
-    names = ("job=cook - job=nurse", "age", "- 2*age + job=cook")
+    """cook - nurse by the covariance; the reference level is 0; the joint test of one is its own."""
+    names = ("job=cook - job=nurse", "age - job=clerk", "- 2*age + job=cook")
     report = dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=lab / "public.yaml", contrasts=names)
     found = report.document()["contrasts"]
     estimates = {one["term"]: one for one in report.document()["estimates"]}
-    c = report.covariance
+    c = pd.DataFrame(report.document()["covariance"], TRUTH, TRUTH)
     first, age, third = found["rows"]
     assert first["estimate"] == pytest.approx(estimates["job=cook"]["estimate"] - estimates["job=nurse"]["estimate"])
     variance = c.loc["job=cook", "job=cook"] + c.loc["job=nurse", "job=nurse"] - 2 * c.loc["job=cook", "job=nurse"]
@@ -624,9 +583,9 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
     assert third["estimate"] == pytest.approx(estimates["job=cook"]["estimate"] - 2 * estimates["age"]["estimate"])
     assert found["joint"]["p_value"] < 1e-6
     assert "That all 3 are 0: p < 1e-4." in str(report)
-    assert "one has p below .05" in str(report)
-    with pytest.raises(UsageError, match="no parameter 'cook'"):
-        dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", contrasts=["cook - age"])
+    for wrong in ("cook - age", "job=clerk", "age - age"):
+        with pytest.raises(UsageError, match="--contrast"):
+            dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", contrasts=[wrong])
 
 
 @pytest.mark.parametrize("model", ["huber-linear", "mallows-logistic"])
@@ -644,7 +603,7 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
     value = {one["term"]: one["estimate"] for one in report.document()["estimates"]}
     # the centre of the range is -1
     by_hand = [value["(intercept)"] + 1.5 * value["a"] + value["g=v"], value["(intercept)"] + value["a"]]
-    row, c = np.array([1, 1.5, 1, 0][: len(value)]), report.covariance.to_numpy()
+    row, c = np.array([1, 1.5, 1, 0][: len(value)]), np.array(report.document()["covariance"])
     se = math.sqrt(row @ c @ row)
     if binary:
         by_hand = [1 / (1 + math.exp(-one)) for one in by_hand]
@@ -660,31 +619,6 @@ def test_predictions_are_means_with_their_errors(tmp_path, monkeypatch, model):
         assert all(report.predict(path).equals(found) for path in ("~/new.csv", Path("~/new.csv")))
 
 
-def test_a_folder_gets_the_result_its_tables_and_its_plot(lab, tmp_path):
-    given = {"target": "y", "mu": 2, "central": True, "public": lab / "public.yaml", "out": tmp_path / "fit"}
-    report = dpexp.fit(people(), **given, deployment=True)
-    kept = sorted(path.name for path in (tmp_path / "fit").glob("[!.]*"))  # beside the lock
-    assert kept == ["fit.covariance.csv", "fit.csv", "fit.json", "fit.png", "fit.receipt.json"]
-    assert pd.read_csv(tmp_path / "fit" / "fit.csv")["estimate"].tolist() == report.frame()["estimate"].tolist()
-    covariance = pd.read_csv(tmp_path / "fit" / "fit.covariance.csv", index_col=0)
-    assert covariance.to_numpy() == pytest.approx(report.covariance.to_numpy())
-    again = dpexp.fit(people(), **given, deployment=True, again=True)
-    assert (tmp_path / "fit" / "fit-2.csv").exists()
-    assert "sqrt(2^2 + 2^2)" in str(again)
-
-
-def test_a_forest_shows_every_coefficient_and_says_which_are_not_told(tmp_path):
-    rng, n = np.random.default_rng(3), 20_000
-    frame = pd.DataFrame({"a": rng.standard_normal(n), "b": 1.0})
-    frame["y"] = frame.a + rng.standard_normal(n)
-    report = dpexp.fit(frame, target="y", mu=2, central=True)
-    (axes,) = report.forest().axes
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
-    assert [text.get_position()[1] for text in axes.texts] == [1]
-    low, high = (report.document()["estimates"][1][key] for key in ("conf_low", "conf_high"))
-    assert [low, high] in [pytest.approx(line.get_xdata()) for line in axes.lines]
-
-
 # --- results for other tools ----------------------------------------------------------------------------------------
 
 
@@ -693,8 +627,6 @@ def test_what_is_read_from_its_file_is_the_fit(lab, tmp_path):
     given = {"target": "y", "mu": 2, "central": True, "public": lab / "public.yaml", "out": tmp_path / "fit.json"}
     report, stored = dpexp.fit(lab / "people.csv", **given), read_fit(tmp_path / "fit.json")
     assert stored.frame().equals(report.frame())
-    assert stored.conf_int(0.2).equals(report.conf_int(0.2))
-    assert np.array_equal(stored.covariance, report.covariance)
     new = people(50, 3)
     assert stored.predict(new).equals(report.predict(new))
     done = call("predict", tmp_path / "fit.json", lab / "people.csv", "--out", tmp_path / "means.csv")
@@ -707,40 +639,17 @@ def test_what_is_read_from_its_file_is_the_fit(lab, tmp_path):
         assert "not the result of a fit" in call("predict", other, code=2).stderr
 
 
-def test_names_of_statsmodels(lab):
-    report = dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=lab / "public.yaml")
-    rows = report.frame().set_index("term")
-    assert rows.columns[:6].tolist() == ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
-    assert np.isnan(rows.p_value["(scale)"])
-    assert rows.dtypes[:6].eq(float).all()
-    assert [report.params.equals(rows.estimate), report.bse.equals(rows.std_error)] == [True, True]
-    assert (report.conf_int(0.01).conf_low < rows.conf_low).all()
-    (glance,) = report.glance().to_dict("records")
-    assert (glance["nobs"], glance["df_model"], glance["mu"], glance["unbounded"]) == (N, 3, 2, 0)
-
-
-def test_predictions_of_whatever_holds_columns(lab):
-    pa = pytest.importorskip("pyarrow")
-    report = dpexp.fit(lab / "people.csv", target="y", mu=2, central=True, public=lab / "public.yaml")
-    new = people(6, 2)[["age", "job"]]
-    wanted = report.predict(new)
-    for same in (pa.table(new), new.to_dict("list"), new.to_numpy()):
-        assert report.predict(same).equals(wanted)
-    with pytest.raises(UsageError, match=r"columns age, job"):
-        report.predict(np.zeros((3, 3)))
-
-
 @needs_formulaic
 def test_a_mean_alone_is_a_formula_without_covariates():
     rng, hits = np.random.default_rng(2), 0
-    for seed in range(1, 17):
+    for seed in range(1, 9):
         y, public = pd.Series(3 + 2 * rng.standard_normal(3000), name="y"), {"ranges": {"y": [-4, 8]}}
         report = dpexp.fit(y, formula="y ~ 1", mu=0.5, central=True, public=public, seed=seed)
-        assert report.params.index.tolist() == ["(intercept)", "(scale)"]
-        ends = report.conf_int().loc["(intercept)"]
-        hits += ends.conf_low <= 3 <= ends.conf_high
-    assert hits >= 12  # of 16 at .95: fewer with probability .001
-    assert report.predict({"y": [0.0]})["mean"][0] == pytest.approx(report.params["(intercept)"])
+        rows = report.frame()
+        assert rows.term.tolist() == ["(intercept)", "(scale)"]
+        hits += rows.conf_low[0] <= 3 <= rows.conf_high[0]
+    assert hits >= 5  # of 8 at .95: fewer with probability .0004
+    assert report.predict({"y": [0.0]})["mean"][0] == pytest.approx(rows.estimate[0])
 
 
 def test_fits_side_by_side(lab, tmp_path):

@@ -1,6 +1,5 @@
-"""Methods and models of plug-ins in `dpexp fit`: end to end, against estimates by other routes, and refused in place."""
+"""Models of plug-ins in `dpexp fit`: end to end, against estimates by other routes, and refused in place."""
 
-import json
 import math
 from pathlib import Path
 
@@ -12,14 +11,14 @@ from scipy.optimize import brentq, minimize
 import dpexp
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
-from dpexp.core.errors import PrivateWarning, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.inference.models import unit_model
 from dpexp.plugins.loading import use
-from tests.conftest import call, using
+from tests.conftest import using
 from tests.oracles.hessians import hessians
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
-METHOD, MODEL = DATA / "noisy_sums.py", DATA / "soft_quantile.py"
+MODEL = DATA / "soft_quantile.py"
 PUBLIC = {"ranges": {"a": [-2, 2], "b": [0, 8], "y": [-8, 12]}, "error_scale": 2}
 
 
@@ -36,7 +35,7 @@ def frame():
 
 @pytest.fixture(autouse=True)
 def plugins():
-    with using(METHOD, MODEL):
+    with using(MODEL):
         yield
 
 
@@ -51,24 +50,6 @@ def on_users_scale(beta):
     return np.array([2 + 2 * beta[0], *slopes])
 
 
-def test_a_method_without_noise_is_weighted_least_squares(frame):
-    fit = dpexp.fit(frame, target="y", method="noisy-sums", mu=math.inf, public=PUBLIC)
-    x, y, w = rows_of(frame)
-    expected = on_users_scale(np.linalg.lstsq(x * np.sqrt(w)[:, None], y * np.sqrt(w))[0])
-    assert fit.params.to_numpy()[:3] == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_methods_intervals_cover(frame):
-    truth, covered = np.array([1, 1, 0.5]), []
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        own = frame.assign(y=1 + frame.a + 0.5 * (frame.b - 4) + 2 * rng.standard_normal(len(frame)))
-        ends = dpexp.fit(own, target="y", method="noisy-sums", mu=0.5, public=PUBLIC, seed=seed).conf_int().to_numpy()
-        covered.append((ends[:3, 0] <= truth) & (truth <= ends[:3, 1]))
-    # of 120 intervals .95 +- .02
-    assert 0.89 < np.mean(covered) < 1
-
-
 def test_a_model_without_noise_minimises_its_risk(frame):
     fit = dpexp.fit(frame, target="y", model="soft-quantile", mu=math.inf, central=True, public=PUBLIC)
     x, y, w = rows_of(frame)
@@ -78,7 +59,9 @@ def test_a_model_without_noise_minimises_its_risk(frame):
         return np.mean(w * (0.75 * r + 0.3 * np.logaddexp(0, -r / 0.3)))
 
     best = minimize(risk, np.zeros(3), tol=1e-12).x
-    assert fit.params.to_numpy() == pytest.approx(on_users_scale(best), abs=1e-4)
+    assert fit.frame().estimate.to_numpy() == pytest.approx(on_users_scale(best), abs=1e-4)
+    # a quantile is no mean
+    assert fit.predict(frame[:2]).columns[0] == "fitted"
 
 
 @pytest.mark.parametrize(
@@ -90,8 +73,9 @@ def test_a_model_has_both_methods_and_both_kinds_of_messages(budget):
     e = np.linspace(-9, 9, 4001)
     law = np.exp(-e * e / 2) / np.exp(-e * e / 2).sum()
     q = brentq(lambda q: law @ (1 / (1 + np.exp((e - q) / 0.3))) - 0.75, -3, 3)
-    assert (np.abs(fit.params - [1 + 2 * q, 1, 0.5]) < 4 * fit.bse).all()
-    assert fit.bse.max() < 0.3
+    rows = fit.frame()
+    assert (np.abs(rows.estimate - [1 + 2 * q, 1, 0.5]) < 4 * rows.std_error).all()
+    assert rows.std_error.max() < 0.3
     assert "soft_quantile.py:" in fit.document()["budget"]["stated_by"]
 
 
@@ -106,67 +90,21 @@ def test_bounds_of_a_models_messages_hold_and_are_attained():
     assert norms.max() == pytest.approx(model.curvature_bound, rel=1e-9)
 
 
-def test_the_command_says_whose_word_the_budget_is(frame, tmp_path):
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    words = ("fit", tmp_path / "t.csv", "--target", "y", "--plugin", METHOD, "--method", "noisy-sums", "--mu", "1")
-    stated = f"noisy-sums, by gaussian-composition, {METHOD}:"
-    document = json.loads(call(*words, "--json").stdout)
-    assert document["method"] == document["glance"]["method"] == "noisy-sums"
-    assert document["budget"]["mu"] == 1
-    assert document["budget"]["stated_by"].startswith(stated)
-    assert stated in call(*words).stdout
-    done = call(*words, "--deployment", "--out", tmp_path / "fit.json")
-    receipt = json.loads((tmp_path / "fit.receipt.json").read_text())
-    assert receipt["stated_by"].startswith(stated)
-    # a reader of the result needs no plug-in
-    assert call("predict", tmp_path / "fit.json", tmp_path / "t.csv").stdout.count("\n") == 4001
-    assert done.stdout.partition("Budget.")[0].count("\n") > 5
-    assert "again" in call(*words, "--deployment", "--out", tmp_path / "fit.json", code=2).stderr
-
-
-def test_a_plan_rehearses_a_method(frame):
-    plan = dpexp.fit(None, target="y", method="noisy-sums", mu=1, public=PUBLIC, plan=4000)
-    expected = {row["term"]: row["std_error"] for row in plan.document()["expected"]}
-    fit = dpexp.fit(frame, target="y", method="noisy-sums", mu=1, public=PUBLIC)
-    for term, error in fit.bse.items():
-        assert expected[term] == pytest.approx(error, rel=0.25)
-    assert plan.document()["n_finite"] >= 1000  # what `complaints` refuse
-    assert dpexp.fit(None, target="y", method="noisy-sums", mu=1, public=PUBLIC, plan=900).exit_code == 3
-
-
-def test_a_record_that_cannot_be_read_counts_as_one_at_the_centre(frame):
-    broken, centred = frame.copy(), frame.copy()
-    broken.loc[7, "a"], centred.loc[7] = math.nan, [0.0, 4.0, 2.0]
-    with pytest.warns(PrivateWarning):
-        fit = dpexp.fit(broken, target="y", method="noisy-sums", mu=1, public=PUBLIC)
-    assert fit.document()["glance"]["nobs"] == 4000
-    same = dpexp.fit(centred, target="y", method="noisy-sums", mu=1, public=PUBLIC)
-    assert fit.params.to_numpy() == pytest.approx(same.params.to_numpy(), abs=1e-12)
-
-
 WRONG = {
-    "states more than was asked for": (METHOD, "noise_multiplier=2 /", "noise_multiplier=1 /"),
-    "another relation": (METHOD, '"replace-one"', '"add-remove"'),
-    "an estimate of another shape": (METHOD, "np.append(beta, math.sqrt(square))", "beta"),
-    "refuses every number of records": (METHOD, "[] if budget.constant is not None", "[] if budget is None"),
-    "another model": (METHOD, "runs_on: ClassVar = (HuberLinear,)", "runs_on: ClassVar = (NoisyModel,)"),
-    "no estimate": (METHOD, "def estimate(", "def intervals("),
-    "no second derivatives": (MODEL, "    second_derivatives = staticmethod(second_derivatives)\n", ""),
-    "no bounds": (MODEL, "def slope_bounds", "def slope_limits"),
-    "not convex": (MODEL, "return 0.0, 0.25 / self.h", "return -0.1, 0.25 / self.h"),
+    "no second derivatives": ("    second_derivatives = staticmethod(second_derivatives)\n", ""),
+    "no bounds": ("def slope_bounds", "def slope_limits"),
+    "not convex": ("return 0.0, 0.25 / self.h", "return -0.1, 0.25 / self.h"),
 }
 
 
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_with_a_plug_in_is_said_at_its_line(fault, frame, tmp_path):
-    source, right, wrong = WRONG[fault]
-    text, path = source.read_text(), tmp_path / "wrong.py"
+    right, wrong = WRONG[fault]
+    text, path = MODEL.read_text(), tmp_path / "wrong.py"
     assert text.count(right) == 1
-    text = text.replace(right, wrong).replace("noisy-sums", "wrong-sums").replace("soft-quantile", "wrong-quantile")
-    path.write_text(text.replace("class NoisySums", "class NoisyModel(HuberLinear):\n    pass\n\n\nclass NoisySums"))
-    words = {"method": "wrong-sums"} if source is METHOD else {"model": "wrong-quantile"}
+    path.write_text(text.replace(right, wrong).replace("soft-quantile", "wrong-quantile"))
     with using(path), pytest.raises(UsageError, match=r"wrong\.py:\d+: "):
-        dpexp.fit(frame, target="y", mu=1, public=PUBLIC, **words)
+        dpexp.fit(frame, target="y", mu=1, public=PUBLIC, model="wrong-quantile")
 
 
 @pytest.mark.parametrize(
@@ -186,23 +124,9 @@ def test_the_check_compares_second_derivatives_with_the_score_and_their_bounds(r
 
 @pytest.mark.parametrize(
     ("words", "near"),
-    [({"method": "noisy-sum"}, "noisy-sums"), ({"model": "soft-quantiles"}, "soft-quantile"),
-     ({"method": "ldp-sgd"}, "staged-newton"), ({"model": "softmax"}, "huber-linear")],
+    [({"model": "soft-quantiles"}, "soft-quantile"), ({"model": "softmax"}, "huber-linear")],
 )  # fmt: skip
 def test_a_name_that_is_not_there_has_a_hint(words, near, frame):
     with pytest.raises(UsageError) as refused:
         dpexp.fit(frame, target="y", mu=1, public=PUBLIC, **words)
     assert near in refused.value.hint
-
-
-@pytest.mark.parametrize(
-    "words", [{"central": True}, {"person": "a"}, {"untested": True}, {"mu": None, "mu_column": "a"}]
-)
-def test_options_of_other_methods_are_refused(words, frame):
-    with pytest.raises(UsageError):
-        dpexp.fit(frame, **({"target": "y", "method": "noisy-sums", "mu": 1, "public": PUBLIC} | words))
-
-
-def test_own_methods_have_names(frame):
-    by_name = dpexp.fit(frame, target="y", mu=1, public=PUBLIC, method="central-newton")
-    assert by_name.document() == dpexp.fit(frame, target="y", mu=1, public=PUBLIC, central=True).document()

@@ -36,7 +36,7 @@ def test_a_deployment_leaves_its_result_and_a_receipt(lab):
     )  # fmt: skip
     assert told["eps"] == [[1e-5, eps_of(1.0, 1e-5)]]
     assert "floating-point" in told["not_covered"]
-    assert "Spent by the receipts there: mu = 1," in report.text()
+    assert "Spent by the receipts there: mu = 1, epsilon = " in report.text()
     numbers = {
         repr(one[key])
         for one in report.document()["estimates"]
@@ -49,14 +49,13 @@ def test_a_second_one_needs_the_word_and_adds_up(lab):
     deployed(lab, deployment=False, out=lab / "tried" / "fit.json")
     assert [path.name for path in (lab / "tried").iterdir()] == ["fit.json"]  # a rehearsal has no receipt
     deployed(lab)
-    with pytest.raises(UsageError, match=r"1 deployment spent mu = 1, .* here.*\(released\)") as refused:
+    with pytest.raises(UsageError, match=r"1 deployment spent mu = 1, .* here") as refused:
         deployed(lab)
     assert "--again" in refused.value.hint
     assert len(list((lab / "out").glob("[!.]*"))) == 2  # beside the lock
     first = (lab / "out" / "fit.json").read_bytes()
     text = deployed(lab, mu=0.5, again=True).text()
-    total = math.sqrt(1.25)
-    assert f"mu = {total:.5g} = sqrt(1^2 + 0.5^2)" in text.replace("1.1181", "1.118")
+    assert "mu = 1.1181, epsilon = " in text
     assert (lab / "out" / "fit.json").read_bytes() == first
     assert json.loads((lab / "out" / "fit-2.receipt.json").read_text())["mu"] == 0.5
     second = json.loads((lab / "out" / "fit-2.json").read_text())
@@ -80,9 +79,9 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
             deployed(lab)
     assert seen == ["begun"]
     assert not (lab / "out" / "fit.json").exists()
-    with pytest.raises(UsageError, match=r"1 deployment spent mu = 1, .*\(begun\)"):
+    with pytest.raises(UsageError, match="1 deployment spent mu = 1,"):
         deployed(lab)
-    assert "sqrt(1^2 + 1^2)" in deployed(lab, again=True).text()
+    assert "mu = 1.4143, epsilon = " in deployed(lab, again=True).text()
 
 
 def test_two_at_once_cannot_both_begin(lab):
@@ -91,8 +90,8 @@ def test_two_at_once_cannot_both_begin(lab):
     # the other one looked before there was a receipt
     with pytest.raises(UsageError, match="1 deployment spent"):
         fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "c", "key": "b"}, again=False)
-    again = fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "a", "key": "b"}, again=True)
-    assert again.result.name == "fit-2.json"
+    out, _ = fit_receipt.begin(lab / "fit.json", document, {}, {"hash": "a", "key": "b"}, again=True)
+    assert out.name == "fit-2.json"
 
 
 def test_a_receipt_that_cannot_be_read_stops_everything(lab):
@@ -112,5 +111,5 @@ def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
 def test_infinity_is_no_budget_but_is_counted(lab):
     """mu = inf is null in JSON, and must not be taken for nothing."""
     deployed(lab, mu=math.inf)
-    with pytest.raises(UsageError, match="spent mu = inf"):
+    with pytest.raises(UsageError, match="spent epsilon = inf"):
         deployed(lab)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -20,7 +19,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
@@ -32,7 +30,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpexp.commands.fit as fit_command
-import dpexp.commands.fit_method as fit_method
 import dpexp.data.encode as encode_module
 import dpexp.data.labelled as labelled_module
 import dpexp.data.records as records_module
@@ -43,7 +40,6 @@ from dpexp.commands.fit_result import FitResult
 from dpexp.commands.init import init
 from dpexp.commands.released_model import ReleasedModel
 from dpexp.core.errors import DpexpError
-from dpexp.core.standard_json import standard_json
 from dpexp.data.encode import Encoded
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicColumn, PublicInputs
@@ -179,18 +175,16 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
 
         target = [] if "--formula" in words else ["--target", "y"]
         arguments = ["fit", str(folder / "t.csv"), *target, "--public", str(folder / "p.yaml"), "--mu", "1",
-                     "--untested", "--json", *words]  # fmt: skip
+                     "--json", *words]  # fmt: skip
         arguments += ["--person", "who"] * person
         if deployment:
             shutil.rmtree(folder / "kept", ignore_errors=True)
-            arguments += ["--deployment", "--out", str(folder / "kept")]
+            arguments += ["--deployment", "--out", str(folder / "kept" / "fit.json")]
         with ExitStack() as patched:
             for name in ("fit_central", "fit_local"):
-                patched.enter_context(patch.object(fit_method, name, fake))
-            patched.enter_context(patch.object(fit_method, "FEWEST_TO_COMPUTE", 1))
-            patched.enter_context(
-                patch.object(FitResult, "forest", lambda report: SimpleNamespace(savefig=_numbers(report)))
-            )
+                patched.enter_context(patch.object(fit_command, name, fake))
+            for name in ("FEWEST", "FEWEST_CENTRAL"):
+                patched.enter_context(patch.object(fitting, name, 0))
             patched.enter_context(patch.object(secrets, "randbits", lambda bits: 12345))
             texts = []
             text = FitResult.text
@@ -201,7 +195,6 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         error = None if done.exception is None or isinstance(done.exception, SystemExit) else repr(done.exception)
         said = [line for line in done.stderr.splitlines() if deployment or "private: do not publish" not in line]
         public = {"code": done.exit_code, "error": error, "stdout": done.stdout, "stderr": said, "text": texts}
-        public |= {path.name: path.read_bytes() for path in (folder / "kept").glob("*[vg]")}  # .csv and .png
         if not given:
             assert error, "the fit was not reached, so nothing would be compared"
             return Seen({}, public)
@@ -217,11 +210,6 @@ def seen_of_fit(*words: str, person: bool = False, deployment: bool = False) -> 
         return Seen(rows, public)
 
     return see
-
-
-def _numbers(report: FitResult) -> Callable:
-    """What a forest plot is drawn from, in the place of the drawing, which takes long."""
-    return lambda path, format: path.write_text(repr(report.estimates()))
 
 
 def _with_text(document: Callable, text: Callable, texts: list[str]) -> Callable:
@@ -259,16 +247,13 @@ def seen_of_predictions(folder: Path, file: File) -> Seen:
         "random_features": None,
     }  # fmt: skip
     model = ReleasedModel("x", "id", "last", 0, weights, legend, {}, "")
-    document, text, _ = model.predictions(folder / "t.csv")
-    rows = {
-        name: (re.sub(r":\d+:", ":", standard_json(one)), line.partition(",")[2])
-        for name, one, line in zip(file.lines, _unnumbered(document), text.splitlines()[1:], strict=False)
-    }
-    return Seen(rows, {"head": text.splitlines()[0], "rest": len(text.splitlines()) - len(rows)})
+    frame, _ = model.predicted(folder / "t.csv")
+    return _rows(frame.drop(columns="record"), file)
 
 
-def _unnumbered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in one.items() if k != "record"} for one in document["predictions"]]
+def _rows(frame: pd.DataFrame, file: File) -> Seen:
+    rows = {name: repr(row) for name, row in zip(file.lines, frame.to_dict("records"), strict=False)}
+    return Seen(rows, {"columns": list(frame.columns), "rest": len(frame) - len(rows)})
 
 
 def seen_of_means(folder: Path, file: File) -> Seen:
@@ -284,11 +269,13 @@ def seen_of_means(folder: Path, file: File) -> Seen:
     p = len(units.names)
     release = Release(np.linspace(1, 2, p), np.zeros(p), np.eye(p), np.eye(p), 0.1, np.ones(p))
     inference = Inference(release, release.point, units, 0.95)
-    stored = {"release": inference.document(), "public": {"units": units.document()}, "level": 0.95}
-    document, _, _ = FitResult(stored, "fit.json").predictions(folder / "t.csv")
-    means = document["predictions"]
-    rows = {name: bytes_of(*one.values()) for name, one in zip(file.lines, means, strict=False)}
-    return Seen(rows, {"columns": [list(one) for one in means[:1]], "rest": len(means) - len(rows)})
+    stored = {
+        "release": inference.document(),
+        "public": {"units": units.document()},
+        "level": 0.95,
+        "model": "huber-linear",
+    }
+    return _rows(FitResult(stored, "fit.json").predicted(folder / "t.csv")[0], file)
 
 
 def seen_of_init(folder: Path, file: File) -> Seen:

@@ -1,12 +1,14 @@
 """The data of the rows that are fits, as statsmodels and scikit-learn ship them, and two programs that fit them."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import yaml
 
 import dpexp
+from dpexp.inference import fitting
 
 CALLS = [
     4.4, 4.7, 4.7, 5.9, 6.6, 7.3, 8.1, 8.8, 10.6, 12.0, 13.5, 14.9, 16.1, 21.2, 119.0, 124.0, 142.0, 159.0, 182.0, 212.0,
@@ -47,10 +49,10 @@ def by_dpexp(folder, setting):
     ranges = {name: [float(middle[name] - half[name]), float(middle[name] + half[name])] for name in numeric}
     public = folder / "public.yaml"
     public.write_text(yaml.safe_dump({"ranges": ranges, **setting["public"]}))
-    fit = dpexp.fit(
-        pd.concat([frame] * setting.get("times", 1), ignore_index=True),
-        target=target, model=setting["model"], mu=math.inf, central=True, public=public, untested=True,
-    )  # fmt: skip
+    frame = pd.concat([frame] * setting.get("times", 1), ignore_index=True)
+    # the data of textbooks are few
+    with patch.object(fitting, "FEWEST_CENTRAL", 0):
+        fit = dpexp.fit(frame, target=target, model=setting["model"], mu=math.inf, central=True, public=public)
     document = fit.document()
     rows = {row["term"]: row for row in document["estimates"]}
     # its intercept is at the centre of the ranges, and theirs at 0

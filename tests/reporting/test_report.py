@@ -1,6 +1,5 @@
 """The page of `dpexp report`: one file that loads nothing, safe whatever results hold, honest about what is stale."""
 
-import base64
 import json
 import re
 import shutil
@@ -164,8 +163,8 @@ def test_fits_that_lie_in_the_folder_are_on_the_page(tmp_path):
     frame = pd.DataFrame({f"a{EVIL}": rng.standard_normal(n), "who": np.arange(n) // 2})
     frame["y"] = 2 * frame.iloc[:, 0] + rng.standard_normal(n)
     given = {"target": "y", "mu": 0.7, "central": True, "person": "who"}
-    done = dpexp.fit(frame, **given, deployment=True, out=tmp_path / "results" / "wages")
-    dpexp.fit(frame, **given, out=tmp_path / "results" / "tried")
+    done = dpexp.fit(frame, **given, deployment=True, out=tmp_path / "results" / "wages" / "fit.json")
+    dpexp.fit(frame, **given, out=tmp_path / "results" / "tried" / "fit.json")
     (tmp_path / "results" / "bad").mkdir()
     (tmp_path / "results" / "bad" / "fit.json").write_text('{"estimates": []}')
     call("report", cwd=tmp_path)
@@ -176,12 +175,10 @@ def test_fits_that_lie_in_the_folder_are_on_the_page(tmp_path):
     numbers = re.findall(r"-?\d+\.\d+", printed)
     assert len(numbers) >= 4
     assert all(number in read.text for number in numbers)
-    assert "0.7-GDP for every who: eps = " in read.text
+    assert "0.7-GDP for every who, with all rows of it: eps = " in read.text
     assert "bad/fit.json cannot be read as a fit" in read.text
     assert "tried/fit" in read.text.partition("do not publish")[2].partition("Results of dpexp")[0]
     assert "wages/fit" not in read.text.partition("Results of dpexp")[0]
-    drawn = [base64.b64decode(image["src"].partition(",")[2]) for image in read.all("img")]
-    assert drawn == [(tmp_path / "results" / name / "fit.png").read_bytes() for name in ("tried", "wages")]
 
 
 # --- what is missing, stale or not known -----------------------------------------------------------------------------

@@ -99,12 +99,9 @@ def test_the_same_records_are_released_again_only_when_that_is_asked_for(lab):
     assert "epsilon = 4 at delta = 2e-05" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
     fit = ("fit", a / "t.csv", "--target", "x", "--mu", "1", "--central", "--deployment", "--public", a / "p.yaml")
     (a / "p.yaml").write_text('ranges: {x: [0, 1]}\ncategories: {y: ["no", "yes"]}\n')
-    assert "2 releases" in call(*fit, "--out", "results/fits", cwd=lab, code=2).stderr
-    call(*fit, "--out", "results/fits", "--again", "--untested", cwd=lab, code=None)
+    assert "2 releases" in call(*fit, "--out", "results/fits/fit.json", cwd=lab, code=2).stderr
+    call(*fit, "--out", "results/fits/fit.json", "--again", cwd=lab, code=None)
     assert "3 releases" in call("run", configs[0], "-q", "--deployment", cwd=lab, code=2).stderr
-    (first,) = (path for path in (lab / "results").glob("d.deployed-*") if path.is_dir())
-    told = json.loads(call("predict", first.name, "--json", cwd=lab).stdout)
-    assert len(told["release"]["earlier"]) == 3
     # other records are no such release
     (a / "other.csv").write_text(TABLE.replace("0.1,", "0.9,"))
     call("run", configs[0], "-q", "--deployment", "--results", "results", cwd=lab)
