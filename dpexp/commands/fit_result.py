@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from dpexp.commands import fit_text
-from dpexp.commands.predict import Release
+from dpexp.commands.release import Release
 from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.data.encode import unread

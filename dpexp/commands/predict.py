@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpexp.commands.answer import RESULTS, Answer
-from dpexp.core.errors import PrivateWarning, UsageError
+from dpexp.commands.fit_result import FitResult, read_fit
+from dpexp.commands.released_model import ReleasedModel, released_model
+from dpexp.commands.table import fit_files
+from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
-from dpexp.core.text import Printed, csv_cell
+from dpexp.core.text import csv_cell
 from dpexp.store import write_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from dpexp.commands.fit_result import FitResult
-    from dpexp.commands.released_model import ReleasedModel
-
-
-class Release(Printed):
-    """Released parameters that predict."""
-
-    digits: ClassVar[str | None] = None
-    """of predictions as CSV; None: all"""
-
-    def document(self) -> dict[str, Any]:
-        """What `dpexp predict --json` prints."""
-        raise NotImplementedError
-
-    def predicted(self, table: object) -> tuple[pd.DataFrame, list[str]]:
-        """A row for every record of a path or a table, and how many records have no prediction. Raises UsageError."""
-        raise NotImplementedError
-
-    def predict(self, table: object) -> pd.DataFrame:
-        """A row for every record of a file, a frame or a mapping; how many have no prediction is a warning."""
-        frame, losses = self.predicted(Path(table).expanduser() if isinstance(table, str | Path) else table)
-        for sentence in losses:
-            warnings.warn(sentence, PrivateWarning, stacklevel=2)
-        return frame
 
 
 def read_release(
     result: str, results: Path, cell: str | None = None, estimator: str | None = None, replicate: int = 0
 ) -> FitResult | ReleasedModel:
     """The release of a fit, by its file, or of a run, by its name or folder."""
-    from dpexp.commands.fit_result import read_fit
-    from dpexp.commands.released_model import released_model
-    from dpexp.commands.table import fit_files
-
     if paths := fit_files([result]):
         return read_fit(paths[0])
     return released_model(result, results, cell, estimator, replicate)

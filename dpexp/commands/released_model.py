@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpexp.commands.joint_releases import NOT_PRIVATE
-from dpexp.commands.predict import Release
+from dpexp.commands.release import Release
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, few, guess, up

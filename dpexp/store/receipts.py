@@ -85,11 +85,9 @@ def receipts(results: Path, strict: bool = True) -> list[dict[str, Any]]:
         try:
             receipt = json.loads(b"" if path.is_symlink() else read_ordinary(path, MAX_BYTES))
             delta, eps = (math.inf if value is None else float(value) for value in receipt["eps"][0])
-            facts = {"records": receipt["records"], "relation": str(receipt["neighboring_relation"])}
-            # a pure epsilon has a Gaussian budget too, but adds up as it is
-            gaussian = delta > 0 and receipt.get("pure_eps") is None and isinstance(receipt.get("mu"), int | float)
-            facts["mu"] = float(receipt["mu"]) if gaussian else None
-            documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, **facts})
+            mu = float(receipt["mu"]) if delta and isinstance(receipt.get("mu"), int | float) else None
+            documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, "mu": mu,
+                              "records": receipt["records"], "relation": str(receipt["neighboring_relation"])})  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             if not strict:
                 continue
@@ -119,8 +117,7 @@ def _composed(documents: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
 def together(documents: Sequence[Mapping[str, Any]]) -> str:
     """What releases of the same records spend: mu add up in squares, epsilons and deltas as such."""
     mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
-    budgets = [receipt["mu"] for receipt in documents]
-    gaussian = "" if mixed or None in budgets else f"mu = {up(math.hypot(*budgets), 5)}, "
+    gaussian = "" if mixed or None in (mu := [r["mu"] for r in documents]) else f"mu = {up(math.hypot(*mu), 5)}, "
     for receipt in _composed(documents):
         eps, delta = receipt["eps"], receipt["delta"]
         # to replace a record is to remove one and to add one
