@@ -86,8 +86,10 @@ def receipts(results: Path, strict: bool = True) -> list[dict[str, Any]]:
             receipt = json.loads(b"" if path.is_symlink() else read_ordinary(path, MAX_BYTES))
             delta, eps = (math.inf if value is None else float(value) for value in receipt["eps"][0])
             mu = float(receipt["mu"]) if delta and isinstance(receipt.get("mu"), int | float) else None
-            documents.append({"path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, "mu": mu,
-                              "records": receipt["records"], "relation": str(receipt["neighboring_relation"])})  # fmt: skip
+            documents.append({
+                "path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, "mu": mu,
+                "records": receipt["records"], "relation": str(receipt["neighboring_relation"]),
+            })  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             if not strict:
                 continue
