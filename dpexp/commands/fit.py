@@ -1,7 +1,6 @@
 """`dpexp fit`: private regression with confidence intervals on a user's own records.
 
-A request is planned from public inputs alone; the plan's method makes a release of the records; and the release becomes
-a document, from which everything is printed.
+A request is planned from public inputs alone, a release is made of the records, and a document of the release.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.commands import fit_receipt
-from dpexp.commands.fit_document import fit_document, stated_by
+from dpexp.commands.fit_document import fit_document
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.config.public_file import read_public
@@ -126,12 +125,8 @@ def _begin(
     name = receipts.records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
     if isinstance(request.data, Path):
         name = receipts.records_in([request.data])
-    words = {
-        "data": request.file, "target": request.formula or request.target, "model": request.model,
-        "method": request.method, "unit": request.person or "record", "stated_by": stated_by(request),
-    }  # fmt: skip
     document = fit_document(request, records.units, planned, mu, None, seed)
-    return fit_receipt.begin(out, document, words, name, request.again)
+    return fit_receipt.begin(out, document, request.file, name, request.again)
 
 
 def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[str]]:

@@ -1,7 +1,4 @@
-"""The JSON document of `dpexp fit`: estimates, level, method, budget, diagnostics and all that is public.
-
-Text, tables and receipts of a fit are made from it alone.
-"""
+"""The JSON document of `dpexp fit`, from which text, tables and receipts of a fit are made."""
 
 from __future__ import annotations
 
@@ -33,12 +30,9 @@ def fit_document(
     rows, largest = _estimates(units, fitted, inference, lost), float(mu.max())
     # of messages that have it with delta = 0
     pure = planned.model.eps if isinstance(planned.model, PureModel) else 0.0
-    fits = {"model": request.model, "method": request.method}
-    # budgets that somebody has, and none between two of them
-    low, middle, high = np.quantile(mu, [0.05, 0.5, 0.95], method="inverted_cdf").tolist()
+    fits = {"model": request.model, "method": "central-newton" if planned.central else "staged-newton"}
     document: dict[str, Any] = {
         "estimates": rows,
-        # the fit as a whole: what broom calls so
         "glance": {
             **fits, "target": units.modelled, "nobs": planned.n, "df_model": len(rows) - 1 - units.has_scale,
             "level": request.level, "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
@@ -50,10 +44,8 @@ def fit_document(
         "unit": request.person or "record",
         "budget": {
             "mu": largest,
-            "per_user": None if planned.central else {"cap": largest, "q05": low, "median": middle, "q95": high},
-            # of all messages of a record, or of the fit, at a delta
+            "per_user": None if planned.central else {"cap": largest, "least": float(mu.min())},
             "eps": [[delta, pure or eps_of(largest, delta)] for delta in (*([0.0] if pure else []), *DELTAS)],
-            "least": float(mu.min()),
         },
         "diagnostics": {
             "n": planned.n, **checked.values, "warnings": list(checked.warnings), "notes": list(units.notes),
@@ -66,8 +58,9 @@ def fit_document(
             "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
         },
     }  # fmt: skip
-    if by := stated_by(request):
-        document["budget"]["stated_by"] = by
+    if request.model not in MODELS:
+        bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
+        document["budget"]["stated_by"] = bounds
     if request.mu_column is not None:
         document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
     if inference is not None:
@@ -77,12 +70,6 @@ def fit_document(
         if request.contrasts:
             document["contrasts"] = inference.contrasts(request.contrasts)
     return document
-
-
-def stated_by(request: Request) -> str:
-    """Whose bounds on a record's score and its slope state the budget; empty where dpexp's."""
-    bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
-    return "" if request.model in MODELS else bounds
 
 
 def _estimates(

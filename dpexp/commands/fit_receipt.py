@@ -43,7 +43,7 @@ def check(out: Path, deployment: bool, again: bool) -> None:
 
 
 def begin(
-    out: Path, document: Mapping[str, Any], words: Mapping[str, Any], records: receipts.Records, again: bool
+    out: Path, document: Mapping[str, Any], data: str, records: receipts.Records, again: bool
 ) -> tuple[Path, receipts.Receipt]:
     """Write down what is about to be spent, from the document before the fit: where to write the fit, and the receipt.
 
@@ -58,10 +58,12 @@ def begin(
         out.parent.mkdir(parents=True, exist_ok=True)
         budget = document["budget"]
         (delta, eps), *_ = budget["eps"]
+        words = {key: document[key] for key in ("model", "method", "unit")}
         # the order of the records is drawn anew for each fit, and is no input
         public = {key: value for key, value in document["public"].items() if key != "order_seed"}
         begun = receipts.begin(out.with_suffix(""), {
-            **words, "not_covered": not_covered(delta == 0), "records": records, "public_inputs": digest(public),
+            **words, "data": data, "target": document["glance"]["target"], "stated_by": budget.get("stated_by", ""),
+            "not_covered": not_covered(delta == 0), "records": records, "public_inputs": digest(public),
             "mu": budget["mu"] if delta else None, "eps": [[delta, eps]], "neighboring_relation": "replace-one",
         })  # fmt: skip
     return out.with_name(begun.path.name.removesuffix(receipts.ENDING) + ".json"), begun

@@ -15,8 +15,6 @@ from dpexp.data.regression import Roles
 from dpexp.inference.models import loss_of
 from dpexp.problems.huber_linear import HuberLinear
 
-METHODS = ("staged-newton", "central-newton")
-"""of the local and of the central model"""
 MU = (1e-6, 1e6)
 """ends of a budget that is not inf"""
 
@@ -57,11 +55,6 @@ class Request:
     def file(self) -> str:
         """The name of the data."""
         return str(self.data) if isinstance(self.data, Path) else "a frame"
-
-    @property
-    def method(self) -> str:
-        """Its name."""
-        return METHODS[self.central]
 
     @property
     def binary(self) -> bool:

@@ -1,7 +1,4 @@
-"""The result of a fit, just made or read from its file.
-
-Everything follows from the JSON document, which holds the released numbers.
-"""
+"""The result of a fit, just made or read from its file: everything follows from its JSON document."""
 
 from __future__ import annotations
 

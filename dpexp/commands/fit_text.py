@@ -151,7 +151,7 @@ def budget(fit: Document) -> str:
     """What the budget is, for whom, and whose statement it is."""
     budget_, unit = fit["budget"], _unit(fit)
     largest = math.inf if budget_["mu"] is None else float(budget_["mu"])  # JSON has no infinity
-    low = float(budget_.get("least") or largest)
+    low = float((budget_["per_user"] or {}).get("least") or largest)
     whom = f"every {fit['unit']}, with all rows of it" if unit == "person" else "every record"
     pairs = [(delta, eps) for delta, eps in budget_["eps"] if eps is not None and math.isfinite(eps)]
     eps = ", ".join(f"eps = {up(e)} at delta = {delta:g}" for delta, e in pairs) or "no privacy"

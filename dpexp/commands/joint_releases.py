@@ -1,8 +1,7 @@
 """What all runs of an experiment release together of a user's own records, and what no statement covers.
 
 A privacy statement is about one run: one setting, one replicate. On own records every setting has batches and noise of
-its own (`dpexp.store.simulating`), so releases compose. Settings on made-up or shipped records share their noise, so
-that their differences are paired; these records are public, and need no statement.
+its own (`dpexp.store.simulating`), so releases compose.
 """
 
 from __future__ import annotations
@@ -28,10 +27,9 @@ SECRET = (
     "cannot be reproduced, and running again would be a further release. The generator is not a cryptographic one, and "
     "floating-point noise is not covered."
 )
-NOT_MEASURED = "Accuracy and loss are not covered, nor is the choice of a setting by them."
-SEVERAL = (
-    "Every setting has batches and noise of its own, so no difference of two removes the noise. The price of the best "
-    "of a random number of runs: dpexp privacy --mechanism private-selection."
+NOT_MEASURED = (
+    "Accuracy and loss are not covered, nor is the choice of a setting by them; for the best of a random number of "
+    "runs see dpexp privacy --mechanism private-selection."
 )
 
 
@@ -116,7 +114,7 @@ def _release(cells: Sequence[Cell], experiment: Experiment, of_all: Joint) -> st
         words.append(f"Together: these {of_all.releases} releases spend {eps} (neighbours: {of_all.relation}; "
                      f"{of_all.analysis.source}). The statement of one of them holds if that one alone is "
                      "published.")  # fmt: skip
-    return " ".join([*words, *[SEVERAL] * (len(cells) > 1), NOT_MEASURED])
+    return " ".join([*words, NOT_MEASURED])
 
 
 def _estimators(cell: Cell) -> tuple[str, ...]:

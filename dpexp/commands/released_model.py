@@ -1,8 +1,7 @@
 """The parameters that a cell of a run on own records has released, on the user's own scale, and what they predict.
 
-Only what the privacy statement counts is stored (`dpexp.store.cell_files`). It is read as every stored result is:
-undamaged, of the run that the summary comes from, and of today's code, or refused. What a deployment has released stays
-valid whatever changes.
+Only what the privacy statement counts is stored (`dpexp.store.cell_files`). A deployment stays valid whatever changes;
+other runs are read as every stored result is.
 """
 
 from __future__ import annotations
@@ -85,18 +84,14 @@ class ReleasedModel(Release):
         """With the keys of `dpexp predict --json`."""
         privacy = {"eps": [list(pair) for pair in self.eps], "accountant": stated_by(self.row)}
         return {
-            "experiment": self.experiment,
-            "cell_id": self.cell_id,
+            "experiment": self.experiment, "cell_id": self.cell_id,
             "release": {
                 "estimator": self.estimator, "replicate": self.replicate, "released": self.row["released"],
                 "deployment": self.deployment or None, "statement": self.statement,
             },
-            "names": self.names,
-            "classes": self.classes,
-            "values": self.values.tolist(),
+            "names": self.names, "classes": self.classes, "values": self.values.tolist(),
             "formula": self.softmax.formula if self.softmax else None,
-            "target": self.legend.get("target"),
-            "encoding": self.legend.get("encoding"),
+            "target": self.legend.get("target"), "encoding": self.legend.get("encoding"),
             "privacy": privacy | {name: self.row[name] for name in STATED if name in self.row},
         }  # fmt: skip
 

@@ -249,7 +249,7 @@ def compiled_messages(
         store(sums.u, (2,), load(sums.u, (2,)) + 1.0)
         return True
 
-    @compiled(kept=not inlined, forceinline=inlined)
+    @compiled(cached=not inlined, forceinline=inlined)
     def messages(first, every, summed, constants, eta, users, theta, hits, scratch, sums, begin, end, number, caps):
         p = theta.shape[0]
         for b in range(begin, end):

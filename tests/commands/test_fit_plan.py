@@ -6,7 +6,6 @@ import pytest
 
 import dpexp
 from dpexp.config.public_file import read_public
-from dpexp.core.errors import UsageError
 from dpexp.data.records import Header
 from dpexp.data.regression import Roles, units_of
 from dpexp.inference.rehearsals import assumed
@@ -69,12 +68,3 @@ def test_what_is_not_stated_is_assumed():
     assert [gaps(shape), gaps(shape | facts), gaps(shape | facts | {"log_odds_sd": 3})] == [3, 0, 1]
     assert [gaps(shape | {key: fact}) for key, fact in facts.items()] == [2, 2, 2]
     assert gaps(RANGES | {"shares": {"g": {"yes": 0.1}}, "correlation": 0.5}, binary=False) == 1
-
-
-@pytest.mark.parametrize("more", [
-    {"shares": {"g": {"maybe": 0.1}}}, {"shares": {"g": {"yes": 1.5}}}, {"correlation": 1.5}, {"correlation": "high"},
-    {"correlation": {"a": {"b": 2}}}, {"correlation": {"a": 0.5}}, {"log_odds_sd": 0},
-])  # fmt: skip
-def test_shares_and_correlation_that_cannot_be(more):
-    with pytest.raises(UsageError):
-        plan(RANGES | more, 2000)

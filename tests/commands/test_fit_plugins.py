@@ -120,13 +120,3 @@ def test_the_check_compares_second_derivatives_with_the_score_and_their_bounds(r
         result = carry_out(gradient, subject)
     assert result.outcome == "failed"
     assert result.where.startswith(f"{path}:")
-
-
-@pytest.mark.parametrize(
-    ("words", "near"),
-    [({"model": "soft-quantiles"}, "soft-quantile"), ({"model": "softmax"}, "huber-linear")],
-)  # fmt: skip
-def test_a_name_that_is_not_there_has_a_hint(words, near, frame):
-    with pytest.raises(UsageError) as refused:
-        dpexp.fit(frame, target="y", mu=1, public=PUBLIC, **words)
-    assert near in refused.value.hint

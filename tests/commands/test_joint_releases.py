@@ -1,6 +1,5 @@
 """What a statement does not cover: runs that share records and noise, published seeds, mixtures of mechanisms."""
 
-import json
 import re
 from html import unescape
 from pathlib import Path
@@ -21,33 +20,12 @@ schedule: {name: langevin, decreasing: false}
 privacy: {eps: EPS, delta: 1e-5}
 run: {replicates: 1, seed: 3, checkpoints: 1}
 """
-LOCAL = """\
-experiment: local
-problem: {name: huber-linear, d: 5}
-schedule: {name: power, eta: 0.2, alpha: 1/2}
-privacy: {mu: [1, 2]}
-run: {n: 100, replicates: 2}
-"""
-MIX = """\
-experiment: mix
-run: {n: 100, replicates: 2, checkpoints: 2}
-cases:
-  - problem: {name: huber-linear, d: 5}
-    algorithm: {name: ldp-sgd}
-    schedule: {name: power, eta: 0.2, alpha: 1/2}
-    privacy: {mu: [1, 2]}
-  - problem: {name: softmax, data: {name: digits}}
-    algorithm: {name: dp-sgd, batch_size: 50}
-    schedule: {name: langevin, decreasing: false}
-    privacy: {eps: 1, delta: 1e-7}
-"""
 
 
 def test_no_caution_where_nobody_is_concerned():
-    """Simulated and made-up users are nobody's, and shipped records everybody's."""
-    made_up = LOCAL.replace("huber-linear, d: 5", "rippled-mean, N: 50, d: 3").replace("power, eta: 0.2, alpha: 1/2", "constant, eta: 0.1")  # fmt: skip
-    for text in (LOCAL, DIGITS.replace("EPS", "[1, 2]"), made_up + "algorithm: {name: batch-descent}\n"):
-        assert cautions(read_experiment(text, "toy.yaml")) == []
+    """Simulated users are nobody's, and shipped records everybody's."""
+    for experiment in (load_experiment("@linear_d5"), read_experiment(DIGITS.replace("EPS", "[1, 2]"), "toy.yaml")):
+        assert cautions(experiment) == []
 
 
 def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
@@ -65,32 +43,6 @@ def test_run_and_privacy_say_so_of_a_users_own_records(tmp_path):
     document, text = statement.document(), statement.text()
     assert document["cautions"][:2] == found
     assert all(line in text for line in found)
-
-
-def test_local_and_central_mechanisms_stand_in_one_statement(tmp_path):
-    path = tmp_path / "mix.yaml"
-    path.write_text(MIX)
-    statement = privacy.privacy(path)
-    document, text = statement.document(), statement.text()
-    json.dumps(document)
-    assert document["mechanism"] == "local-gaussian, dp-sgd"
-    assert document["neighboring_relation"] == "replace-one, add-remove"
-    assert {s["mechanism"] for s in document["statements"]} == {"local-gaussian", "dp-sgd on softmax, eps = 1"}
-    assert set(document["best"]) == {"local-gaussian, 1", "local-gaussian, 2", "dp-sgd on softmax, eps = 1"}
-    assert "Local Gaussian mechanism" in text
-    assert "pld-composition" in text
-    assert load_experiment(path).deltas == (1e-5, 1e-6, 1e-7)  # none is dropped, the target's own among them
-    assert document["best"]["dp-sgd on softmax, eps = 1"]["eps_1e-07"] <= 1
-
-
-def test_mechanisms_of_one_budget_keep_their_own_entries(tmp_path):
-    path = tmp_path / "toy.yaml"
-    path.write_text(DIGITS.replace("EPS", "1").replace("epochs: 2", "epochs: [2, 3]"))
-    document = privacy.privacy(path).document()
-    assert set(document["best"]) == {
-        f"dp-sgd on softmax, eps = 1, epochs = {k}, n = {steps}" for k, steps in ((2, 58), (3, 86))
-    }
-    assert len({best["noise_multiplier"] for best in document["best"].values()}) == 2
 
 
 OWN = """\

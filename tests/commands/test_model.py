@@ -11,20 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpexp
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import privacy
 from dpexp.commands import released_model as command
 from dpexp.commands.joint_releases import NOT_PRIVATE, joint
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.privacy.analyses.composition import BASIC, composition_of_runs
-from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
+from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
 from dpexp.store import (
@@ -102,9 +99,6 @@ def files(results="results"):
     return sorted(path.name for path in Path(results).glob("mine/models/*.parquet"))
 
 
-# --- what is stored -------------------------------------------------------------------------------------------------
-
-
 def test_the_parameters_are_those_of_the_run_whose_numbers_are_stored(here):
     """Norm, accuracy and the user's own scale, each computed from the stored parameters in another way."""
     go()
@@ -178,9 +172,6 @@ def test_release_all_and_back(here):
     assert np.array_equal(released().parameters, first)
 
 
-# --- noise ----------------------------------------------------------------------------------------------------------
-
-
 def one_step(sets, changed=False):
     """Parameters after one step of every setting of a config, and the standard deviation of its noise on them."""
     Path("people.csv").write_text(people(changed=changed))
@@ -209,15 +200,6 @@ def test_no_difference_of_two_settings_removes_the_noise(here, monkeypatch):
     assert noise_left() > 0.5
     monkeypatch.setattr(simulating, "_own_seed", lambda cell: 1)  # as it would be with common random numbers
     assert noise_left() < 1e-5
-
-
-def test_what_is_recorded_changes_no_noise(here):
-    go()
-    go("more", sets=("run.checkpoints=4",))
-    assert np.array_equal(released().parameters, released("more").parameters)
-
-
-# --- the statement --------------------------------------------------------------------------------------------------
 
 
 def test_released_replicates_are_composed(here):
@@ -249,7 +231,6 @@ def test_settings_on_the_same_records_are_composed(here):
     assert told["eps"] == [[1e-5, two.analysis.eps(1e-5)]]
     assert told["releases"] == 2
     assert "these 2 releases spend epsilon = " in text
-    assert "no difference of two removes the noise" in text
 
 
 def test_different_neighbours_have_no_joint_statement(here):
@@ -274,33 +255,6 @@ def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum()
         assert max(a.eps(1e-5) for a, _ in runs) < eps < sum(k * a.eps(1e-5 / count) for a, k in runs)
     assert composition_of_runs([(full, 9)]).mu == pytest.approx(3 * full.mu)
     assert composition_of_runs([(analyses[0], 1)]) is analyses[0]
-
-
-def test_runs_of_which_no_steps_are_known_add_up_at_their_shares_of_delta():
-    """One run without steps and without mu is enough, wherever it stands."""
-    poisson = SampledGaussian(noise_multiplier=2, sampling_probability=0.1, steps=9).upper_bounds()
-    bins, shown = EpochGaussian(noise_multiplier=2, batches=4, epochs=2).upper_bounds()
-    steps = next(one for one in poisson if one.steps)
-    assert not bins.steps
-    assert bins.mu is None
-    for runs in ([(bins, 2)], [(steps, 1), (bins, 3)], [(shown, 1), (bins, 3), (steps, 1)]):
-        count = sum(k for _, k in runs)
-        found = composition_of_runs(runs)
-        assert found.eps(1e-5) == pytest.approx(math.fsum(k * a.eps(1e-5 / count) for a, k in runs), rel=1e-15)
-        assert (found.source, found.steps, found.mu) == (BASIC, (), None)
-
-
-def test_release_is_no_parameter_and_cannot_be_swept(here):
-    first, every = (load_experiment("mine.yaml", s).cells[0] for s in ((), ("run.release=all",)))
-    assert first.cell_id == every.cell_id
-    assert "release" not in first.columns()
-    with pytest.raises(ConfigError, match=r"'run\.release' cannot be swept"):
-        load_experiment("mine.yaml", ("run.release=[first, all]",))
-    with pytest.raises(ConfigError, match=r"run\.release"):
-        load_experiment("mine.yaml", ("run.release=some",))
-
-
-# --- deployment -----------------------------------------------------------------------------------------------------
 
 
 def test_a_deployment_draws_other_noise_each_time_and_keeps_no_seed(here, monkeypatch):
@@ -382,16 +336,6 @@ def test_a_deployment_asks_for_own_records_under_a_guarantee(here):
     assert not (here / "results").exists()
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
-
-
-def test_of_changed_records_a_run_knows_and_a_reader_says_that_it_does_not(here):
-    go()
-    write(here, changed=True)
-    assert "not checked: people.csv" in call("predict", "mine", cwd=here).stderr
-    assert go().computed == 1
-
-
 def test_a_model_that_is_not_of_its_run_is_refused(here):
     """A copy of another run's parameters, though whole and of the same cell, is not taken for this one's."""
     go()
@@ -409,20 +353,6 @@ def test_a_model_that_is_not_of_its_run_is_refused(here):
         released("two", one.stem)
     assert go("two", sets=("privacy.eps=[1, 4]",)).computed == 1
     released("two", one.stem)
-
-
-def test_a_lost_model_is_computed_again(here):
-    go()
-    (path,) = Path("results").glob("mine/models/*.parquet")
-    before = released().parameters
-    path.unlink()
-    with pytest.raises(ResultsMissing, match="are not there"):
-        released()
-    assert go().computed == 1
-    assert np.array_equal(released().parameters, before)
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 
 def test_the_command_prints_writes_and_predicts(here):
@@ -443,22 +373,6 @@ def test_the_command_prints_writes_and_predicts(here):
     assert [one["prediction"] for one in predicted["predictions"]] == [line.split(",")[1] for line in lines[1:]]
     call("predict", "mine", "people.csv", "--out", "p.csv", cwd=here)
     assert (here / "p.csv").read_text().splitlines() == lines
-
-
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
-        ("job,age\nclerk,70\n", ["new.csv: no column 'weight'", "columns: job, age"]),
-        ("job,age,weigth\nclerk,70,3\n", ["no column 'weight'", "did you mean 'weigth'?"]),
-        ("job,age,weight\n", ["holds no records"]),
-        ("job,age,age,weight\nclerk,1,1,2\n", ["repeated columns age"]),
-    ],
-)
-def test_tables_that_cannot_be_predicted(here, table, words):
-    go()
-    (here / "new.csv").write_text(table)
-    said = call("predict", "mine", "new.csv", code=2, cwd=here).stderr
-    assert all(word in said for word in words), said
 
 
 def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_theirs(here):
@@ -515,29 +429,3 @@ def test_wrong_arguments_are_told(here):
     cell = load_experiment("mine.yaml").cells[0].cell_id
     assert "written as .json" in call("predict", "mine", "--cell", cell[:5], "--out", "m.txt", code=2, cwd=here).stderr
     assert "no such file" in call("predict", "mine", "--cell", cell, "no.csv", code=2, cwd=here).stderr
-
-
-def test_random_features_predict_too(here):
-    write(here, CONFIG.replace("regulariser: 1e-2", "regulariser: 1e-2\n  random_features: 20"))
-    go()
-    found, (cell,) = released(), load_experiment("mine.yaml").cells
-    assert found.names[0] == "random feature 0"
-    assert found.names[-1] == "(intercept)"
-    predicted = found.predict("people.csv").prediction == pd.read_csv("people.csv").income
-    right = sum(
-        ((part.features @ found.parameters.T).argmax(axis=1) == part.labels).sum() for part in cell.problem.split
-    )
-    assert predicted.sum() == right
-
-
-def test_python_gives_the_same(here):
-    result = dpexp.run("mine.yaml")
-    found = dpexp.predict(result.experiment, estimator="average")
-    document = json.loads(call("predict", "mine", "--estimator", "average", "--json", cwd=here).stdout)
-    assert np.array_equal(found.values, np.array(document["values"]))
-    columns = ["record", "prediction", "probability of low", "probability of high"]
-    assert list(found.predict(pd.read_csv("people.csv")).columns) == columns
-    deployed = dpexp.run("mine.yaml", results="deployed", deployment=True)
-    assert dpexp.predict(deployed.experiment, results=deployed.folder.parent).deployment
-    with pytest.raises(UsageError, match="your own records"):
-        dpexp.run("@linear_d5", deployment=True, results="none")

@@ -5,10 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from dpexp.inference.central_newton import central_newton
 from dpexp.inference.fitting import fit_central, plan_central
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
-from tests.oracles.laws_of_records import linear, logistic
+from dpexp.inference.newton import standard_errors
+from tests.oracles.hessians import hessians
+from tests.oracles.laws_of_records import LAWS, linear, logistic, m_estimate
 
 HUBER, LOGIT, KNOWN = (
     unit_model("huber-linear", 2),
@@ -103,3 +106,38 @@ def test_a_binary_target_of_which_no_class_is_rare_has_a_scale():
     for found in fits(HUBER, _binary(0.3), 5000, 1.0, 4):
         assert not found.checked.reasons
         assert found.theta[-1] == pytest.approx(4 * math.sqrt(0.21 / 0.7101645), rel=0.05)
+
+
+@pytest.mark.parametrize("law", ["steep", "R2 = .996", "base"])
+def test_more_records_or_budget_never_turn_acceptance_into_a_refusal(law):
+    """moved in standard errors grew like the root of n: at 6 a fit was refused, the surer the more records it had."""
+    drawn = LAWS[law]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x, y = drawn.draw(rng, 16_000)
+        for n, mu in ((4000, 1.0), (8000, 1.0), (16_000, 1.0), (16_000, 4.0)):
+            found = fit_central(plan_central(drawn.model, n), x[:n], y[:n], mu, rng.standard_normal)
+            assert found.checked.reasons == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("name", "slopes", "spread"), [
+    ("huber-linear", (0.8, 0.5, 0.3), 0.063),
+    ("huber-linear", (0.5,) * 5, 1.0),
+    ("mallows-logistic", (3.0, -3.0, 1.5), None),
+])  # fmt: skip
+def test_central_newton_without_noise_is_the_m_estimator(name, slopes, spread, seed):
+    """mu = inf: the root of the mean gradient, found another way, and the sandwich."""
+    model, rng = unit_model(name, len(slopes)), np.random.default_rng(seed)
+    z, y = (logistic(slopes) if spread is None else linear(slopes, spread))(rng, 5000)
+    x = np.concatenate([np.ones((5000, 1)), z], axis=1)
+    found = central_newton(model, model.problem.start(), z, y, math.inf, lambda shape: np.zeros(shape))
+    exact = m_estimate(model, z, y)
+    g = model.problem.gradient(exact, x, y)
+    assert np.abs(g.mean(axis=0)).max() < 1e-6
+    inverse = np.linalg.inv(hessians(model, exact, x, y).mean(axis=0))
+    sandwich = inverse @ (g.T @ g / 5000**2) @ inverse
+    assert np.all(np.abs(found.theta - exact) < 0.02 * np.sqrt(sandwich.diagonal()))
+    assert standard_errors(intervals(found.release, found.theta, np.eye(model.p), 0.95)[1]) == pytest.approx(
+        np.sqrt(sandwich.diagonal()), rel=0.03
+    )
