@@ -85,13 +85,16 @@ def varying(cells: Iterable[Settings]) -> list[str]:
 
 
 def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
-    """Parameters in which some of these cells differ, by which `cases` are distinguished; those of the budget last."""
-    parameters = dict.fromkeys(parameter for cell in cells for parameter in cell.values)
-    # the number of steps is left out where every algorithm knows it from the other parameters
-    if all(c.algorithm.steps(c.problem, c.schedule, c.privacy.mu) is not None for c in cells):
-        parameters.pop(("run", "n"))
+    """Parameters in which some of these cells differ, by which they are distinguished; those of the budget last."""
     # As texts, since NaN is not equal to itself.
-    differing = [p for p in parameters if len({str(cell.values.get(p)) for cell in cells}) > 1]
+    names = dict.fromkeys(name for cell in cells for name in cell.values)
+    texts = {name: [str(cell.values.get(name)) for cell in cells] for name in names}
+    differing = [name for name, values in texts.items() if len(set(values)) > 1]
+    # the number of steps is left out where it follows from the other parameters
+    others = [name for name in differing if name != ("run", "n")]
+    steps = [cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
+    if None not in steps and len(set(zip(*(texts[name] for name in others), strict=True))) == len(cells):
+        differing = others
     return tuple(sorted(differing, key=lambda parameter: parameter[0] == "privacy"))
 
 

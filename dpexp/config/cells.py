@@ -124,7 +124,7 @@ class Cell:
     schedule: Schedule
     privacy: PrivacySettings
     run: RunSettings
-    swept: Sequence[Parameter] = ()  # what varies by a list in the experiment, whether or not this cell has it
+    swept: Sequence[Parameter] = ()  # what varies in the experiment, whether or not this cell has it
     shared: frozenset[str] = frozenset()  # names that two sections have anywhere in the experiment
 
     @cached_property
@@ -218,7 +218,6 @@ class Experiment:
     cells: tuple[Cell, ...]
     replicates: int
     profile: str
-    sweeps: dict[Parameter, tuple[Any, ...]]  # of swept parameters, where the cells are exactly their product
     overrides: tuple[str, ...] = ()  # what the command line changed in the config file, as `section.key=value`
     text: str = ""  # the config file, as it was read; empty for an experiment that was not read from a file
     read_at: int = 0  # when reading the config, and the data that it names, began: nanoseconds since 1970
@@ -318,8 +317,8 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
 
 
 def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:
-    """The experiment that a manifest describes, without its sweeps. Raises as `stored_cell`."""
+    """The experiment that a manifest describes. Raises as `stored_cell`."""
     deltas = tuple(manifest["deltas"])
     cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
     cells = [replace(cell, privacy=cell.privacy.model_copy(update={"deltas": deltas})) for cell in cells]
-    return Experiment(manifest["experiment"], path, tuple(cells), manifest["replicates"], manifest["profile"], {})
+    return Experiment(manifest["experiment"], path, tuple(cells), manifest["replicates"], manifest["profile"])

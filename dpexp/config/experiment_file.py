@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -96,27 +97,30 @@ def resolved_yaml(experiment: Experiment) -> str:
 
     Comments at the end describe populations.
     """
-    cells, sweeps = [sections_of(cell) for cell in experiment.cells], experiment.sweeps
-    first, cases = cells[0], list[dict[str, Any]]()
-    if sweeps:
-        # What differs and does not sweep follows from what sweeps: numbers of steps, deltas of targets.
-        first = {
-            section: {
-                key: list(sweeps.get((section, key), ())) or value
-                for key, value in values.items()
-                if (section, key) in sweeps or all(cell[section].get(key) == value for cell in cells)
-            }
-            for section, values in first.items()
-        }
-    elif len(cells) > 1:
-        # Sections that all cells share are written once, and cases have the others.
-        first = {s: v for s, v in first.items() if all(cell[s] == v for cell in cells)}
-        cases = [{s: v for s, v in cell.items() if s not in first} for cell in cells]
+    cells = [sections_of(cell) for cell in experiment.cells]
+    swept = sorted(experiment.cells[0].swept, key=lambda parameter: SECTIONS.index(parameter[0]))
+    texts = [{(s, k): yaml_in_line(v) for s, own in cell.items() for k, v in own.items()} for cell in cells]
+    points = [tuple(map(text.get, swept)) for text in texts]
+    levels = [list(dict.fromkeys(column)) for column in zip(*points, strict=True)]
+    fixed = {place for place, value in texts[0].items() if all(text.get(place) == value for text in texts)}
+    # numbers of steps, and deltas of targets, follow from what sweeps
+    following = {("run", "n"), *[("privacy", "deltas")] * (("privacy", "delta") in swept)} - {*swept}
     lines = [f"experiment: {experiment.name}"]
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
-    for section, values in first.items():
-        lines += [f"{section}:", *(f"  {key}: {yaml_in_line(value)}" for key, value in values.items())]
-    lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in cases)] if cases else []
+    if points == list(product(*levels)) and all(
+        text.keys() - fixed - following == set(swept) - fixed for text in texts
+    ):
+        own = {place: texts[0][place] for place in texts[0] if place in fixed}
+        own |= {place: f"[{', '.join(map(str, values))}]" for place, values in zip(swept, levels, strict=True)}
+        for section in cells[0]:
+            lines += [f"{section}:", *(f"  {k}: {own[s, k]}" for s, k in texts[0] if s == section and (s, k) in own)]
+    else:
+        # Sections that all cells share are written once, and cases have the others.
+        shared = [section for section, own in cells[0].items() if all(cell.get(section) == own for cell in cells)]
+        for section in shared:
+            lines += [f"{section}:", *(f"  {k}: {yaml_in_line(v)}" for k, v in cells[0][section].items())]
+        cases = ({section: own for section, own in cell.items() if section not in shared} for cell in cells)
+        lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in cases)]
     lines += [f"# population: {line}" for line in described(experiment.cells)]
     return "\n".join(lines) + "\n"
 

@@ -65,15 +65,15 @@ def _depth(value: Any) -> int:
 
 def with_populations(
     kind: type[Parameters], points: list[Located], problem: Located, section: Located, issues: list[Issue]
-) -> list[list[Located]]:
-    """The points of a problem, a list for every population that the section says; mistakes are reported."""
+) -> list[Located]:
+    """Every point of a problem with every population that the section says; mistakes are reported."""
     if not issubclass(kind, LinearPredictorProblem) or not kind.populations:
         issues.append(Issue(section.at(), "this problem does not take a population", "leave out `population`"))
-        return [points]
+        return points
     if not isinstance(section.value, dict | tuple) or section.value == ():
         hint = "for instance population: {d: 5, weights: none}"
         issues.append(Issue(section.at(), "'population' must be a mapping", hint))
-        return [points]
+        return points
     options = []
     for value, paths in expanded(section):
         variant = Located(value, section.marks, {**section.paths, **paths})
@@ -92,7 +92,7 @@ def with_populations(
         if not wrong:
             moved: dict[Keys, Keys] = {(key,): section.path(()) for key in own}
             options.append([Located(p.value | own, p.marks, {**p.paths, **moved}) for p in points])
-    return options
+    return [point for several in zip(*options, strict=True) for point in several]
 
 
 def _misfits(

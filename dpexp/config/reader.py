@@ -24,7 +24,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cell_settings import differences
-from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, Parameter, RunSettings, shared_names
+from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import explain, field, in_words, kind, listed, show, suggest, takes_a_list
 from dpexp.config.populations import POPULATION, with_populations
 from dpexp.config.sections import Part, cell_of, laid_over, privacy_of
@@ -55,7 +55,6 @@ class Reader:
 
     def __init__(self, root: Located, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
-        self.sweeps: dict[Parameter, tuple[Any, ...]] = {}  # in the order of the sections
 
     def complain(self, keys: Keys, message: str, hint: str = "", config: Located | None = None) -> None:
         """Report a mistake in the value at a path of the file, or of a case of it."""
@@ -101,10 +100,7 @@ class Reader:
         replicates, *others = {cell.run.replicates for cell in cells}
         if others and "cases" in value:
             self.complain(("cases",), "'run.replicates' is one number for all cases", "give it in run:")
-        # With cases or several names, or of populations, the cells are no product of lists, and are compared.
-        product = len(configs) == 1 and "cases" not in value and ("problem", POPULATION) not in self.sweeps
-        shared = shared_names(parameter for cell in cells for parameter in cell.own_parameters)
-        swept = tuple(self.sweeps) if product else differences(cells)
+        shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
@@ -112,11 +108,8 @@ class Reader:
                 self.complain((), f"cells {first} and {number} are the same setting", "take one out of the sweep")
         self.stop_if_wrong()
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
-        sweeps = self.sweeps if product and len(different) == len(cells) else {}
         where = self.root.at("run")
-        return Experiment(
-            str(name), self.path, different, replicates, self.profile, sweeps, where=where, plugins=plugins
-        )
+        return Experiment(str(name), self.path, different, replicates, self.profile, where=where, plugins=plugins)
 
     def unknown(self, config: Located, keys: Keys, known: Sequence[str], noun: str) -> None:
         """Complain of keys of a mapping that are not known."""
@@ -201,10 +194,7 @@ class Reader:
                 points = self.points(section, config, model)
                 if section == "problem" and POPULATION in config.value:
                     problem, population = config.part("problem"), config.part(POPULATION)
-                    options = with_populations(model, points, problem, population, self.issues)
-                    if len(options) > 1:
-                        self.sweeps["problem", POPULATION] = tuple(options)
-                    points = [point for several in zip(*options, strict=True) for point in several]
+                    points = with_populations(model, points, problem, population, self.issues)
                     parts[POPULATION] = [Part(population, None)]
                 more = steps if section == "run" else {}
                 parts[section] = [Part(point, self.built(section, model, point, more)) for point in points]
@@ -229,7 +219,7 @@ class Reader:
         return None
 
     def points(self, section: str, config: Located, model: type[Parameters]) -> list[Located]:
-        """The section at every point of its lists, which are added to the sweeps; unknown keys are left out."""
+        """The section at every point of its lists; unknown keys are left out."""
         known = [key for key in model.model_fields if key != POPULATION]
         if section in config.value:
             self.unknown(config, (section,), known, f"key in {section}:")
@@ -250,8 +240,6 @@ class Reader:
                 message = f"'{section}.{key}' sweeps {len(item):,} values; at most {MAX_CELLS:,} cells are allowed"
                 self.complain((section, key), message, FEWER, config)
                 del options[key][1:]
-            else:
-                self.sweeps[section, key] = item
         # A default algorithm belongs to the problem that somebody named.
         place = config.path((section,)) if section != "algorithm" or section in config.value else ("problem",)
         points = []

@@ -127,7 +127,7 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
         assert compared == set(columns) - ({"mu", "budget"} if number % 2 else {"budget"}) - empty
 
         if number % 7 == 0:
-            shown = yaml.safe_load(resolved_yaml(Experiment("x", None, (cell,), 1, "paper", {})))
+            shown = yaml.safe_load(resolved_yaml(Experiment("x", None, (cell,), 1, "paper")))
             assert all(key in shown[section] for section, key in names)
     assert {"problem.beta", "algorithm.beta", "problem.alpha", "schedule.alpha", "problem.mu"} <= qualified
     assert {"algorithm.noise_multiplier", "algorithm.gdp_mu", "algorithm.eps"} <= qualified
