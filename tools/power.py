@@ -4,8 +4,8 @@
 
 Rule a: in each of ten rooms, three arithmetic or comparison operators. Rule b: in accounting, engine/linear, inference
 and store, also numbers (n + 1), `in`, `is`, `and` and `not`. Annotations, messages and `raise` are never altered. A
-mutant is named by its file, function and expression, so that it is met again after an edit. Test files that name the
-mutated module come first; a run beyond its time counts as undecided.
+mutant is named by its file, function and expression, so that it is met again after an edit. It is held against the test
+files of its room that name its module, or all where none does; a run beyond its time counts as undecided.
 """
 
 import ast
@@ -89,9 +89,9 @@ def against_tests(tree: Path, row: dict, limit: float) -> dict:
     text, module = path.read_bytes(), path.stem
     ends = [0, *itertools.accumulate(map(len, text.splitlines(keepends=True)))]
     start, end = ends[node.lineno - 1] + node.col_offset, ends[node.end_lineno - 1] + node.end_col_offset
-    files = list((tree / "tests" / room).rglob("test_*.py"))
-    files.sort(key=lambda file: (not re.search(rf"\b{module}\b", file.read_text()), file.name))
-    command = f"{sys.executable} -m pytest -x -q -p no:cacheprovider --timeout 150 -m".split()
+    every = sorted((tree / "tests" / room).rglob("test_*.py"))
+    files = [file for file in every if re.search(rf"\b{module}\b", file.read_text())] or every
+    command = f"{sys.executable} -m pytest -x -q -p no:cacheprovider --timeout 0 -m".split()
     path.write_bytes(text[:start] + b"(" + row["after"].encode() + b")" + text[end:])
     began, env = time.monotonic(), {**os.environ, "PYTHONPATH": str(tree)}
     try:
@@ -107,12 +107,12 @@ def against_tests(tree: Path, row: dict, limit: float) -> dict:
 
 
 def run(tree: Path, rows: Path, out: Path, limit: float = 300):
-    tried = list(csv.DictReader(out.open())) if out.exists() else []
+    tried = [[row[f] for f in FIELDS] for row in csv.DictReader(out.open())] if out.exists() else []
     with out.open("a", newline="") as file:
         writer = csv.DictWriter(file, (*FIELDS, "verdict", "by", "seconds"))
         if not tried:
             writer.writeheader()
-        for row in list(csv.DictReader(rows.open()))[len(tried) :]:
+        for row in (row for row in csv.DictReader(rows.open()) if list(row.values()) not in tried):
             writer.writerow(row | against_tests(tree, row, limit))
             file.flush()
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from dpexp.accounting.allocation import epoch_loss, epochs_eps
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import EpochGaussian
@@ -72,18 +69,6 @@ def law_of_bins(scheme, fresh):
     return min(values) if kept != fresh else 0.0
 
 
-def law_of_groups(scheme, groups, q):
-    """How likely coins of probability q in the steps of a record's own group are, and all others are none."""
-    found = inclusions(partial(scheme, groups=groups) if groups > 1 else scheme, 6, 1, 4, 6000)
-    own = (np.arange(4)[:, None] % groups) == (np.arange(6) % groups)
-    if found[:, ~own].any():
-        return 0.0
-    coins = found[:, own].astype(float)
-    worst = max(abs(coins.mean(axis=0) - q)) / math.sqrt(q * (1 - q) / len(coins))
-    together = np.corrcoef(coins.T) - np.eye(coins.shape[1])
-    return float(min(norm.sf(worst), norm.sf(np.abs(together).max() * math.sqrt(len(coins)))))
-
-
 @pytest.mark.slow
 def test_the_law_of_bins_and_wrong_ones():
     assert law_of_bins(balls_in_bins, fresh=True) > 1e-5
@@ -97,25 +82,11 @@ def test_the_law_of_bins_and_wrong_ones():
         assert law_of_bins(scheme, fresh) < 1e-9
 
 
-@pytest.mark.slow
-def test_the_law_of_groups_and_wrong_ones():
-    assert law_of_groups(poisson, 2, 1 / 3) > 1e-6
-    assert law_of_groups(poisson, 1, 1 / 6) > 1e-6
-    assert law_of_groups(poisson, 2, 1 / 3 * 2 / 3) < 1e-9  # another rate
-    assert law_of_groups(poisson, 3, 1 / 3) < 1e-9
-    assert law_of_groups(lambda n, m, g, groups: poisson(n, groups * m, g), 2, 1 / 3) < 1e-9  # from everyone
-
-
-def test_one_group_is_poisson_and_edges():
+def test_one_group_is_poisson_and_a_group_of_one_is_sure():
     one, same = poisson(30, 4, rng(3), groups=1), poisson(30, 4, rng(3))
     assert all(np.array_equal(next(one), next(same)) for _ in range(50))
     whole = poisson(7, 1, rng(0), groups=7)
     assert [next(whole).tolist() for _ in range(8)] == [[k] for k in (*range(7), 0)]
-    with pytest.raises(ValueError, match="between 1 and n"):
-        next(poisson(7, 2, rng(0), groups=4))
-    assert np.array_equal(next(balls_in_bins(5, 5, rng(0))), np.arange(5))
-    sizes = [len(batch) for batch in itertools.islice(balls_in_bins(10, 1, rng(1)), 200)]
-    assert min(sizes) == 0 < 4 <= max(sizes)  # empty ones, and ones that are far too large
     assert (batches_of(10, 3), batches_of(9, 3), batches_of(9, 9)) == (4, 3, 1)
 
 
@@ -187,10 +158,6 @@ def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not():
     low, last = more.lower_bounds()
     assert low.eps(1e-5) == whole[0].lower_bounds()[0].eps(1e-5) < more.upper_bounds()[0].eps(1e-5)
     assert last.eps(1e-5) == pytest.approx(eps_of(3 / math.sqrt(17), 1e-5))  # the noise of all 17 steps
-    assert any("ends early" in text for _, text in more.description())
-    assert any("all 17 noisy sums" in text for _, text in more.description())
-    with pytest.raises(ValueError, match="has fewer of them"):
-        EpochGaussian(noise_multiplier=1.0, batches=5, epochs=3, sampling=sampling, unfinished=5)
     # as an algorithm has it: 100 steps of 12 an epoch
     algorithm = DP_SGD(batch_size=120, sampling=sampling)
     found = stated(algorithm, 100).mechanism
@@ -210,35 +177,6 @@ def test_groups_in_an_epoch_that_ends_early():
     p = sum(c * norm.pdf(x, k, spread) for k, c in enumerate(counts))
     delta = np.sum(np.maximum(p - math.exp(last) * norm.pdf(x, 0, spread), 0)) * (x[1] - x[0])
     assert delta == pytest.approx(1e-5, rel=1e-2)
-
-
-@pytest.mark.slow
-def test_dp_sgld_takes_each_epoch_at_its_least_noise():
-    """Groups of epochs against a loop over the steps; the target is spent."""
-    for sampling, groups in (("balls-in-bins", None), ("cyclic-poisson", 7)):
-        algorithm = DP_SGLD(batch_size=60, epochs=3, sampling=sampling, groups=groups)
-        n = algorithm.steps(DIGITS, DECREASING, TARGET) - 5
-        assert algorithm.complaints(DIGITS, DECREASING, TARGET, n) == []
-        run = algorithm._run(DIGITS, DECREASING, n)
-        t = groups or batches_of(DIGITS.n, 60)
-        assert run.by_epochs.batches == t
-        steps = np.repeat([noise for noise, _ in run.groups], [count for _, count in run.groups])
-        least = [float(steps[k : k + t].min()) for k in range(0, n, t)]
-        found = run.epochs_by_noise(t)
-        assert np.repeat([noise for noise, _ in found], [count for _, count in found]).tolist() == least
-        row = algorithm.mechanism(DIGITS, DECREASING, TARGET, n).row((1e-5,))
-        assert 0.998 < row["eps_1e-05"] <= 1
-        assert row["eps_1e-05"] == row["sound_eps_1e-05"]
-        z = row["noise_multiplier"]
-        if sampling == "balls-in-bins":
-            exact = EitherOrder(product([(1 / (z * noise), 1) for noise in least], t)).eps(1e-5)
-        else:
-            alike = [epsilon([(7 * 60 / DIGITS.n, z * f, len(least))], 1e-5) for f in (least[0], least[-1])]  # fmt: skip
-            assert alike[1] < 1 < alike[0] * 1.02
-            continue
-        assert 0.97 < exact <= 1
-        constant = DP_SGLD(batch_size=60, epochs=3, sampling=sampling).mechanism(DIGITS, CONSTANT, TARGET, n)
-        assert constant.row((1e-5,))["noise_multiplier"] > z  # there the noise does not grow
 
 
 def product(epochs, t):
@@ -272,28 +210,3 @@ def test_epochs_whose_noise_differs():
     assert epochs_eps(kinds(mu, 10, many), 1e-5) == pairs
     # too little noise for a law: the batches shown
     assert epochs_eps(kinds(80.0, 10, ((1.0, 1), (2.0, 1))), 1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
-
-
-# --- whole epochs ----------------------------------------------------------------------------------------------
-
-
-TOY = """\
-experiment: toy
-problem: {name: softmax, data: {name: digits}, regulariser: 1e-2}
-algorithm: {name: dp-sgd, batch_size: 32, epochs: 2, SAMPLING}
-schedule: {name: langevin}
-privacy: {eps: 8, delta: 1e-5}
-run: {replicates: 2, seed: 3, checkpoints: 2}
-"""
-
-
-def test_epochs_are_whole_unless_the_config_says_otherwise(tmp_path):
-    path = tmp_path / "toy.yaml"
-    path.write_text(TOY.replace("SAMPLING", "sampling: [balls-in-bins, poisson]"))
-    assert [cell.run.n for cell in load_experiment(path).cells] == [90, 90]
-    path.write_text(TOY.replace("SAMPLING", "sampling: balls-in-bins").replace("batch_size: 32", "batch_size: 500"))
-    (cell,) = load_experiment(path).cells
-    assert cell.run.n == 6  # three bins for 1438 records, and not 2 * 1438 / 500 steps
-
-
-# --- the noise that each scheme needs --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.renyi import eps_of_curve, improved_eps
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.exact.walk import HockeyStick, WalkLaw, renyi, shifting
+from dpexp.privacy.exact.walk import WalkLaw, renyi, shifting
 from tests.conftest import share
 
 STEPS = """
@@ -156,15 +156,6 @@ def test_golden_values_of_the_strongly_convex_bound():
         )
 
 
-def test_the_shift_is_continuous_in_the_contraction():
-    for steps in (1, 7, 400):
-        assert bounds.shift(steps, 1.0) == 1 / steps
-        for c in (1 - 1e-9, 1 + 1e-9):
-            assert bounds.shift(steps, c) == pytest.approx(1 / steps, rel=1e-5)
-    assert bounds.shift(50, 0.9) < 1 / 50 < bounds.shift(50, 1.1)
-    assert bounds.shift(10**6, 1.1) == pytest.approx(0.21)
-
-
 def test_contraction_coefficients():
     for eps, theta in (
         (0, 0.389948538204961),
@@ -230,16 +221,3 @@ def test_golden_renyi_divergences(steps, paper2, paper8, pm2, pm8):
     zero, one, minus = (WalkLaw(walk, steps) for walk in (ZERO, ONE, MINUS))
     found = [both_ways(zero, one, 2), both_ways(zero, one, 8), both_ways(minus, one, 2), both_ways(minus, one, 8)]
     assert found == pytest.approx([paper2, paper8, pm2, pm8], rel=1e-8)
-
-
-def test_golden_hockey_sticks_and_atoms():
-    for steps, values in (
-        (10, (0.0627901986, 0.0263657151, 4.52285741e-5, 0)),
-        (10**6, (0.314261791, 0.280086516, 0.149669514, 0.0268234122)),
-    ):
-        found = [HockeyStick(WalkLaw(MINUS, steps), WalkLaw(ONE, steps))(eps) for eps in (0, 0.1, 0.5, 1)]
-        assert found == pytest.approx(values, rel=1e-7, abs=1e-13)
-    zero, one = WalkLaw(ZERO, 100), WalkLaw(ONE, 100)
-    assert zero.masses[-2:] == pytest.approx([0.02400051578] * 2, rel=1e-8)
-    assert one.masses[-2:] == pytest.approx([0.01498469496, 0.03694310342], rel=1e-8)
-    assert zero.masses.sum() == pytest.approx(1, abs=1e-12)

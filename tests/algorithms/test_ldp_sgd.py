@@ -2,9 +2,6 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,11 +13,9 @@ from dpexp.core.seeds import stream_states
 from dpexp.engine.linear.kernel import BLOCK
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems import PROBLEMS
-from tests.conftest import at_length
 from tests.oracles import ldp_sgd as oracle
 from tests.oracles import one_pass
 from tests.oracles.streams import normals, uniforms
-from tests.research import module
 
 ALGORITHM = ALGORITHMS["ldp-sgd"]()
 SEED = 5
@@ -45,10 +40,6 @@ def pinball(problem):
     return gradient, lambda t, e: t + problem.sigma * e
 
 
-def hinge(problem):
-    return oracle.hinge_gradient, lambda t, e: 1.0 if e <= 1 / (1 + math.exp(-t)) else -1.0
-
-
 def insensitive(problem):
     def response(t, e):
         u = 2 * e - 1
@@ -65,7 +56,6 @@ CASES = {
     "huber, many covariates": (PROBLEMS["huber-linear"](d=linear_pass.UNROLLED + 1), huber),
     "logistic": (PROBLEMS["mallows-logistic"](d=5), logistic),
     "pinball": (PROBLEMS["pinball-linear"](d=5, tau=0.8), pinball),
-    "hinge": (module("hinge/mallows_hinge.py").MallowsHinge(d=5), hinge),
     "insensitive": (PROBLEMS["insensitive-linear"](d=5, width=0.6), insensitive),
 }
 QUICK = {"huber joint scale", "logistic"}
@@ -177,47 +167,6 @@ def test_unrolled_and_general_kernels_give_the_same_bits(d, monkeypatch):
     unrolled = run(problem)
     monkeypatch.setattr(linear_pass, "UNROLLED", 0)
     np.testing.assert_array_equal(run(problem), unrolled)
-
-
-NARROW = """
-import hashlib, sys
-sys.path.insert(0, {root!r})
-from tests.algorithms.test_ldp_sgd import CASES, run
-values = [run(CASES[case][0]) for case in ("logistic",)]
-print(hashlib.sha256(b"".join(v[:, :, :, [0, 1, 3]].tobytes() for v in values)).hexdigest())
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cpu", [pytest.param("x86-64-v3", marks=at_length), "x86-64"])
-def test_narrower_vectors_give_the_same_bits(cpu):
-    """256-bit vectors, and 128-bit ones without fused multiply-add: LLVM splits the lanes."""
-    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
-        pytest.skip("names of x86-64 levels")
-    script = NARROW.format(root=os.getcwd())
-
-    def digest(**extra):
-        return subprocess.run(
-            [sys.executable, "-c", script], env={**os.environ, **extra}, capture_output=True, text=True, check=True
-        ).stdout
-
-    assert digest(NUMBA_CPU_NAME=cpu, NUMBA_CPU_FEATURES="") == digest()
-
-
-def test_no_privacy_is_plain_sgd_computed_another_way():
-    """mu = inf equals plain SGD on the problem's own numpy gradient."""
-    problem = CASES["huber joint scale"][0]
-    states = states_of(0)
-    formulas = huber(problem)
-    data = oracle.users(states, problem.d, problem.sigma_z, problem.beta, formulas[1], True)
-    theta = problem.start()
-    distances = []
-    for i, (x, y) in enumerate(itertools.islice(data, N), start=1):
-        theta = theta - 0.2 * i**-0.5 * problem.gradient(theta, np.array(x), np.array(y))
-        theta[-1] = max(theta[-1], problem.scale_min)
-        distances.append(np.sum((theta - problem.optimum()) ** 2))
-    got = run(problem, settings=[SETTINGS[-1]], replicates=[0])[0, 0, :, 0, 0]
-    np.testing.assert_allclose(got, np.array(distances)[STEPS - 1], rtol=1e-11)
 
 
 def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():

@@ -1,22 +1,19 @@
 """Rules with memory, norms and numbers: clipped and heavy-ball LDP-SGD against literal loops, and their privacy."""
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-import dpexp.engine.linear.linear_pass as linear_pass
-from dpexp.algorithms.clipped_ldp_sgd import ClipNumbers as Clip
-from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd, rescale
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.engine.lanes.elementwise import Value, exp, maximum, sqrt
+from dpexp.engine.lanes.elementwise import maximum, sqrt
 from dpexp.engine.linear.kernel import BLOCK
 from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
-from dpexp.engine.linear.rule import Received, Rule, received_at
+from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from tests.algorithms.test_ldp_sgd import (
@@ -25,7 +22,6 @@ from tests.algorithms.test_ldp_sgd import (
     SETTINGS,
     STEPS,
     assert_equals_the_literal_loop,
-    literal,
 )
 from tests.conftest import AT_LENGTH
 from tests.oracles import one_pass
@@ -41,38 +37,6 @@ each_case = pytest.mark.parametrize(
 each_algorithm = pytest.mark.parametrize("algorithm", [CLIPPED, HEAVY], ids=lambda a: a.name)
 
 
-class Moments(NamedTuple):
-    first: Value
-    second: Value
-
-
-class Decays(NamedTuple):
-    first: float
-    second: float
-    floor: float
-    log_first: float
-    log_second: float
-
-
-def adam_update(theta: Value, received: Received, memory: Moments, numbers: Decays) -> tuple[Value, Moments]:
-    """Adam, with its corrections 1 - beta^i."""
-    m = numbers.first * memory.first + (1.0 - numbers.first) * received.noisy
-    v = numbers.second * memory.second + (1.0 - numbers.second) * received.noisy * received.noisy
-    missing_m = 1.0 - exp(received.i * numbers.log_first)
-    missing_v = 1.0 - exp(received.i * numbers.log_second)
-    return theta - received.eta * (m / missing_m) / (sqrt(v / missing_v) + numbers.floor), Moments(m, v)
-
-
-class Adam(OnePassAlgorithm):
-    """A rule with two vectors, five numbers and the step's number, as someone else may write one."""
-
-    name: Literal["adam"] = "adam"
-
-    def rule(self) -> Rule:
-        numbers = Decays(0.9, 0.99, 1e-3, math.log(0.9), math.log(0.99))
-        return Rule(adam_update, memory=Moments(0.0, 0.0), numbers=numbers)
-
-
 def values(algorithm, problem, settings=SETTINGS, steps=STEPS, replicates=range(8)):
     return algorithm.simulate(problem, settings, steps, SEED, list(replicates)).values
 
@@ -80,7 +44,6 @@ def values(algorithm, problem, settings=SETTINGS, steps=STEPS, replicates=range(
 LITERAL = {
     "clipped-ldp-sgd": (0.7, lambda p: one_pass.plain, 1.4),
     "heavy-ball-ldp-sgd": (math.inf, lambda p: one_pass.heavy_ball(0.8, p), None),
-    "adam": (math.inf, lambda p: one_pass.adam(0.9, 0.99, 1e-3, p), None),
 }
 """the clip, for p parameters the step of each literal loop, and its sensitivity where it is not the problem's"""
 
@@ -89,34 +52,6 @@ LITERAL = {
 @each_algorithm
 def test_the_pass_equals_the_literal_loop(algorithm, case):
     assert_equals_the_literal_loop(algorithm, case, *LITERAL[algorithm.name])
-
-
-@pytest.mark.slow
-def test_a_rule_with_two_vectors_and_the_number_of_the_step_equals_the_literal_loop():
-    assert_equals_the_literal_loop(Adam(), QUICK, *LITERAL["adam"])
-
-
-@pytest.mark.parametrize("algorithm", [CLIPPED, HEAVY, Adam()], ids=lambda a: a.name)
-def test_the_source_of_a_rule_also_acts_on_plain_numbers(algorithm):
-    """Coordinate after coordinate in Python, the rule's own functions walk the path of the literal loop."""
-    problem, formulas = CASES["huber known scale"]
-    rule = algorithm.rule()
-    memory = [rule.memory] * problem.p
-
-    def step(i, eta, theta, noisy):
-        theta = theta.copy()
-        for j in range(problem.p):
-            received = received_at(float(theta[j]), float(i), eta, float(noisy[j]))
-            theta[j], memory[j] = rule.update(float(theta[j]), received, memory[j], rule.numbers)
-        return theta
-
-    schedule, budget = SETTINGS[1]
-    arguments = problem, formulas, schedule, budget, 3
-    clip, step_of, _ = LITERAL[algorithm.name]
-    expected = literal(*arguments, step_of(problem.p), clip, 1.3)
-    np.testing.assert_allclose(literal(*arguments, step, clip, 1.3).theta, expected.theta, rtol=1e-12, atol=1e-12)
-    for norm in (0.0, 0.3, 0.7, 5.0):
-        assert rescale(norm, Clip(0.7)) == pytest.approx(1.0 if norm <= 0.7 else 0.7 / norm, rel=1e-15)
 
 
 @each_case
@@ -130,15 +65,6 @@ def test_a_clip_that_no_gradient_reaches_and_no_momentum_are_ldp_sgd_to_the_last
     plain = values(LdpSgd(), problem)
     np.testing.assert_array_equal(values(same, problem), plain)
     assert not np.array_equal(values(other, problem), plain)
-
-
-@pytest.mark.slow
-@each_algorithm
-def test_unrolled_and_general_kernels_give_the_same_bits(algorithm, monkeypatch):
-    problem = CASES[QUICK][0]
-    unrolled = values(algorithm, problem)
-    monkeypatch.setattr(linear_pass, "UNROLLED", 0)
-    np.testing.assert_array_equal(values(algorithm, problem), unrolled)
 
 
 # --- privacy ---------------------------------------------------------------------------------------------------------

@@ -9,12 +9,10 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
-from dpexp.data import DATASETS
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.softmax_metrics import tally
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.mechanisms import langevin as accounting
-from dpexp.problems.softmax import DataSource, Softmax
+from dpexp.problems.softmax import Softmax
 from tests.oracles import softmax as oracle
 
 DIGITS = Softmax(regulariser=1e-2)
@@ -24,16 +22,6 @@ DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"
 
 
 # --- the problem -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["adult", "digits"])
-def test_sizes_are_known_without_reading_the_records(name):
-    for fraction in (None, 0.3):
-        problem = Softmax(data=DataSource(name=name), test_fraction=fraction)
-        train, test = problem.split
-        assert problem.shape == (len(train), train.features.shape[1], len(train.classes))
-        assert len(train) + len(test) == DATASETS[name].shape.records
-    assert Softmax(random_features=20).train.features.shape[1] == 21 == Softmax(random_features=20).shape.width
 
 
 def test_constants_hold_for_every_record():
@@ -56,45 +44,6 @@ def test_constants_hold_for_every_record():
 # --- accounting ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_published_epsilon_counts_epochs():
-    """The first private row of Table 1 as accountants see it."""
-    run = accounting.LangevinRun(
-        n=50_000, batch_size=128, sampling="fixed-size", steps=11_730, lipschitz=15.0, smoothness=55.0, diameter=1e4,
-        strong_convexity=0.001, largest_step=0.018, total_step=0.018 * 11_730, total_of_epochs=0.018 * 30,
-        groups=((1.0, 11_730),),
-    )  # fmt: skip
-    epochs, steps = (
-        accounting.AccountedLangevin(run, accountant, 0.0022).analysis.eps(1e-5)
-        for accountant in ("published", "theorem-3-1")
-    )
-    assert epochs == pytest.approx(0.982, abs=5e-4)
-    assert steps == pytest.approx(25.98, abs=5e-3)
-    assert run.multiplier(0.0022) == pytest.approx(0.198, abs=5e-4)
-    assert accounting.AccountedLangevin(run, "pld", 0.0022).analysis.eps(1e-5) > 300
-    for accountant in ("published", "theorem-3-1"):
-        refused = accounting.AccountedLangevin(run, accountant, 0.0022).analysis
-        assert not refused.valid
-        assert refused.refused
-
-
-@pytest.mark.parametrize("accountant", ["pld", "theorem-3-1", "published"])
-@pytest.mark.parametrize("schedule", [CONSTANT, DECREASING])
-def test_noise_is_set_so_that_the_accountant_states_the_target(accountant, schedule):
-    algorithm = DP_SGLD(batch_size=32, epochs=5, accountant=accountant)
-    n = algorithm.steps(DIGITS, schedule, TARGET)
-    row = algorithm.mechanism(DIGITS, schedule, TARGET, n).row((1e-5,))
-    assert row["eps_1e-05"] == pytest.approx(1, rel=1e-4)
-    assert row["eps_1e-05"] <= 1 + 1e-9
-    assert row["guarantee"] == (accountant == "pld")
-    assert row["accountant"] == accountant
-    if accountant == "published":
-        assert row["sound_eps_1e-05"] > 5
-    sigma = algorithm.sigma(DIGITS, schedule, TARGET, n)
-    less = accounting.AccountedLangevin(algorithm._run(DIGITS, schedule, n), accountant, 0.9 * sigma).analysis
-    assert less.eps(1e-5) > 1.02
-
-
 def test_dp_sgd_spends_its_target_by_the_scheme_of_its_batches():
     problem, found = Softmax(regulariser=1e-2, test_fraction=0.11), {}
     for sampling, accountant in (("poisson", "pld"), ("fixed-size", "pld"), ("shuffled", "once-an-epoch")):
@@ -107,25 +56,6 @@ def test_dp_sgd_spends_its_target_by_the_scheme_of_its_batches():
         assert mechanism.neighboring_relation == ("add-remove" if sampling == "poisson" else "replace-one")
         found[sampling] = row["noise_multiplier"]
     assert found["shuffled"] > found["fixed-size"] > found["poisson"]
-
-
-@pytest.mark.slow
-def test_last_iterates_pay_where_steps_forget():
-    """With strong contraction the last-iterate accountant needs less noise; never more."""
-    noises = {}
-    for lam in (1e-3, 0.3):
-        problem = Softmax(regulariser=lam)
-        for accountant in ("pld", "last-iterate"):
-            algorithm = DP_SGLD(batch_size=32, epochs=4, accountant=accountant)
-            n = algorithm.steps(problem, CONSTANT, TARGET)
-            noises[lam, accountant] = algorithm.mechanism(problem, CONSTANT, TARGET, n).row((1e-5,))
-    assert noises[1e-3, "last-iterate"]["noise_multiplier"] <= noises[1e-3, "pld"]["noise_multiplier"]
-    assert noises[0.3, "last-iterate"]["noise_multiplier"] < 0.8 * noises[0.3, "pld"]["noise_multiplier"]
-    assert noises[0.3, "last-iterate"]["eps_1e-05"] <= 1 + 1e-9
-    assert noises[0.3, "last-iterate"]["sound_eps_1e-05"] > 1.1  # composition alone would not do
-
-
-# --- mismatches ------------------------------------------------------------------------------------------------
 
 
 # --- runs ------------------------------------------------------------------------------------------------------
@@ -241,18 +171,3 @@ def test_cells_of_one_pass_are_what_each_is_alone():
             assert np.array_equal(together.passed.values[number, ..., 1:], alone.passed.values[0])
         first = together.passed.values[:, 0, -1, 0, 0]
         assert len(set(first)) == len(cells), "every setting has numbers of its own"
-
-
-def test_an_algorithm_that_simulates_by_itself_shares_no_pass():
-    class Own(DP_SGD):
-        def simulate(self, problem, settings, steps, seed, replicates):
-            return super().simulate(problem, settings, steps, seed, replicates)
-
-    assert Own().common(DIGITS) != DP_SGD().common(DIGITS) == SGD().common(DIGITS)
-    assert DP_SGD().common(DIGITS) == DP_SGD(clip=2.0).common(Softmax(regulariser=3.0))
-    for other in (Softmax(regulariser=1e-2, random_features=20), Softmax(data=DataSource(name="adult"))):
-        assert DP_SGD().common(other) != DP_SGD().common(DIGITS)
-    for own in ({"sampling": "shuffled"}, {"sampling": "cyclic-poisson", "groups": 2}, {"batch_size": 20}):
-        assert DP_SGD(**own).common(DIGITS) != DP_SGD().common(DIGITS)
-    two, three = (DP_SGD(sampling="cyclic-poisson", groups=groups).common(DIGITS) for groups in (2, 3))
-    assert two != three

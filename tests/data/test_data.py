@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.data import DATASETS, DataError, adult, load_split
+from dpexp.data import DATASETS, DataError, load_split
 from dpexp.data.dataset import BIAS, NORM, prepare
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
-from tools import rebuild_adult
 
 
 @pytest.fixture(scope="module")
@@ -145,23 +144,3 @@ def test_files_that_cannot_be_used(tmp_path, content, target, message):
         load_split(
             path=path, target=target, public=PublicInputs(categories={"y": ("2", "4")} if "y" in content else {})
         )
-
-
-def test_adult_is_rebuilt_from_raw_lines(tmp_path):
-    line = (
-        "39, State-gov, 77516, Bachelors, 13, Never-married, ?, Not-in-family, White, Male, 2174, 0, 40, United-States"
-    )
-    (tmp_path / "adult.data").write_text(f"{line}, <=50K\n\n")
-    (tmp_path / "adult.test").write_text(f"|1x3 Cross validator\n{line}, >50K.\n")
-    found = rebuild_adult.coded([tmp_path / "adult.data", tmp_path / "adult.test"])
-    np.savez(tmp_path / "a.npz", **found)
-    data = adult.read(tmp_path / "a.npz")
-    assert data.labels.tolist() == [0, 1]
-    assert data.features.shape == (2, 104)
-    assert data.features[0, :2] == pytest.approx([0.39, 13 / 16])
-    assert data.features[0, 5:].sum() == 7
-    shipped = adult.read()
-    assert shipped.labels[:32561].mean() == pytest.approx(7841 / 32561)
-    (tmp_path / "adult.data").write_text(f"{line.replace('Never-married', 'Betrothed')}, <=50K\n")
-    with pytest.raises(ValueError, match="not in tuple"):
-        rebuild_adult.coded([tmp_path / "adult.data"])

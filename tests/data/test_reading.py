@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpexp.data.dataset import DataError
-from dpexp.data.encode import Unread, columns_of, encode, encoded, number_readings, read_id, unread
+from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, unread
 from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
 from dpexp.data.records import read_header, read_record_table
 
@@ -70,21 +70,6 @@ def test_numbers_are_spelled_by_two_public_keys_alone(decimal, thousands, read, 
     for text in unread:
         with pytest.raises(Unread):
             encode(text, column)
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("1,814.19", ["1814.19"]),
-        ("1,234", ["1234", "1.234"]),
-        ("1.234,5", ["1234.5"]),
-        ("12 h", []),
-        ("1'000", ["1000"]),
-    ],
-)
-def test_a_number_in_another_spelling_has_its_readings(text, wanted):
-    """Each by keys that, once stated, read it so."""
-    assert sorted(number_readings(text)) == sorted(wanted)
 
 
 def test_one_id_however_it_is_spelled():

@@ -11,7 +11,6 @@ from dpexp.engine.lanes.vectormath import expm1, sine_cosine
 from dpexp.engine.lanes.vectors import load, store
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
-from tests.conftest import mostly_slow
 
 IN_LANES = sorted(LOSSES)
 
@@ -54,18 +53,6 @@ def test_a_literal_rippled_mean_in_numpy() -> None:
     assert slope(data, w, out) == pytest.approx(values.mean(), rel=1e-13)
     np.testing.assert_allclose(out, gradients.mean(axis=0), rtol=1e-12)
     assert abs(values[:-1].mean() - values.mean()) > 1e-6 * values.mean()
-
-
-@pytest.mark.parametrize("name", mostly_slow(IN_LANES))  # each is compiled
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e9, 1e200])
-def test_where_lanes_do_not_hold_records_are_taken_one_by_one(name: str, wrong: float) -> None:
-    problem, data = data_of(name, 19, 3)
-    w = problem.start() + np.array([0.1, wrong, 0.2])
-    found, wanted = np.empty(3), np.empty(3)
-    with np.errstate(all="ignore"):
-        value, expected = slope(data, w, found), mean_of(data.loss)(w, *data.numbers, wanted)
-    np.testing.assert_allclose(value, expected, rtol=1e-11)
-    np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12 * (1 + np.nan_to_num(np.abs(w), posinf=0).max()))
 
 
 @njit

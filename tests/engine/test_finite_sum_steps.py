@@ -1,7 +1,5 @@
 """Eight runs side by side: each has the bits that it has alone, follows its own record, and noise is shared rightly."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -72,27 +70,6 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
         few = runs_of(problem, data, 8)[first : first + count]
         part = follow_all(few, data, at, eta[first : first + count], problem.smoothness)
         np.testing.assert_array_equal(part, whole[first : first + count])
-
-
-@pytest.mark.parametrize("far", [1e9, np.inf])
-def test_a_lane_asks_for_its_own_gradient_where_the_functions_of_lanes_do_not_hold(far: float) -> None:
-    """One run is so far away that the lanes' sine is NaN; the others keep their bits."""
-    problem, data = data_of("rippled-mean")
-    runs = runs_of(problem, data, 8)
-    runs[2].w[:] = far
-    expected = literal(runs_of(problem, data, 8)[2], 0)  # draws no noise
-    assert len(expected) == 0
-    moved = runs_of(problem, data, 8)[2]
-    moved.w[:] = far
-    with np.errstate(all="ignore"):
-        path = literal(moved, 3)
-    together, usual = Together(runs), Together(runs_of(problem, data, 8))
-    together.advance(1, 3)
-    usual.advance(1, 3)
-    np.testing.assert_allclose(together.w[:, 2], path[-1], rtol=1e-12)
-    assert math.isfinite(far) == bool(np.isfinite(path).all())
-    others = [k for k in range(8) if k != 2]
-    np.testing.assert_array_equal(together.w[:, others], usual.w[:, others])
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])

@@ -79,12 +79,6 @@ def literal_windows(gradient, change, residual, n, alpha, gamma, stds=STDS):
     )  # fmt: skip
 
 
-def unit_windows(n, steps):
-    """Normals of all three arrays such that coordinate j is one in the j-th node and zero elsewhere."""
-    nodes = nodes_ending(1, steps, n)
-    return np.split(np.eye(2 * nodes + steps), [nodes, 2 * nodes])
-
-
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("steps", [1, 2, 7, 64, 100, 333])
 def test_tree_noise_is_the_sum_over_the_cover(steps, alpha):
@@ -116,16 +110,6 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     np.testing.assert_allclose(trees.square_root_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_independent_noise_is_a_momentum_of_white_noise(alpha):
-    lag = np.subtract.outer(np.arange(64), np.arange(64))
-    explicit = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
-    mapped = run_independent(np.eye(64), alpha)
-    np.testing.assert_allclose(mapped, explicit, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(mapped @ mapped.T, explicit @ explicit.T, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(trees.independent_variance(alpha, 64), np.sum(explicit**2, axis=1), rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("n", "steps", "alpha", "gamma"),
     [(13, 100, 1 / 13, 0.3), (8, 64, 0.2, 0.5), (1, 20, 0.3, 0.1), (5, 64, 1.0, 0.25), (100, 64, 0.01, 0.5)],
@@ -136,6 +120,12 @@ def test_window_noise_is_equation_3_term_by_term(n, steps, alpha, gamma):
     normals = [rng.standard_normal((count, 3)) for count in (nodes, nodes, steps)]
     fast = run_windows(*normals, n, alpha, gamma)
     np.testing.assert_allclose(fast, literal_windows(*normals, n, alpha, gamma), rtol=0, atol=1e-12)
+
+
+def unit_windows(n, steps):
+    """Normals of all three arrays such that coordinate j is one in the j-th node and zero elsewhere."""
+    nodes = nodes_ending(1, steps, n)
+    return np.split(np.eye(2 * nodes + steps), [nodes, 2 * nodes])
 
 
 @pytest.mark.parametrize(("n", "gamma"), [(13, 0.3), (8, 0.5), (7, 1 - 1e-9), (1, 0.2), (64, 0.5)])
@@ -161,21 +151,3 @@ def test_the_split_into_blocks_changes_no_bit(block):
     assert np.array_equal(run_windows(*normals, n, 1 / n, 0.3, block=block), whole)
     assert np.array_equal(run_tree(normals[2], 1 / n, block=block), run_tree(normals[2], 1 / n))
     assert np.array_equal(run_independent(normals[2], 0.1, block=block), run_independent(normals[2], 0.1))
-
-
-@pytest.mark.slow
-def test_closed_variances_hold_over_many_epochs():
-    n, steps, gamma = 50, 1500, 0.1
-    rng = np.random.default_rng(11)
-    nodes = nodes_ending(1, steps, n)
-    d = 4000
-    signs = [rng.standard_normal((count, 1)) for count in (nodes, nodes, steps)]
-    literal = literal_windows(*signs, n, 1 / n, gamma)
-    np.testing.assert_allclose(run_windows(*signs, n, 1 / n, gamma), literal, rtol=0, atol=1e-11)
-    variances = STDS**2 @ stream_variances(n, steps, 1 / n, gamma)
-    late = slice(n * 20 - 8, n * 20)
-    draws = run_windows(
-        *(rng.standard_normal((nodes_ending(1, late.stop, n), d)) for _ in range(2)),
-        rng.standard_normal((late.stop, d)), n, 1 / n, gamma,
-    )[late]  # fmt: skip
-    np.testing.assert_allclose(np.var(draws, axis=1), variances[late], rtol=5 * np.sqrt(2 / d))

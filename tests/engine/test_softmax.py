@@ -72,20 +72,6 @@ def test_the_gradient_is_that_of_the_loss():
         assert difference / 2e-5 == pytest.approx(gradient[c, j], abs=1e-8)
 
 
-@pytest.mark.parametrize("clip", [1e-3, 0.3, 5.0])
-def test_no_record_moves_a_sum_by_more_than_the_clip(clip):
-    features, labels, weights = problem(3, n=300)
-    features[:150] *= 50
-    norms = softmax.record_norms(features)
-    for i in range(300):
-        one = oracle.clipped_sum(weights, features[i : i + 1], labels[i : i + 1], norms[i : i + 1], clip)
-        free = oracle.clipped_sum(weights, features[i : i + 1], labels[i : i + 1], None, math.inf)
-        length, whole = np.linalg.norm(one.astype(np.float64)), np.linalg.norm(free.astype(np.float64))
-        assert length <= clip * (1 + 4 * np.finfo(np.float32).eps)
-        assert length == pytest.approx(whole * min(1, clip / (whole + 1e-6)), rel=1e-6, abs=1e-7 * clip)
-        assert np.linalg.norm(free) <= math.sqrt(2) * norms[i] * (1 + 1e-6)
-
-
 def test_fixed_size_and_shuffled_batches():
     fixed = SAMPLING["fixed-size"](30, 4, RNG(1))
     seen = np.array([next(fixed) for _ in range(3000)])
@@ -119,14 +105,6 @@ def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
         assert np.array_equal(go([run])[0], together[k])
 
 
-def test_an_empty_batch_only_shrinks():
-    features, labels, weights = problem(5)
-    (last,) = trained(
-        features, labels, softmax.SoftmaxRun(weights, np.array([0.5]), 0.2, 1.0), iter([np.empty(0, np.int64)]), 3
-    )
-    assert last == pytest.approx(0.9 * weights, rel=1e-6)
-
-
 def opacus_equal(features, labels, batches, start, plain, noisy, noise):
     m = batches.shape[1]
     steps = np.full(len(batches), opacus_softmax.STEP)
@@ -145,18 +123,6 @@ def opacus_equal(features, labels, batches, start, plain, noisy, noise):
 def test_fifty_steps_of_opacus_as_recorded():
     with np.load(opacus_softmax.FILE) as recorded:
         opacus_equal(**recorded)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_fifty_steps_of_opacus():
-    pytest.importorskip("opacus")
-    features, labels, batches, start = opacus_softmax.inputs()
-    plain, _ = opacus_softmax.run(features, labels, batches, start, 0.0)
-    noisy, noise = opacus_softmax.run(features, labels, batches, start, 1.1)
-    opacus_equal(features, labels, batches, start, plain, noisy, noise)
-    with np.load(opacus_softmax.FILE) as recorded:
-        assert np.max(np.abs(recorded["noisy"] - noisy)) < 1e-6
 
 
 # --- loss and accuracy -----------------------------------------------------------------------------------------------

@@ -9,17 +9,19 @@ import pytest
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton_coverage import CentralNewton
-from dpexp.algorithms.covering import METRICS, LaneIntervals, Trial, coverage_metrics, efficient_errors, fit_coverage
+from dpexp.algorithms.covering import Trial, efficient_errors
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.staged_newton_coverage import StagedNewton
-from dpexp.config.experiment_file import read_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core.seeds import generator
+from dpexp.data.public_inputs import PublicInputs
+from dpexp.data.records import Header
+from dpexp.data.regression import Roles, units_of
 from dpexp.engine.linear.linear_pass import UserStream, draw_users
-from dpexp.inference.fitting import Fitted, fit_central, fit_local, of_outcome, plan_central, plan_local
-from dpexp.inference.intervals import Release, intervals
+from dpexp.inference.fitting import fit_central, fit_local, of_outcome, plan_central, plan_local
+from dpexp.inference.intervals import intervals
 from dpexp.inference.models import model_of, unit_model
-from dpexp.inference.refusals import Checked, Reason, of_steepness
+from dpexp.inference.refusals import of_steepness
+from dpexp.inference.rehearsals import simulated
 from dpexp.inference.simulated import Simulated, lanes_of, person_rows
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.inference.targets import target_of
@@ -139,47 +141,6 @@ def test_the_efficient_error_is_that_of_noisy_newton_steps():
     assert np.all(efficient_errors(model, target, 1.0, n) > 1.1 * errors)
 
 
-def test_an_interval_of_the_efficient_length_has_length_one():
-    model = model_of(HuberLinear(d=2, sensitivity="exact"))
-    target = target_of(model.problem)
-    bound = efficient_errors(model, target, noise_of(model, np.array([2.0])).gradients, 1000)
-    off = np.tile([0.0, 3.0, -3.0, 0.0], (8, 1)) * bound
-    half = np.tile(1.959963985 * bound, (8, 1))
-    interval = LaneIntervals(target.theta + off, target.theta + off - half, target.theta + off + half)
-    values = dict(zip(METRICS, coverage_metrics(interval, target.theta, bound, 0.95, 2)[:, 0], strict=True))
-    assert values["length_over_bound_slopes"] == pytest.approx(1)
-    assert (values["covered_intercept"], values["covered_slopes"], values["covered_last"]) == (1, 0, 1)
-    assert values["error_over_bound_first_slope"] == pytest.approx(3)
-    assert values["error_over_bound_slopes"] == pytest.approx(0)
-    assert (values["covered_last_slope"], values["bounded_slopes"], values["wald_last"]) == (0, 1, 1)
-
-
-def fitted(release, reasons=()):
-    return Fitted(release.point, Checked({}, reasons), release)
-
-
-def test_what_is_shown_is_counted_by_kind():
-    """Wald's interval, a test that is inverted, what is not told, and a fit that is refused; three coefficients."""
-
-    def released(curvature):
-        return Release(
-            np.zeros(3), np.full(3, 3e-3), 1e-4 * np.eye(3), np.diag([0.5, curvature, 0.4]), 0.04, np.ones(3)
-        )
-
-    tested, flat, truth = released(0.14), released(0.02), np.array([0.06, 5.0, 0.0])
-    projected, diverged = (Reason("projected", "", parameters=(0,)),), (Reason("diverged", ""),)
-    fits = [fitted(tested), fitted(flat), fitted(tested, projected), fitted(tested, diverged)]
-    seen = fit_coverage(fits, truth, 0.95)
-    assert seen.wald[:4].tolist() == [[1, 0, 1], [1, 0, 1], [0, 0, 1], [0, 0, 0]]
-    assert seen.bounded[:4].tolist() == [[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 0, 0]]
-    assert seen.covered[:4].tolist() == [[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]]
-    assert (seen.estimate[4:] == seen.estimate[3]).all()
-    each, _ = intervals(tested, tested.point, np.eye(3), 0.95)
-    assert seen.length[0] == pytest.approx([each[0].high - each[0].low, 0, each[2].high - each[2].low])
-    for end, covers in ((each[1].high - 1e-4, 1), (each[1].high + 1e-4, 0), (each[1].low - 1e-4, 0)):
-        assert fit_coverage(fits[:1], np.array([0.0, end, 0.0]), 0.95).covered[0, 1] == covers
-
-
 @pytest.mark.parametrize(
     ("algorithm", "budget", "eps"),
     [("central-newton", ConstantBudget(mu=1.5), eps_of(1.5, 1e-5)), ("staged-newton", PureBudget(eps=4.0), 4.0)],
@@ -239,28 +200,6 @@ def test_persons_of_a_run_are_those_of_fit(budget):
     assert (other.estimate != seen.estimate).all()
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "problem", "message"),
-    [
-        ("{name: staged-newton, persons: true}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
-        ("{name: central-newton}\nprivacy: {eps: 1, delta: 0}", "huber-linear", "takes no eps with delta = 0"),
-        ("{name: staged-newton}\npopulation: {weights: {mallows: {cap: 3}}}", "huber-linear", "leave out `weights`"),
-        ("{name: staged-newton, persons: true}\npopulation: {bend: 1}", "huber-linear", "normal errors"),
-        ("{name: central-newton}\nprivacy: {mu: {uniform: [1, 2]}}", "huber-linear", "one budget"),
-        ("{name: staged-newton}", "pinball", "does not run on"),
-    ],
-)
-def test_laws_without_a_known_target_are_refused(algorithm, problem, message):
-    text = (
-        f"experiment: e\nproblem: {{name: {problem}}}\nalgorithm: {algorithm}\nschedule: {{name: prescribed}}\n"
-        + ("" if "privacy" in algorithm else "privacy: {mu: 1}\n")
-        + "run: {n: 5000, replicates: 2}\n"
-    )
-    with pytest.raises(ConfigError) as caught:
-        read_experiment(text, "e.yaml")
-    assert message in str(caught.value) or "pinball" in str(caught.value)
-
-
 @pytest.mark.parametrize(("steep", "refused"), [(2.5, False), (2.7, True)])
 def test_a_local_fit_of_steep_log_odds_is_refused(steep, refused):
     """Where intervals were measured that do not hold; noise alone does not make log-odds steep."""
@@ -270,3 +209,15 @@ def test_a_local_fit_of_steep_log_odds_is_refused(steep, refused):
     assert bool(of_steepness(model, theta, 1e-4 * np.eye(4))) == refused
     assert of_steepness(model, 20 * theta, 1e4 * noisy) == ()
     assert of_steepness(unit_model("huber-linear", 3), np.append(20 * theta, 1.0), np.eye(5)) == ()
+
+
+@pytest.mark.parametrize("spread", [0.5, 2.0])
+def test_tables_of_a_plan_have_the_stated_shares(spread):
+    """Of a category, whose other levels share the rest, and of the target, however far columns move its log odds."""
+    shares = {"y": {"yes": 0.2}, "g": {"a": 0.5}}
+    public = PublicInputs(categories={"y": ("no", "yes"), "g": ("a", "b", "c")}, shares=shares, log_odds_sd=spread)
+    units = units_of(Header(dict.fromkeys("gdefhy", "unknown")), Roles("y"), public, True)
+    x, y = simulated(units, public, 100_000, np.random.default_rng(1))
+    assert y.mean() == pytest.approx(0.2, abs=0.05)
+    levels = [column for column in x.T if len(np.unique(column)) == 2]
+    assert [np.mean(column > column.mean()) for column in levels] == pytest.approx([0.25, 0.25], abs=0.01)

@@ -7,7 +7,6 @@ import pytest
 
 from dpexp.inference.intervals import Release, _inverted, intervals, inverted, joint_level, level_of
 from dpexp.inference.newton import less_excess, regularise
-from tests.conftest import share
 
 Z = 1.959963984540054
 D3 = np.array([1, 1, 0.65])
@@ -68,32 +67,6 @@ def test_a_combination_is_the_coordinate_of_other_units():
     assert (found[1].low, found[1].high) == pytest.approx((3 * plain[1].low, 3 * plain[1].high))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", share(range(1, 6)))
-def test_a_flat_direction_is_covered(seed):
-    """q = D xi + W t at the truth, drawn: H has an eigenvalue of 2.5 standard errors."""
-    rng, se, runs = np.random.default_rng(seed), 0.04, 60
-    truth = np.array([0.0, 0.4])
-    hessian = np.diag([0.5, 0.1])
-    hits = []
-    for _ in range(runs):
-        a = rng.standard_normal((2, 2))
-        noise = np.array([[a[0, 0], a[0, 1] * math.sqrt(0.5)], [a[0, 1] * math.sqrt(0.5), a[1, 1]]]) * se
-        xi = 0.02 * rng.standard_normal(2)
-        release = Release(np.zeros(2), xi - hessian @ truth, 4e-4 * np.eye(2), hessian + noise, se, np.ones(2))
-        regular = regularise(release.hessian, np.array(se))
-        (_, second), _ = intervals(release, -np.linalg.solve(regular, release.gradient), np.eye(2), 0.95)
-        hits.append(second.low <= truth[1] <= second.high)
-    assert np.mean(hits) >= 0.95 - 3 * 0.0281
-
-
-def test_columns_that_cannot_be_told_apart_have_no_interval_without_any_noise():
-    hessian = np.array([[0.5, 0, 0], [0, 0.2, 0.2], [0, 0.2, 0.2]])
-    release = Release(np.zeros(3), np.zeros(3), 1e-4 * np.eye(3), hessian, 0.0, np.ones(3))
-    found, _ = intervals(release, np.zeros(3), np.eye(3), 0.95)
-    assert [one.kind for one in found] == ["wald", "unbounded", "unbounded"]
-
-
 def test_variances_are_less_what_the_noise_of_the_hessian_adds_on_average():
     """2,000 draws of that noise: the mean of what is shown is G S G, and of the plain sandwich it is much more.
 
@@ -116,14 +89,6 @@ def test_variances_are_less_what_the_noise_of_the_hessian_adds_on_average():
     release = three(0.02)
     both = [intervals(release._replace(debiased=one), release.point, np.eye(3), 0.95)[0][2].se for one in (False, True)]
     assert both[1] < both[0]
-
-
-def test_a_search_that_ends_lower_the_second_time_is_walked_on():
-    """From a start of no gradient at all the first search stays where it is, on a ridge between two lower places."""
-    release = Release(np.zeros(3), np.zeros(3), 1e-4 * np.eye(3), np.diag([0.5, 0.14, 0.02]), 0.04, np.ones(3))
-    found, _ = intervals(release, np.zeros(3), np.eye(3), 0.95)
-    assert [one.kind for one in found] == ["wald", "anderson-rubin", "unbounded"]
-    assert found[1].high > 0.2
 
 
 def drawn(rng, se, slopes):
@@ -160,14 +125,8 @@ def test_a_joint_test_has_the_size_that_it_says_and_sees_what_no_row_does():
         )
         found.append(joint_level(release, theta, np.eye(4), np.zeros(4), levels, 0.95) < 0.05)
     assert 0.03 <= np.mean(found) <= 0.065
-    twin = Release(
-        np.zeros(2),
-        np.array([-0.05, -0.05]),
-        np.diag([4e-4, 4e-4]),
-        np.array([[0.5, 0.499], [0.499, 0.5]]),
-        0.0,
-        np.ones(2),
-    )
+    equal = np.array([[0.5, 0.499], [0.499, 0.5]])
+    twin = Release(np.zeros(2), np.array([-0.05, -0.05]), np.diag([4e-4, 4e-4]), equal, 0.0, np.ones(2))
     theta = -np.linalg.solve(twin.hessian, twin.gradient)
     levels = np.array([level_of(twin, theta, row[None], np.zeros(1)) for row in np.eye(2)])
     assert levels.min() > 0.5

@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import minimize
 
 import dpexp
 from dpexp.commands.fit import entering
@@ -137,10 +136,6 @@ def test_the_order_of_rows_in_the_file_changes_no_bit(tmp_path, words):
         told.append((standard_json(report.document()), str(report)))
         assert report.document()["glance"]["nobs"] == len(set(frame.who)) == 1067
     assert told[0] == told[1]
-    assert "every person" in told[0][1] or "n = 1,067 persons" in told[0][1]
-    assert "Every person counts once" in told[0][1]
-    assert f"{n:,}" not in told[0][1].replace("1,067", "")
-    assert str(n) not in told[0][0]
 
 
 # --- beside literal loops -------------------------------------------------------------------------------------------
@@ -241,57 +236,7 @@ def test_messages_of_caps_have_the_mean_of_the_rows():
     assert np.abs(wanted).max() > 20 * error.max()  # so that a sum, or another row's gradient, would be seen
 
 
-def test_who_holds_no_row_sends_noise_alone():
-    """An empty person and one whose rows cancel are the same to the server: the noise is what comes."""
-    model, n, given = HUBER, 10, []
-    noise = np.random.default_rng(2).standard_normal
-    users = TableUsers(
-        model, np.empty((0, 2)), np.empty(0), np.full(n, 2.0), lambda s: given.append(noise(s)) or given[-1],
-        np.empty(0, dtype=int),
-    )  # fmt: skip
-    sums = Server(model, AWAY["huber-linear"]).ask(users, np.zeros(n), 2)
-    assert sums.gradients[:, 0] * [1, 1, 1, 3.501] == pytest.approx(
-        model.gradient_sensitivity / 2 * given[0][::2].sum(axis=0)
-    )
-    assert sums.hessians[0, 0] == pytest.approx(model.hessian_sensitivity(0.8) / 2 * given[1][:, 0].sum())
-    empty = _Owner(model, np.empty((0, 2)), np.empty(0), n, quiet, np.empty(0, dtype=int))
-    assert not empty.gradient(AWAY["huber-linear"]).any()
-    assert not empty.scores(AWAY["huber-linear"]).any()
-
-
 # --- sensitivities, and coverage ------------------------------------------------------------------------------------
-
-
-def average(values):
-    """The mean gradient over the records that any numbers [3 rows] stand for, at theta = (0, 0, 0, 1)."""
-    z = values.reshape(-1, 3)
-    x = np.concatenate([np.ones((len(z), 1)), z[:, :2]], axis=1)
-    return HUBER.problem.gradient(np.array([0.0, 0.0, 0.0, 1.0]), x, 2 * z[:, 2]).mean(axis=0)
-
-
-def farthest(scaling, rows, other):
-    """The largest that Nelder and Mead find between means over so many rows; beside nobody's mean where `other` is 0."""
-    rng, found = np.random.default_rng(6), 0.0
-
-    def apart(values):
-        mean = average(values[: 3 * rows])
-        return -float(np.linalg.norm((mean - average(values[3 * rows :]) if other else mean) * scaling))
-
-    for _ in range(4):
-        start = min(rng.standard_normal((100, 3 * (rows + other))), key=apart)
-        found = max(found, -minimize(apart, start, method="Nelder-Mead", options={"maxfev": 1200}).fun)
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stretch", [1.0, 3.5])
-def test_means_are_no_farther_apart_than_rows(stretch):
-    """Another program found 3.803 of at most 3.804. With a larger stretch they are; so a wrong one would be noticed."""
-    delta, scaling = HUBER.gradient_sensitivity, np.array([1, 1, 1, stretch])
-    largest = max(farthest(scaling, *rows) for rows in ((1, 1), (2, 1), (2, 3)))
-    assert 3.78 < largest <= delta == pytest.approx(3.8042345, abs=1e-6)
-    assert farthest(scaling, 2, 0) == pytest.approx({1.0: 1.979880, 3.5: 2.704811}[stretch], abs=0.005)
-    assert farthest(np.array([1, 1, 1, 4.0]), 1, 1) > 4.1
 
 
 def panels(persons, runs, seed):
@@ -313,8 +258,8 @@ def panels(persons, runs, seed):
 
 
 @pytest.mark.slow
-def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other(monkeypatch):
-    """150 panels; with a middle matrix of rows, as if they were independent, intervals are too short."""
+def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other():
+    """150 panels."""
     target = np.array([0, math.sqrt(0.5), math.sqrt(0.5), 1])
 
     def coverage(low, high):
@@ -323,12 +268,3 @@ def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other(m
     theta, low, high = panels(1500, 150, 3)
     assert np.all(np.abs(coverage(low, high) - 0.95) < 3 * 0.0178)
     assert np.median((high - low) / (2 * 1.959964), axis=0) == pytest.approx(theta.std(axis=0, ddof=1), rel=0.2)
-    monkeypatch.setattr(_Owner, "scores", scores_of_rows)
-    assert coverage(*panels(1500, 150, 3)[1:])[0] < coverage(low, high)[0] - 0.03
-
-
-def scores_of_rows(owner, theta):
-    """What the middle matrix would be if the rows of a person were independent."""
-    x = np.concatenate([np.ones((len(owner.x), 1)), owner.x], axis=1)
-    g = owner.model.problem.gradient(theta, x, owner.y) * owner.share[:, None]
-    return g.T @ g / owner.n

@@ -20,28 +20,6 @@ def with_eigenvalues(rng, values):
     return (a + a.swapaxes(1, 2)) / 2
 
 
-def test_the_pseudo_inverse_of_nothing_is_nothing():
-    assert (small.pseudo_inverses(np.zeros((3, 3))) == 0).all()
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("p", [1, 2, 7])
-def test_what_is_not_finite_ends_as_nan_and_leaves_the_others_alone(bad, p):
-    rng = np.random.default_rng(4)
-    a = with_eigenvalues(rng, rng.uniform(1, 2, (3, p)))
-    spoilt = a.copy()
-    spoilt[1, 0, p - 1] = spoilt[1, p - 1, 0] = bad
-    for function in (small.eigenvalues, small.inverses, small.pseudo_inverses):
-        found, alone = function(spoilt), function(a)
-        assert np.isnan(found[1]).all()
-        assert (found[[0, 2]] == alone[[0, 2]]).all()
-    assert np.isnan(small.eigensystems(spoilt)[1][1]).all()
-
-
-def test_a_singular_matrix_has_no_inverse():
-    assert np.isnan(small.inverses(np.array([[1.0, 2.0], [2.0, 4.0]]))).all()
-
-
 def test_company_and_shape_change_no_bit():
     rng = np.random.default_rng(5)
     a = with_eigenvalues(rng, rng.standard_normal((6, 7)))
@@ -64,10 +42,6 @@ def wanted(value):
 def test_the_nearest_number_of_so_many_digits():
     values = np.random.default_rng(1).standard_normal(2000) * np.geomspace(1e-200, 1e200, 2000)
     assert rounded(values).tolist() == [wanted(float(v)) for v in values]
-
-
-def test_a_number_of_so_few_digits_stays():
-    assert [rounded(v) for v in (0.0, 1.0, -2.5, 1 + 2.0**-31)] == [0.0, 1.0, -2.5, 1 + 2.0**-31]
 
 
 @pytest.mark.parametrize("value", [0.3, -7.1, 1e-9])

@@ -66,16 +66,3 @@ def heavy_ball(momentum: float, p: int) -> Step:
         return theta - eta * velocity
 
     return step
-
-
-def adam(first: float, second: float, floor: float, p: int) -> Step:
-    """Adam (Kingma and Ba, 2015, Algorithm 1): moments m and v, both divided by what is missing of their weights."""
-    m, v = np.zeros(p), np.zeros(p)
-
-    def step(i: int, eta: float, theta: np.ndarray, noisy: np.ndarray) -> np.ndarray:
-        nonlocal m, v
-        m = first * m + (1 - first) * noisy
-        v = second * v + (1 - second) * noisy**2
-        return theta - eta * (m / (1 - first**i)) / (np.sqrt(v / (1 - second**i)) + floor)
-
-    return step

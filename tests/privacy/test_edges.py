@@ -65,38 +65,3 @@ def test_every_edge_has_values(changes):
             if analysis.valid:
                 for value, delta in zip(values, attained, strict=True):
                     assert value >= attained[delta] * (1 - 1e-6), (analysis.name, sampling, relation)
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_a_step_that_forgets(sampling):
-    """smoothness = strong_convexity = 1 / step_size: the factor is 0 where batches have b records."""
-    forgets = {"smoothness": 2.0, "strong_convexity": 2.0, "lipschitz": 2.0}
-    found = mechanism(sampling, "replace-one", {**forgets, "steps": 40})
-    last = {a.name: a for a in found.upper_bounds() if a.valid and a.released == "last-iterate"}
-    if sampling in ("fixed-size", "full-batch"):  # only the last step counts
-        (attained,) = found.lower_bounds()
-        one = mechanism(sampling, "replace-one", {**forgets, "steps": 1})
-        (composed,) = [a.eps(0.1) for a in one.upper_bounds() if a.name in ("pld-composition", "gaussian-composition")]
-        assert attained.eps(0.1) <= last["hybrid"].eps(0.1) <= composed * (1 + 1e-3) + 1e-9
-        assert attained.eps(1e-3) > 0
-    if sampling in ("cyclic", "full-batch"):
-        assert last["shifted-interpolation"].mu == pytest.approx(2 * 2.0 / (4 if sampling == "cyclic" else 20))
-
-
-def test_what_no_proof_covers_is_refused():
-    refused = {
-        ("poisson", "replace-one"): {"iteration-symmetrised": "fixed size"},
-        ("poisson", "add-remove"): {"iteration-symmetrised": "replace-one"},
-        ("fixed-size", "add-remove"): {"contraction": "replace-one", "hybrid": "replace-one"},
-        ("reshuffled", "replace-one"): {
-            "shifted-interpolation": "same batches",
-            "contraction": "fresh",
-            "hybrid": "fresh",
-        },
-        ("cyclic", "add-remove"): {"shifted-interpolation": "replace-one", "contraction": "fresh", "hybrid": "fresh"},
-    }
-    for (sampling, relation), reasons in refused.items():
-        found = {a.name: a for a in mechanism(sampling, relation, {}).upper_bounds()}
-        for name, words in reasons.items():
-            assert any(word in found[name].refused for word in words.split("|")), (sampling, relation, name)
-            assert not found[name].valid

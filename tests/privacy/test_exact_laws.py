@@ -1,25 +1,20 @@
 """Exact laws of the literal update: two implementations, simulated runs, and golden values of independent scripts."""
 
-import ast
 import math
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import dpexp.privacy.exact
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.linear import linear, statistic_law
 from dpexp.privacy.exact.run_laws import pair
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.families import composed
-from tests.oracles import density_grid, node_laws
-from tests.oracles.composition import epsilon, gaussian_eps
+from tests.oracles import node_laws
+from tests.oracles.composition import gaussian_eps
 from tests.oracles.density_grid import GridPair
 from tests.oracles.linear_losses import GOLDEN
-from tests.papers.statements.hidden_state import memory_chain
 
 SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
 
@@ -27,25 +22,6 @@ SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshu
 def run(sampling, steps, record, others=None, n=6, b=2, half=1.5, **more):
     b = n if sampling == "full-batch" else b
     return Update(sampling, n, b, steps, half, others or constant(0.0), record, **more)
-
-
-def test_nothing_here_imports_an_analysis():
-    folder = Path(dpexp.privacy.exact.__file__).parent
-    # shuffled messages are composed there from both sides, and are no law that a bound is compared with
-    for module in (m for m in folder.glob("*.py") if m.stem != "shuffle"):
-        for node in ast.walk(ast.parse(module.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dpexp"):
-                # how likely the sizes of batches are is no analysis, and `node_laws` knows it by itself
-                names = ("binomials", "functions", "sampling")
-                known = "dpexp.privacy.exact", *(f"dpexp.accounting.{n}" for n in names)
-                assert node.module.startswith(known), module
-    # and the other implementations of a run share no more than its description
-    for oracle in (node_laws, density_grid):
-        told = Path(oracle.__file__).read_text().split('"""', 2)[2]
-        assert set(re.findall(r"from dpexp\S* import", told)) <= {
-            "from dpexp.accounting.sampling import",
-            "from dpexp.privacy.exact.update import",
-        }
 
 
 TRAP = Drift((-1.5, 0.3, 0.3, 1.0, 1.0, 1.5), (-1.2, -1.2, 0.1, 0.1, 1.2, 1.2))
@@ -138,35 +114,6 @@ def test_composition_of_normal_steps_and_renyi():
     assert composed("add-remove", 0.01, 1.0, 1).renyi(2) == pytest.approx(1.718134220745e-4, rel=1e-8)
     assert composed("add-remove", 0.01, 1.0, 1).renyi(32) == pytest.approx(11.24627593705, rel=1e-8)
     assert composed("replace-one", 0.01, 2.0, 1).renyi(8) == pytest.approx(4.03165248e-4, rel=1e-7)
-
-
-def test_a_loss_that_remembers():
-    """adversary.md 4.4: 1.455 on 36 noise units; one threshold on 24 remembers more than the linear law (.6137)."""
-    assert memory_chain.Memory(0.01, 0.99 / 0.7, 0.5, 3, 3000).pair.eps(1e-5) == pytest.approx(1.455, abs=1e-3)
-    chain = memory_chain.Memory(0.001, 0.99 / 0.6, 4.0, 2, 10_000)
-    assert chain.width == 24
-    assert chain.pair.eps(1e-5) == pytest.approx(1.97580568, rel=1e-7)
-    assert linear("poisson", False, 0.001, 0.6, 10_000).eps(1e-5) == pytest.approx(0.6137, abs=1e-4)
-    assert chain.pair.eps(1e-5) < epsilon([(0.001, 0.6 / 0.99, 10_000)], 1e-5, ("remove",))  # all iterates leak more
-
-
-def test_the_memory_by_simulation():
-    """The loss as it is written: decode, count, aim; noise, walls."""
-    chain = memory_chain.Memory(0.05, 1.5, 0.25, 6, 60)
-    rng, count, width = np.random.default_rng(1), 100_000, memory_chain.W
-    for kappa, law in ((chain.kappa, chain.cells.p), (0.0, chain.cells.q)):
-        y = np.zeros(count)
-        for _ in range(chain.steps):
-            cell = np.clip(np.round((y - chain.kappa / 2) / width), 0, chain.states - 1)
-            r = y - width * cell
-            loss = np.log1p(chain.q / (1 - chain.q) * np.exp(chain.kappa * r - chain.kappa**2 / 2))
-            aim = width * np.minimum(chain.states - 1, cell + np.floor(loss / chain.step + 0.5))
-            assert np.abs(aim - y).max() <= chain.largest_drift
-            y = aim + kappa * (rng.random(count) < chain.q) + rng.standard_normal(count)
-            y = np.clip(y, -width / 2, width * (chain.states - 0.5))
-        cells = np.clip(np.round(y / width), 0, chain.states - 1)
-        found = np.array([(cells == m).mean() for m in range(chain.states)])
-        assert found == pytest.approx(law.reshape(chain.states, -1).sum(axis=1), abs=4.5 * 0.5 / math.sqrt(count))
 
 
 def test_the_average_leaks_more_than_the_last_iterate():

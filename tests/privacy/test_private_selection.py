@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.private_choice import delta_of_curve, gamma_of, mean_runs, price_of_repeating
+from dpexp.accounting.private_choice import gamma_of, mean_runs, price_of_repeating
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
 
@@ -108,7 +108,6 @@ def test_choosing_costs_more_than_one_run_and_no_more_than_is_stated(shape, nois
         assert eps_of(1 / noise, delta) < low < found.eps(delta)  # the statement of one run does not cover the best
     lows = selection(mean, shape, noise).lower_bounds()
     assert all(b.eps(1e-5) < found.eps(1e-5) for b in lows)
-    assert "the score says nothing" in lows[0].source
 
 
 def test_one_run_is_one_run():
@@ -122,19 +121,9 @@ def test_one_run_is_one_run():
     assert price_of_repeating(one.rdp, 2.0, 1.0) == 0
 
 
-def test_delta_of_a_curve_is_above_the_exact_one():
-    from dpexp.accounting.gaussian import delta_of, rdp_of
-
-    for mu, eps in ((0.5, 1.0), (1.0, 3.0), (0.2, 0.05)):
-        found = delta_of_curve(lambda a, mu=mu: rdp_of(mu, a), eps)
-        assert delta_of(mu, eps) < found < 20 * delta_of(mu, eps)
-    assert delta_of_curve(lambda a: math.inf, 1.0) == 1
-
-
 def test_edges_and_what_is_refused():
     (refused,) = selection(5.0, 1.0, sampling="poisson", sampling_probability=0.1, neighboring_relation="replace-one").upper_bounds()  # fmt: skip
     assert not refused.valid
-    assert "Renyi curve" in refused.refused
     (none,) = selection(5.0, 1.0, noise=0.0).upper_bounds()
     assert none.eps(1e-5) == math.inf
     (nothing,) = selection(5.0, 1.0, noise=math.inf).upper_bounds()

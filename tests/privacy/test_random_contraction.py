@@ -117,6 +117,3 @@ def test_the_contraction_of_neighbours_is_that_of_the_slower_data_set():
             exact = max(enumerated(sgd.width, n, sgd.q, 0.6, 0.8, steps, eps) for n in records)
             found = math.exp(sgd._convex()(eps)(steps))
             assert exact * (1 - 1e-9) <= found <= 1.1 * exact, (relation, steps, eps)
-
-
-# --- how much steps contract, and the fewest that contract to a level ------------------------------------------------

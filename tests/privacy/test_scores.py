@@ -1,7 +1,5 @@
 """Audits from scores: true claims are kept at their level, false ones are contradicted, and bounds are below the truth."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -24,15 +22,9 @@ def test_bounds_are_below_the_truth_and_false_claims_are_contradicted():
 
 
 def test_true_claims_are_contradicted_no_more_often_than_stated():
-    """At a confidence of .9, of two hundred audits; what is true of randomised response at its own epsilon."""
+    """At a confidence of .9, of two hundred audits."""
     alarms = sum(audit_scores(*normal(1.0, 400, k), mu=1.0, confidence=0.9).contradicts for k in range(200))
     assert alarms <= 34  # binomial(200, .1) exceeds it once in a thousand
-    keep = math.e / (1 + math.e)
-    rng, wrong = np.random.default_rng(0), 0
-    for _ in range(100):
-        zero, one = rng.random(400) > keep, rng.random(400) < keep
-        wrong += audit_scores(zero, one, eps=1.0, confidence=0.9).contradicts
-    assert wrong <= 20
 
 
 @pytest.mark.parametrize(

@@ -169,16 +169,6 @@ def test_lines_that_contradicted_each_other_do_not(name, values, delta):
     assert list(faults(Drawn(name, MECHANISMS[name](**values), delta))) == []
 
 
-def test_numbers_that_cannot_be_right_are_seen(monkeypatch):
-    assert list(false(SAMPLED, 1e-5)) == []
-    eps = SAMPLED.lower_bounds()[0].eps(1e-5)
-    bounds = [attained(f"{share:g}", "all-iterates", "", lambda delta, s=share: s * eps) for share in (0.999, 1.01)]
-    bounds.append(attained("below nothing", "last-iterate", "", lambda delta: -0.1))
-    monkeypatch.setattr(f"{__name__}.with_last_iterate", lambda *_: bounds)
-    found = list(false(SAMPLED, 1e-5))
-    assert {fault.split(" attains")[0] for fault in found} == {"1.01", "below nothing"}
-
-
 @pytest.fixture
 def false_analysis(monkeypatch):
     """A plug-in's analysis of sampled-gaussian that promises too much."""
@@ -217,10 +207,3 @@ def test_what_is_attained_of_all_iterates_refutes_no_promise_on_the_last_one_or_
     assert not refuted([replace(promise, secret="nodes")], [loud], (1e-5,))
     assert not refuted([replace(promise, released="last-iterate")], [loud], (1e-5,))
     assert refuted([replace(promise, released="last-iterate")], [replace(loud, released="last-iterate")], (1e-5,))
-
-
-def test_a_row_takes_what_other_deltas_imply():
-    rising = {1e-5: 3.0, 1e-6: 2.0, 1e-7: 4.0}
-    promise = replace(gaussian_analysis("slack", "", "all-iterates", 1.0, ()), eps=rising.__getitem__)
-    assert promise.at(list(rising)) == [2.0, 2.0, 4.0]
-    assert attained("slack", "all-iterates", "", rising.__getitem__).at(list(rising)) == [3.0, 3.0, 4.0]

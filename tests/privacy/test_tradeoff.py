@@ -1,6 +1,5 @@
 """Error rates of an attacker: closed forms, a second library, literal tests on draws, and the sides of rounding."""
 
-import json
 import math
 
 import numpy as np
@@ -11,8 +10,6 @@ from dpexp.accounting.curve import Curve, gaussian_beta, implied_delta
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from tests.conftest import call
 
 RATES = (1e-3, 0.01, 0.1, 0.3)
 # riskcal 1.5.1 with dp-accounting 0.6.0 (grid_step 1e-4): beta at these false positive rates, and the advantage, by
@@ -98,19 +95,6 @@ def test_the_search_finds_the_normal_curve_from_the_side_it_states():
         assert shown.delta(0.7) <= delta_of(mu, 0.7) <= promised.delta(0.7)
 
 
-def test_a_few_places_of_a_profile_are_safe_for_a_guarantee_and_for_an_attack():
-    """Epsilon that is known at five deltas only: the guarantee gets weaker, and the attack claims less."""
-    places = (1e-8, 1e-4, 1e-2, 0.1, 0.3)
-    exact = {d: eps_of(1.0, d) for d in places}
-    coarse = Curve(lambda delta: max(exact.get(max((d for d in places if d <= delta), default=0), math.inf), 0.0))
-    lower = Curve(lambda delta: exact.get(min((d for d in places if d >= delta), default=0), 0.0), side="below")
-    for rate in (1e-3, 0.03, 0.3):
-        true = gaussian_beta(1.0, rate)
-        assert coarse.beta(rate) < true < lower.beta(rate)
-        assert lower.beta(rate) < 1 - rate + 1e-12
-    assert lower.beta(0.03) < 0.95  # an attack all the same
-
-
 def test_bayes_error_is_that_of_the_best_guess():
     """Both hypotheses are normal: the guess with the smaller expected error, by brute force over thresholds."""
     x = np.linspace(-12, 12, 200_001)
@@ -163,29 +147,3 @@ def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
         tight = Curve(lambda delta, mu=mu: eps_of(mu, delta))
         assert tight.delta(0.2) == pytest.approx(delta_of(mu, 0.2), rel=2e-4)
         assert tight.delta(0.2) >= delta_of(mu, 0.2)
-
-
-QUICK = ("privacy", "--mechanism", "sampled-gaussian", "noise_multiplier=2", "sampling_probability=0.1", "steps=5")
-WHOLE = (*QUICK[:-2], "sampling_probability=1", "steps=5", "sampling=full-batch")
-
-
-@pytest.mark.slow
-def test_an_attacker_is_between_what_is_attained_and_what_is_guaranteed(tmp_path):
-    found = json.loads(call(*WHOLE, "--tradeoff", "--out", str(tmp_path), "--json").stdout)["tradeoff"]
-    rows = {row["analysis"]: row for row in found["statements"]}
-    assert rows["gaussian-composition"]["role"] == "guarantee"
-    assert rows["exact-composition"]["role"] == "attained"
-    low, high = rows["exact-composition"], rows["gaussian-composition"]
-    assert low["advantage"] <= high["advantage"] <= low["advantage"] * 1.01
-    for (rate, above), (_, below) in zip(low["curve"], high["curve"], strict=True):
-        assert below <= above <= 1 - rate
-    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".csv", ".pdf", ".png", ".txt"]
-    assert "either order of the neighbours" in (tmp_path / "tradeoff_sampled_gaussian.caption.txt").read_text()
-
-
-def test_a_curve_that_is_infinite_at_high_orders_has_rates_at_the_rarest_false_positives():
-    """Three rare steps: the Renyi curve ends in infinite values, and so do both ends of a search for its order."""
-    mechanism = SampledGaussian(noise_multiplier=1.7666411, sampling_probability=1 / 557, steps=3)
-    for analysis in mechanism.upper_bounds():
-        beta = Curve(analysis.eps).beta(1.2199e-10)
-        assert 0.99 < beta < 1

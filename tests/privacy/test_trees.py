@@ -50,18 +50,6 @@ def test_counts_against_brute_force(n, steps, attained, printed):
     assert (printed_count(n, steps) < attained) == (steps % n != 0)
 
 
-def test_the_corrected_count_is_an_upper_bound():
-    attained = 0
-    for n in range(1, 6):
-        for steps in range(n, 5 * n + 1):
-            true = trees.most_nodes(n, steps)
-            assert true <= largest_count(n, steps)
-            attained += true == largest_count(n, steps)
-            if steps % n == 0:
-                assert true <= printed_count(n, steps)
-    assert attained == 55
-
-
 @pytest.mark.parametrize(("n", "steps"), [(5, 37), (3, 10), (7, 64), (8, 64), (20, 13), (1, 9)])
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 1.0])
 def test_sensitivities_are_the_sums_over_nodes(n, steps, alpha):
@@ -72,13 +60,6 @@ def test_sensitivities_are_the_sums_over_nodes(n, steps, alpha):
             np.testing.assert_allclose(fast, slow, rtol=1e-12)
             if left_only:
                 np.testing.assert_allclose(left_sensitivities(items, alpha), slow, rtol=1e-12)
-
-
-def test_drawn_orders_need_less_than_the_printed_noise_and_the_bound():
-    rng = np.random.default_rng(0)
-    drawn = [squared_sensitivities(reshuffled_order(rng, 100, 1000), 0.01).max() for _ in range(20)]
-    assert 41 < min(drawn) < max(drawn) < 50  # 43.6 to 47.2 in the sheet's draws
-    assert max(drawn) < reshuffled_bound(100, 1000, 0.01) < 4 * printed_count(100, 1000)
 
 
 def test_the_reshuffled_bound_holds_and_stays_below_four_times_the_count():
@@ -108,12 +89,6 @@ def test_streams_against_sums_over_nodes(n):
     short = [trees.squared_sensitivity(items, alpha, i, False, lambda y, z: y > n and z - y < n) for i in range(n)]
     np.testing.assert_allclose(used[2], short, rtol=1e-12)
     np.testing.assert_allclose(used[3], squared_sensitivities(items, alpha), rtol=1e-12)
-
-
-def test_sensitivities_of_summands_and_nodes():
-    assert streams.occurrence_sensitivities(10, 0.1, 3, 2) == (6, 6, 4, 4)
-    assert streams.node_sensitivities(10, 0.1, 3, 2) == (12, 12, 8, 8)
-    assert streams.printed_sensitivities(10, 0.1, 3) == (12, 12, 2, 2)
 
 
 def test_the_optimal_split_meets_its_budget_and_nothing_is_better():

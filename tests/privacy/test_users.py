@@ -56,19 +56,12 @@ def test_a_file_of_users(form, tmp_path):
 
 WRONG_USERS = [
     ("", "users.csv:1: the first line is blank"),
-    ("mu,uses\n", "users.csv: holds no records, only a header"),
     ("mu,use\n1,2\n", "users.csv:1: no column 'use' is known"),
-    ("mu,mu\n1,2\n", "users.csv:1: repeated columns mu"),
     ("mu,uses,group\n0.5,1,a\n0.5,12,1,b\n", "users.csv:3: does not hold one value for each of the 3 columns"),
     ("mu,uses\n1,2\n\n1,two\n", "users.csv:4: uses is not a number, got 'two'"),
     ("mu\n1\n-2\n", "users.csv:3: mu must not be negative, got '-2'"),
-    ("mu,uses\n1,1\n,2\n", "users.csv:3: mu is not a number, got nothing"),
-    ('mu\n"1,000"\n', "users.csv:2: mu is not a number, got '1,000'"),
-    ("mu\n1e400\n", "users.csv:2: mu is not a number, got '1e400'"),
     ("mu,uses\n1,1.5\n", "users.csv:2: uses must be whole, got '1.5'"),
-    ("mu,group\n1,a\n2,\n", "users.csv:3: group is missing"),
     ("mu,group\n1,all\n", "users.csv:2: group cannot be 'all'"),
-    ('mu,group\n1,"two\nlines"\n-1,b\n', "users.csv:2: does not hold one value for each of the 2 columns; "),
 ]
 
 

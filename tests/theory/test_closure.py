@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from dpexp.config.experiment_file import read_experiment
-from dpexp.papers.ldp_sgd.predictions import LDP_SGD_THEORY
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
-from dpexp.reporting.results.lines import CLOSURE
 from dpexp.theory.ldp_sgd.closure import ScoreMeans, closure
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
 
@@ -59,29 +56,3 @@ def test_the_index_says_where_the_law_of_the_iterate_has_tails():
     noise_sq = problem.noise_sensitivity() ** 2
     found = closure(gaussian_means(problem), problem.start(), problem.optimum(), noise_sq, (1.0, 0.5), np.array([100]))
     assert found.j_index > 0.35
-
-
-SHOWN = """
-experiment: e
-problem: {name: mallows-logistic}
-population: {d: 3}
-schedule: {name: power, eta: 1, alpha: 1/2}
-privacy: {mu: [1, inf]}
-run: {n: 500, replicates: 2, coefficients: all}
-cases: [{algorithm: {name: ldp-sgd}}, {algorithm: {name: clipped-ldp-sgd, clip: 1}, population: {weights: none}}]
-"""
-
-
-def test_figures_show_the_fixed_point_of_clipping_and_the_closure_where_it_holds():
-    one, free, _, clipped = read_experiment(SHOWN, "e.yaml").cells
-    steps = np.array([5, 500])
-    drawn = LDP_SGD_THEORY.drawn
-    for metric, wanted in (("coefficient_0", 1.20000637), ("coefficient_3", 1.27673438)):
-        (place,) = drawn(clipped, "asgd", metric, steps).values()
-        assert place == pytest.approx([wanted, wanted], abs=1e-5)
-        (place,) = drawn(free, "asgd", metric, steps).values()
-        assert place == pytest.approx([1, 1], abs=1e-12)
-    for cell, closed in ((free, True), (one, False)):
-        (name,) = (name for name in drawn(cell, "sgd", "param_distance_sq", steps) if name.startswith("prediction"))
-        assert name.startswith(CLOSURE) == closed
-        assert "J = " in name

@@ -83,31 +83,6 @@ def test_the_closed_sum_is_the_sum():
         assert privacy_statements.total_decreasing_step(55, 0.001, 20_000, first) == pytest.approx(terms, rel=1e-10)
 
 
-def test_utility_theorems_follow_from_their_lemmas():
-    beta, lam, d, size, n = 3.0, 0.2, 10, 1.5, 4000
-    order, eps, xi_sq = 20.0, 0.5, 0.7
-    sigma = utility.theorem41_sigma(order, eps, lam, size, n)
-    steps = math.ceil(utility.theorem41_steps(order, eps, beta, lam, d, n))
-    for form in ("printed", "proved"):
-        lemma = utility.lemma41(steps, 1 / (2 * beta), beta, lam, d, sigma, xi_sq, size, form)
-        theorem = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, form)
-        assert 0.9 * theorem < lemma <= theorem
-    proved = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq, "proved")
-    printed = utility.theorem41(order, eps, beta, lam, d, size, n, xi_sq)
-    assert proved - printed == pytest.approx(xi_sq / (4 * lam))
-    long = math.ceil(utility.theorem42_steps(order, eps, beta, lam, d, n))
-    lemma = utility.lemma11(long, beta, lam, d, sigma, size**2, (2 * size / lam) ** 2)
-    assert lemma <= utility.theorem42(order, eps, lam, d, size, n)
-    assert utility.lemma11(long, beta, lam, d, sigma, size**2, 1.0, "proved") < lemma
-
-
-def test_the_smoothness_of_a_ridge_problem_is_the_largest_eigenvalue_of_a_record():
-    toy = Ridge(3, d=4, n=50, strong_convexity=0.7)
-    x, _ = toy.records
-    each = [np.linalg.eigvalsh(np.outer(row, row) + 0.7 * np.eye(4))[-1] for row in x]
-    assert toy.smoothness == pytest.approx(max(each), rel=1e-12)
-
-
 def test_utility_statements_are_the_printed_formulas():
     """Term by term, at numbers of which none is 1 and no two are alike."""
     K, eta, beta, lam, d, sigma, xi, start, L, n = 17, 0.11, 3.0, 0.2, 10, 0.7, 0.6, 5.0, 1.5, 4000

@@ -7,9 +7,6 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.core.seeds import generator
-from dpexp.engine.softmax import softmax_loop as engine
-from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax
 
@@ -20,37 +17,6 @@ STEP = SCHEDULES["constant"](eta=0.7)
 
 
 # --- momentum and averages -------------------------------------------------------------------------------------
-
-
-def test_averaging_changes_no_iterate_and_company_no_average():
-    train = DIGITS.train
-    sizes = np.full(40, 0.5)
-    runs = [engine.SoftmaxRun(np.zeros((10, 65), np.float32), sizes, 1e-2, momentum=m) for m in (0.0, 0.9)]
-
-    def of(which, averaging=True):
-        return engine.train(
-            train.features, train.labels, which, SAMPLING["poisson"](len(train), 32, generator(1, 0, "order")),
-            batch_size=32, checkpoints=[0, 7, 40], averaging=averaging,
-        )  # fmt: skip
-
-    both = of(runs)
-    assert np.array_equal(both.last, of(runs, averaging=False).last)
-    for k, run in enumerate(runs):
-        alone = of([run])
-        assert np.array_equal(alone.last[0], both.last[k])
-        assert np.array_equal(alone.average[0], both.average[k])
-    assert not both.average[:, 0].any()
-    with pytest.raises(ValueError, match="without projection"):
-        of([runs[1]._replace(radius=1.0)])
-
-
-def test_momentum_costs_no_privacy():
-    """The same noisy gradients are released, whatever is computed from them."""
-    plain, heavy = DP_SGD(batch_size=32), DP_SGD(batch_size=32, momentum=0.9)
-    rows = [a.mechanism(DIGITS, STEP, TARGET, 60).row((1e-5,)) for a in (plain, heavy)]
-    assert rows[0] == rows[1]
-    scales = [a.noise(DIGITS, STEP, TARGET, np.full(60, 0.7)).scale for a in (plain, heavy)]
-    assert np.array_equal(*scales)
 
 
 # --- a start at 0 ----------------------------------------------------------------------------------------------
