@@ -14,17 +14,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # what Python has compiled is kept in __pycache__, also where the environment forbids it: 4 s of each worker of the tests
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: reproduce confirm test test-fast test-lowest reproduce-afresh smoke lint check bench shelf soak mutants review build build-data docs paper accountants peers clean
+.PHONY: reproduce test test-fast test-lowest reproduce-afresh smoke lint check bench shelf soak mutants review build build-data docs paper accountants peers clean
 
 # Every experiment at full size, then every figure and table, the ledger of claims and the page of it all, into results/; at
 # the end the numbers beside the published ones.
 reproduce: $(READY)
 	$(BIN)/dpexp reproduce
-
-# After an edit: which stored numbers are what today's code gives, by one chunk of every pass. Two minutes if all code has
-# changed, and nothing if none has.
-confirm: $(READY)
-	$(BIN)/dpexp run --confirm configs/*.yaml research/*/*.yaml
 
 # The whole test suite, on two cores: a file's tests stay together, and the longest files come first.
 test: $(READY)
@@ -41,10 +36,10 @@ test-lowest: $(VENV_LOWEST)/.ready
 # Every config at toy size through the same code, into results-smoke/.
 smoke: $(READY)
 	$(BIN)/dpexp run --profile smoke configs/*.yaml research/*/*.yaml
-	$(BIN)/dpexp plot --stored --format png --results results-smoke  # the others are the same at any size
+	$(BIN)/dpexp plot --format png --results results-smoke
 	$(BIN)/dpexp plot --theory figure2 figure3 figure4 --results results-smoke
 	$(BIN)/dpexp table --all --results results-smoke --out results-smoke/tables
-	$(BIN)/dpexp claims --judge --paper ldp-sgd --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
+	$(BIN)/dpexp claims ldp-sgd --judge --results results-smoke --out results-smoke || test $$? -eq 1  # toy runs settle little
 
 # The papers of shelf/ at toy size, one of them in the shares of an array job.
 shelf: $(READY)

@@ -1,6 +1,6 @@
 """Open questions of differentially private SGD, answered by exact laws and runs, as a plug-in.
 
-dpexp claims --paper answers --plugin research/answers.py
+dpexp claims answers --plugin research/answers.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Epsilons that widely read pages state of training runs, as a plug-in.
 
-    dpexp claims --paper shelf --plugin research/stated_epsilons.py
+    dpexp claims shelf --plugin research/stated_epsilons.py
 
 Is a stated epsilon that of its own parameters, and of the program that ran? Three others are computed: as the page's
 accountant did, certified for Poisson batches, and attained by the batches that the program draws. One rule judges all.

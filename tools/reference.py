@@ -6,10 +6,10 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
-from typer.main import get_command
+from click import Context
 
 from dpexp import API, IN_API
-from dpexp.commands.cli import COMMANDS, command_line
+from dpexp.commands.cli import COMMANDS, app, full_help
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import in_words, schema_of
 from dpexp.config.reader import REGISTRIES, parameters_of
@@ -31,13 +31,11 @@ def pages() -> dict[str, str]:
 
 def _commands() -> Iterator[str]:
     yield "# Commands\n\nEvery command with all its options, as `dpexp COMMAND --help-all` prints them.\n"
-    line = get_command(command_line(everything=True))
     for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
         yield f"## {panel}\n"
         for name in (name for name, one in COMMANDS.items() if one.panel == panel):
-            command = line.commands[name]  # type: ignore[attr-defined]
-            help_text = command.get_help(command.make_context(name, [], resilient_parsing=True))
-            yield f"### dpexp {name}\n\n```text\n{help_text.replace('Usage: ' + name, 'Usage: dpexp ' + name)}\n```\n"
+            text = full_help(Context(app.commands[name], info_name=f"dpexp {name}"))
+            yield f"### dpexp {name}\n\n```text\n{text}\n```\n"
 
 
 def _config() -> Iterator[str]:

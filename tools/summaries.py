@@ -28,7 +28,7 @@ METHOD = (
     "not take."
 )
 TRY = (
-    "`dpexp claims --paper {id}` shows all rows, `dpexp claims ID` judges a row from the stored results, "
+    "`dpexp claims {id}` shows all rows, `dpexp claims ID` judges a row from the stored results, "
     "and `make reproduce` runs everything and compares it with what is published. The whole page is "
     "`results/claims/{id}.md`."
 )
@@ -93,7 +93,7 @@ def summaries() -> dict[str, str]:
     from dpexp.commands.claims import claims
     from dpexp.papers import our_papers
 
-    rows = claims(form="json").document()
+    rows = claims(form="table").document()
     told = [paper for paper in our_papers().values() if paper.what_to_know]
     return {paper.id: summary(paper, [row for row in rows if row["paper"] == paper.id]) for paper in told}
 

@@ -55,7 +55,7 @@ class Algorithm(Parameters):
     lanes: ClassVar[int] = 8
     """replicates that are computed side by side: fewer take as long. Pieces of a run have so many"""
     witnesses: ClassVar[int] = 8
-    """replicates that `dpexp run --confirm` computes again: as many as take no longer than one"""
+    """replicates that `dpexp run` computes again after an edit: as many as take no longer than one"""
     in_python: ClassVar[bool] = False
     """whether Python has a part in every step, so that threads wait for its lock"""
     toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)

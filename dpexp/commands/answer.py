@@ -44,12 +44,7 @@ class Answer(Printed):
         return self.data[key]
 
 
-def names_in(words: str | Sequence[str] | None) -> list[str]:
+def names_in(words: str | Sequence[str]) -> list[str]:
     """Names that are given one by one or with commas between them."""
-    parts = [words] if isinstance(words, str) else words or ()
+    parts = [words] if isinstance(words, str) else words
     return [name.strip() for part in parts for name in part.split(",") if name.strip()]
-
-
-def path_of(name: Pathname | None) -> Path | None:
-    """A name as a path; None where there is none."""
-    return None if name is None else Path(name)

@@ -11,11 +11,12 @@ Mistakes raise `dpexp.core.errors.DpexpError` with the message of the command, w
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 # in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
 import numpy as np
 
-from dpexp.commands.answer import RESULTS, Pathname, path_of
+from dpexp.commands.answer import RESULTS, Pathname
 from dpexp.core.errors import PrivateWarning
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     from dpexp.config.cells import Experiment
 
     Config = Experiment | Mapping[str, Any] | str | os.PathLike[str]
-
-DEEPEST = 20
-"""levels of lists and dicts in a config"""
 
 
 @dataclass(frozen=True)
@@ -142,31 +140,36 @@ def fit(
     report = command.fit(Request(
         Path(data) if isinstance(data, str | os.PathLike) else data, target, formula, model, mu, mu_column, eps,
         delta, central, read_public(Path(public) if isinstance(public, str | os.PathLike) else public), level, person,
-        plan is not None, plan, deployment, seed, path_of(out), again, weights, tuple(contrasts),
+        plan is not None, plan, deployment, seed, Path(out) if out else None, again, weights, tuple(contrasts),
     ))  # fmt: skip
     for remark in report.remarks:
         warnings.warn(remark, PrivateWarning, stacklevel=2)
     return report
 
 
-def builtin(value: Any, where: str, depth: int = 0) -> Any:
+def builtin(value: Any, where: str) -> Any:
     """A value as YAML has it: numbers of numpy and fractions as Python's, arrays and ranges as lists.
 
     Raises ConfigError that names the key of a value of another type.
     """
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if depth < DEEPEST and isinstance(value, Mapping):
-        return {str(key): builtin(item, f"{where}.{key}", depth + 1) for key, item in value.items()}
-    if depth < DEEPEST and isinstance(value, list | tuple | range):
-        return [builtin(item, where, depth + 1) for item in value]
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return float(value)
-    from dpexp.config.yamlfile import ConfigError, Issue, Position  # loads yaml, which a good value does not need
 
-    message = f"{where} is a {type(value).__name__}, which no config can hold"
-    raise ConfigError([Issue(Position("dict"), message, "give numbers, text, lists and dicts, as in a file")])
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic):
+            return value.tolist()
+        if isinstance(value, range):
+            return list(value)
+        if isinstance(value, Mapping):
+            return dict(value)
+        if isinstance(value, Real):
+            return float(value)
+        raise TypeError(f"a {type(value).__name__}")
+
+    try:
+        return json.loads(json.dumps(value, default=plain))
+    except (TypeError, ValueError, RecursionError) as error:
+        from dpexp.config.yamlfile import ConfigError, Issue, Position  # loads yaml, which a good value does not need
+
+        message = f"{where}: a config cannot hold {error}"
+        raise ConfigError(
+            [Issue(Position("dict"), message, "give numbers, text, lists and dicts, as in a file")]
+        ) from None

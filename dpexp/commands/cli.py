@@ -1,7 +1,7 @@
 """The command line: parse, call, print. What a command needs is imported when it is called, so that help is instant.
 
 `OPTIONS` has every option once, `COMMANDS` those of each command and the function of this room that it calls. An option
-that is not given is not passed on: its default is that of the function.
+that is absent is not passed on: its default is that of the function.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ import tempfile
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
-from inspect import Parameter, Signature, signature
 from pathlib import Path
-from types import GenericAlias
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.files import home
 from dpexp.core.terminal import say, warn
+
+
+def path(text: str) -> Path:
+    """A path with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise UsageError(f"{text}: no such user", "write the folder out") from None
 
 
 class OptionSpec(NamedTuple):
@@ -35,17 +40,35 @@ class OptionSpec(NamedTuple):
     flags: str
     help: str
     metavar: str = ""
-    many: bool = False
     type: Any = str
+    many: bool = False
+
+    def declared(self, key: str, rare: bool) -> click.Option:
+        names = [*self.flags.split(), key.partition("/")[0]]
+        if not self.metavar:
+            return click.Option(names, help=self.help, is_flag=True, hidden=rare)
+        return click.Option(
+            names, help=self.help, metavar=self.metavar, type=self.type, multiple=self.many, hidden=rare
+        )
 
 
-ALL = "--help-all"
-LAWS = "How many exact laws, or predictions of a rate.  [default: 1200, or 400]"
-ONLY = "Only cells with these values, such as 'alpha=1/2,1 mu=inf'."
-RAW = "CSV without the quote before texts such as =1+1, which spreadsheets run."
+class CommandSpec(NamedTuple):
+    """A command: what it calls is a function of a module of this room; arguments are name, metavar and type."""
+
+    panel: str
+    calls: str
+    arguments: tuple[tuple[str, str, Any], ...]
+    """one value, perhaps one in brackets, one or more with dots, any number in brackets with dots"""
+    options: str
+    rare: str
+    """options that are for `--help-all`"""
+    summary: str
+    details: str = ""
+
+
 OPTIONS = {
     "again": OptionSpec("--again", "Release again and spend a second budget."),
-    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", type=Path),
+    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", path),
     "algorithm": OptionSpec("--algorithm", "An algorithm.", "NAME"),
     "analysis": OptionSpec("--analysis", "One analysis.  [default: the best]", "NAME"),
     "as_json": OptionSpec("--json", "Print one JSON document."),
@@ -56,12 +79,13 @@ OPTIONS = {
     "cell": OptionSpec("--cell", "The cell of a run, by the first digits of its id.", "ID"),
     "central": OptionSpec("--central/--local", "One release, or a message of every record."),
     "check": OptionSpec("--check", "Compare alone: compute nothing."),
-    "comparisons": OptionSpec("--comparisons", LAWS, "N", type=int),
-    "confidence": OptionSpec("--confidence", "Of all lower bounds together.  [default: 0.999]", "P", type=float),
-    "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", type=Path),
-    "confirm": OptionSpec("--confirm", "After an edit: prove that no number moved, no more."),
+    "comparisons": OptionSpec(
+        "--comparisons", "How many laws, or predictions of a rate.  [default: 1200, or 400]", "N", int
+    ),
+    "confidence": OptionSpec("--confidence", "Of all lower bounds together.  [default: 0.999]", "P", float),
+    "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", path),
     "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
-    "data": OptionSpec("--data", "Your own table.", "FILE", type=Path),
+    "data": OptionSpec("--data", "Your own table.", "FILE", path),
     "delta": OptionSpec("--delta", "See --eps.  [default: 1e-5, or 0 in the local model]", "D"),
     "deployment": OptionSpec("--deployment", "Release on private records, with secret noise."),
     "dry_run": OptionSpec("--dry-run", "List what would be computed, and why."),
@@ -72,17 +96,15 @@ OPTIONS = {
     "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
     "for_fit": OptionSpec("--for-fit", "With --data: public inputs of `dpexp fit`."),
     "force": OptionSpec("--force", "Compute everything anew."),
-    "form/claims": OptionSpec("--format", "How to print.", "table|md|json|artifact|differences"),
+    "form/claims": OptionSpec("--format", "How to print.", "table|md|artifact|differences"),
     "form/table": OptionSpec("--format", "How to print.  [default: md]", "text|md|tex|csv|json"),
     "formats": OptionSpec("--format", "File formats.  [default: png,pdf]", "png,pdf,svg,eps"),
     "formula": OptionSpec("--formula", "Or a formula: 'log(y) ~ x * C(g)'.", "'Y ~ X'"),
     "hue": OptionSpec("--hue", "Distinguished by colours.", "NAME"),
-    "invalid": OptionSpec("--invalid", "Count analyses whose conditions are not met."),
-    "jobs": OptionSpec("-j --jobs", "Workers.  [default: all cores]", "N", type=int),
+    "jobs": OptionSpec("-j --jobs", "Workers.  [default: all cores]", "N", int),
     "judge": OptionSpec("--judge", "Judge the selected claims, and write RESULTS/claims.json."),
     "kind": OptionSpec("--kind", "Curves, or boxes of the final values.  [default: line]", "line|box"),
-    "level": OptionSpec("--level", "Level of the intervals.  [default: 0.95]", "P", type=float),
-    "log": OptionSpec("--log", "Logarithmic axes.", "x|y|xy|none"),
+    "level": OptionSpec("--level", "Level of the intervals.  [default: 0.95]", "P", float),
     "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
     "metric": OptionSpec("--metric", "Values to show or compare; repeatable.  [default: the error]", "NAME", many=True),
     "metric/plot": OptionSpec("--metric", "Values to show.  [default: the error]", "NAME"),
@@ -93,221 +115,156 @@ OPTIONS = {
     "name": OptionSpec("--name", "Name of the files.", "NAME"),
     "no_title": OptionSpec("--no-title", "Without the title on top."),
     "of": OptionSpec("--from", "Copy a shipped config.", "NAME"),
-    "only": OptionSpec("--only", ONLY, "KEY=A,B"),
-    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", type=Path),
-    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", type=Path),
-    "out/fit": OptionSpec("--out", "Keep the result.", "FILE.json", type=Path),
-    "out/init": OptionSpec("--out", "Write a new file instead of printing.", "FILE", type=Path),
-    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", type=Path),
-    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .json.", "FILE", type=Path),
-    "out/table": OptionSpec("--out", "Write files instead of printing.", "DIR", type=Path),
+    "only": OptionSpec("--only", "Only cells with these values, such as 'alpha=1/2,1 mu=inf'.", "KEY=A,B"),
+    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", path),
+    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", path),
+    "out/fit": OptionSpec("--out", "Keep the result.", "FILE.json", path),
+    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", path),
+    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .json.", "FILE", path),
+    "out/text": OptionSpec("--out", "Write a new file, or tables into a folder, instead of printing.", "PATH", path),
     "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
-    "paper": OptionSpec("--paper", "One paper, such as ldp-sgd.  [default: all]", "ID"),
     "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N"),
     "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
     "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
     "profile": OptionSpec("--profile", "Toy size or full size.  [default: paper]", "smoke|paper"),
-    "public": OptionSpec("--public", "Of columns (`dpexp init --data DATA --for-fit`).", "FILE", type=Path),
+    "public": OptionSpec("--public", "Of columns (`dpexp init --data DATA --for-fit`).", "FILE", path),
     "quiet": OptionSpec("-q --quiet", "No progress."),
-    "raw": OptionSpec("--raw", RAW),
+    "raw": OptionSpec("--raw", "CSV without the quote before texts such as =1+1, which spreadsheets run."),
     "released": OptionSpec("--released", "all-iterates or last-iterate.  [default: all-iterates]", "KIND"),
-    "replicate": OptionSpec(
-        "--replicate", "Which replicate of a run, where all are released.  [default: 0]", "N", type=int
-    ),
-    "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", type=int),
-    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", type=Path),
-    "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.  [default: 10000]", "N", type=int),
+    "replicate": OptionSpec("--replicate", "Which replicate, where all are released.  [default: 0]", "N", int),
+    "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", int),
+    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", path),
+    "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.  [default: 10000]", "N", int),
     "schema": OptionSpec("--schema", "Print the JSON schema of configs, for editors."),
     "scheduler": OptionSpec("--scheduler", "Address of a dask scheduler.", "ADDRESS"),
-    "seconds": OptionSpec("--seconds", "Stop after so many seconds.  [default: 60]", "S", type=float),
-    "seed": OptionSpec("--seed", "Seed of what is drawn.  [default: 0]", "N", type=int),
-    "seed/fit": OptionSpec("--seed", "Seed of a rehearsal.", "N", type=int),
+    "seconds": OptionSpec("--seconds", "Stop after so many seconds.  [default: 60]", "S", float),
+    "seed": OptionSpec("--seed", "Seed of what is drawn; in a fit, of a rehearsal.", "N", int),
     "set": OptionSpec("--set", "Change a value; repeatable.", "A.B=V", many=True),
     "shipped": OptionSpec("--shipped", "List the configs that come with dpexp."),
     "show": OptionSpec("--show", "Print the config with every default."),
     "statistic": OptionSpec("--statistic", "Of the replicates.  [default: mean]", "mean|median|quantiles"),
-    "stored": OptionSpec("--stored", "Every shipped figure that shows stored results."),
     "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME"),
-    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", type=Path),
+    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", path),
     "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
-    "text": OptionSpec("--text", "Your text, which comes first.", "FILE", type=Path),
     "theory": OptionSpec("--theory", "Add bounds and predictions to the measured values."),
-    "title": OptionSpec("--title", "A title of your own.", "WORDS"),
     "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
-    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", type=Path),
+    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
-    "verdict": OptionSpec("--verdict", "Only claims with this verdict; repeatable.", "V", many=True),
     "weights": OptionSpec("--weights", "How messages of --mu-column count.  [default: budget]", "budget|equal"),
-    "width": OptionSpec("--width", "Width of the figure.", "INCHES", type=float),
+    "width": OptionSpec("--width", "Width of the figure.", "INCHES", float),
     "x": OptionSpec("--x", "Horizontal axis: step, dots or a setting.", "NAME"),
 }
 """by the name of the parameter, which may have the command behind a slash; one meaning for each flag of a command"""
 
 
-class CommandSpec(NamedTuple):
-    """A command: what it calls is a function of a module of this room; arguments are name, metavar, number and type."""
-
-    panel: str
-    help: str
-    calls: str
-    arguments: tuple[tuple[str, str, str, Any], ...]
-    """one value (1), perhaps one (?), one or more (+), any number (*)"""
-    options: str
-    rare: str = ""
-    """options that are for `--help-all`"""
-
-
 COMMANDS = {
     "run": CommandSpec(
-        "Experiments", "Run the parts of experiments that are missing or out of date.", "run.command",
-        (("configs", "CONFIG", "+", Path),),
+        "Experiments", "run.command", (("configs", "CONFIG...", path),),
         "set only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
-        "backend scheduler confirm"),
+        "backend scheduler", "Run the parts of experiments that are missing or out of date."),
     "plot": CommandSpec(
-        "Experiments", """Draw figures, each with its numbers as CSV and a caption.
-
-        NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow.
-        """, "plot.command", (("names", "NAME", "*", str),),
+        "Experiments", "plot.command", (("names", "[NAME]...", str),),
         "every out/figures theory metric/plot x hue style facet kind width name estimator mechanism over results "
-        "as_json", "log stored only formats style_file no_title statistic"),
+        "as_json", "only formats style_file no_title statistic",
+        "Draw figures, each with its numbers as CSV and a caption.",
+        "NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow."),
     "table": CommandSpec(
-        "Experiments", """Print the same numbers as tables.
-
-        NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`.
-        """, "table.table", (("names", "NAME", "*", str),),
-        "every form/table out/table metric estimator only statistic theory results as_json", "raw"),
+        "Experiments", "table.table", (("names", "[NAME]...", str),),
+        "every form/table out/text metric estimator only statistic theory results as_json", "",
+        "Print the same numbers as tables.",
+        "NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`."),
     "diff": CommandSpec(
-        "Experiments", """Compare two results, or the settings of one.
-
-        A and B are experiments, or their folders, such as results/linear_d5.
-        """, "diff.diff", (("a", "A", "1", Path), ("b", "B", "?", Path)), "by only metric results as_json"),
+        "Experiments", "diff.diff", (("a", "A", path), ("b", "[B]", path)), "by only metric results as_json", "",
+        "Compare two results, or the settings of one.",
+        "A and B are experiments, or their folders, such as results/linear_d5."),
     "report": CommandSpec(
-        "Experiments", """Write one HTML page of what is stored.
-
-        RESULTS is a results folder, or one experiment's.  [default: results]
-        """, "report.report", (("target", "RESULTS", "?", Path),), "out/page", "title text"),
+        "Experiments", "report.report", (("target", "[RESULTS]", path),), "out/page", "",
+        "Write one HTML page of what is stored.",
+        "RESULTS is a results folder, or one experiment's.  [default: results]"),
     "claims": CommandSpec(
-        "Experiments", """Judge the claims of the papers from stored results.
-
-        Each with its quotation, what was printed and measured, and a verdict. Exit code 1 if one is not as expected.
-        """, "claims.claims", (("ids", "ID", "*", str),),
-        "paper verdict judge results quiet as_json", "out/claims form/claims"),
+        "Experiments", "claims.claims", (("ids", "[ID]...", str),), "judge results quiet as_json",
+        "out/claims form/claims", "Judge the claims of the papers from stored results.",
+        "ID is a paper or a claim; each has a quotation, what was measured, and a verdict. Exit code 1 if one is not "
+        "as expected."),
     "reproduce": CommandSpec(
-        "Experiments", """Run, plot, tabulate and judge everything published, and compare.
-
-        In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
-        """, "reproduce.reproduce", (("papers", "PAPER", "*", str),), "check against results as_json"),
+        "Experiments", "reproduce.reproduce", (("papers", "[PAPER]...", str),), "check against results as_json", "",
+        "Run, plot, tabulate and judge everything published, and compare.",
+        "In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance."),
     "init": CommandSpec(
-        "Configs", "Write a commented config to start from.", "init.init", (("problem", "PROBLEM", "?", str),),
-        "algorithm data target of out/init", "for_fit card"),
+        "Configs", "init.init", (("problem", "[PROBLEM]", str),), "algorithm data target of out/text", "for_fit card",
+        "Write a commented config to start from."),
     "validate": CommandSpec(
-        "Configs", "Check configs without running them.", "validate.validate", (("configs", "CONFIG", "*", Path),),
-        "set replicates profile show schema as_json"),
+        "Configs", "validate.validate", (("configs", "[CONFIG]...", path),),
+        "set replicates profile show schema as_json", "", "Check configs without running them."),
     "list": CommandSpec(
-        "Configs", "List experiments with their state, and the names for configs.", "list.inventory", (),
-        "results configs shipped as_json"),
+        "Configs", "list.inventory", (), "results configs shipped as_json", "",
+        "List experiments with their state, and the names for configs."),
     "check": CommandSpec(
-        "Configs", """Try the problems and algorithms of a plug-in.
-
-        The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails.
-        """, "check.check", (("file", "FILE", "?", Path),), "as_json"),
+        "Configs", "check.check", (("file", "[FILE]", path),), "as_json", "",
+        "Try the problems and algorithms of a plug-in.",
+        "The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails."),
     "privacy": CommandSpec(
-        "Privacy", """State the privacy of a config, or of a mechanism by its parameters.
-
-        With --mechanism the words are its parameters, such as steps=1000.
-        """, "privacy.privacy", (("words", "CONFIG|KEY=VALUE", "*", str),),
-        "mechanism set deployment over tradeoff results as_json", "invalid users out/figures"),
+        "Privacy", "privacy.privacy", (("words", "[CONFIG|KEY=VALUE]...", str),),
+        "mechanism set deployment over tradeoff results as_json", "users",
+        "State the privacy of a config, or of a mechanism by its parameters.",
+        "With --mechanism the words are its parameters, such as steps=1000."),
     "calibrate": CommandSpec(
-        "Privacy", """Find the least noise or the largest budget that meets a target.
-
-        A target is eps=E delta=D, mu=M, rho=R, rdp=R order=A, advantage=A or tpr=T@fpr=F, among the parameters.
-        """, "calibrate.calibrate", (("words", "TARGET|KEY=VALUE", "*", str),), "mechanism as_json",
-        "released analysis invalid"),
+        "Privacy", "calibrate.calibrate", (("words", "[TARGET|KEY=VALUE]...", str),), "mechanism as_json",
+        "released analysis", "Find the least noise or the largest budget that meets a target.",
+        "A target is eps=E delta=D, mu=M, advantage=A or tpr=T@fpr=F, among the parameters."),
     "receipt": CommandSpec(
-        "Privacy", """State what holds for a training program that is not dpexp.
-
-        CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields.
-        """, "receipt.receipt", (("words", "CARD|KEY=VALUE", "*", str),), "as_json"),
+        "Privacy", "receipt.receipt", (("words", "[CARD|KEY=VALUE]...", str),), "as_json", "",
+        "State what holds for a training program that is not dpexp.",
+        "CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields."),
     "judge": CommandSpec(
-        "Privacy", """Compare a stated bound on privacy with exact laws, or a convergence rate with runs.
-
-        FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing
-        could be compared.
-        """, "judge.print_verdict", (("bound", "FILE", "1", Path),), "as_json", "at seconds seed comparisons"),
+        "Privacy", "judge.judge", (("bound", "FILE", path),), "as_json", "at seconds seed comparisons",
+        "Compare a stated bound on privacy with exact laws, or a convergence rate with runs.",
+        "FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing "
+        "could be compared."),
     "audit": CommandSpec(
-        "Privacy", """Compute a lower bound on the privacy loss of what is run.
-
-        The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim.
-        """, "audit.audit", (("config", "CONFIG", "1", Path),), "set runs as_json", "confidence seed"),
+        "Privacy", "audit.audit", (("config", "CONFIG", path),), "set runs as_json", "confidence seed",
+        "Compute a lower bound on the privacy loss of what is run.",
+        "The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim."),
     "fit": CommandSpec(
-        "Regression", """Fit a private regression with confidence intervals.
-
-        DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite.
-        """, "fit.command", (("data", "DATA", "?", Path),),
+        "Regression", "fit.command", (("data", "[DATA]", path),),
         "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
-        "mu_column weights seed/fit contrasts"),
+        "mu_column weights seed contrasts", "Fit a private regression with confidence intervals.",
+        "DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite."),
     "predict": CommandSpec(
-        "Regression", """Print predictions or released parameters of a fit or a run.
-
-        RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its released parameters are printed.
-        """, "predict.predict", (("result", "RESULT", "1", str), ("table", "TABLE", "?", Path)),
-        "out/predict results as_json", "cell estimator/predict replicate raw"),
+        "Regression", "predict.predict", (("result", "RESULT", str), ("table", "[TABLE]", path)),
+        "out/predict results as_json", "cell estimator/predict replicate raw",
+        "Print predictions or released parameters of a fit or a run.",
+        "RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its parameters are printed."),
 }  # fmt: skip
 
 
-class CommandLine(TyperGroup):
-    """The command line, whose help has a section for each panel and a line for each command that is not cut."""
+class Panels(click.Group):
+    """The command line, whose help has a section for each panel."""
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for panel in dict.fromkeys(spec.panel for spec in COMMANDS.values()):
             with formatter.section(panel):
-                rows = [(name, spec.help.partition("\n")[0]) for name, spec in COMMANDS.items() if spec.panel == panel]
-                formatter.write_dl(rows)
+                formatter.write_dl([(name, spec.summary) for name, spec in COMMANDS.items() if spec.panel == panel])
 
 
-NAMES = {"help_option_names": ["-h", "--help"]}
+def full_help(ctx: click.Context) -> str:
+    """The help of a command with its rare options."""
+    rare = [p for p in ctx.command.params if isinstance(p, click.Option) and p.hidden and p.name != "help_all"]
+    for option in rare:
+        option.hidden = False
+    text = ctx.get_help()
+    for option in rare:
+        option.hidden = True
+    return text
 
 
-def command_line(everything: bool = False) -> typer.Typer:
-    """All commands; `everything` has rare options in the help too."""
-    line = typer.Typer(name="dpexp", cls=CommandLine, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
-                       context_settings=NAMES, pretty_exceptions_enable=False)  # fmt: skip
-    line.callback()(common)
-    parameters_of_all = signature(common, eval_str=True).parameters
-    # most people write these behind the command's name; what they do has been done before it is called
-    shared = [parameters_of_all[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin")]
-    for name, spec in COMMANDS.items():
-        rare = spec.rare.split()
-        options = [_option(key, key in rare and not everything) for key in (*spec.options.split(), *rare)]
-        body = partial(_run, name)
-        parameters = [*(_argument(*argument) for argument in spec.arguments), *options, *shared]
-        body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
-        body.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        more = f"More options: dpexp {name} {ALL}" if rare and not everything else None
-        line.command(name, help=spec.help, epilog=more, context_settings=NAMES)(body)
-    return line
+def _print_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        say(full_help(ctx))
+        ctx.exit()
 
 
-def _argument(key: str, metavar: str, count: str, type_: Any) -> Parameter:
-    """An argument of a command; the text of the help explains it."""
-    annotation: Any = GenericAlias(list, type_) if count in "*+" else type_
-    default = Parameter.empty if count in "1+" else None
-    declared = typer.Argument(metavar=metavar, show_default=False, hidden=True)
-    return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[
-        annotation if default is Parameter.empty else annotation | None, declared])  # fmt: skip
-
-
-def _option(key: str, hidden: bool) -> Parameter:
-    """An option of a command, by its row."""
-    spec, name = OPTIONS[key], key.partition("/")[0]
-    declared = typer.Option(*spec.flags.split(), metavar=spec.metavar or None, help=spec.help, hidden=hidden,
-                            show_default=False)  # fmt: skip
-    annotation: Any = bool if not spec.metavar else (GenericAlias(list, spec.type) if spec.many else spec.type) | None
-    default = None if spec.metavar else False
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[annotation, declared])
-
-
-def _version(context: typer.Context, value: bool) -> None:
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
@@ -315,66 +272,71 @@ def _version(context: typer.Context, value: bool) -> None:
 
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
-        say(environment() if context.params["verbose"] else f"dpexp {VERSION}{at}")
-        raise typer.Exit
+        say(environment() if ctx.params["verbose"] else f"dpexp {VERSION}{at}")
+        ctx.exit()
 
 
-def _use_plugins(files: list[Path] | None) -> None:
+def _use_plugins(ctx: click.Context, _: click.Parameter, files: tuple[Path, ...]) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
     from dpexp.plugins import loading
 
     loading.use_installed()
     # Installed packages come first: a file may use what they add.
-    plugins = [loading.use(file) for file in files or ()]
+    plugins = [loading.use(file) for file in files]
     if any(plugin.papers or plugin.figures or plugin.tables or plugin.claims for plugin in plugins):
         from dpexp import papers
 
         papers.figures(), papers.tables(), papers.claims()  # a name that another one has is an error now
 
 
-def common(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, help="Print the version and the commit.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
-    plugin: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE.py", callback=_use_plugins, is_eager=True, expose_value=False, show_default=False,
-                     help="A plug-in, which adds names; repeatable."),
-    ] = None,
-) -> None:  # fmt: skip
-    """A laboratory for differentially private stochastic gradient descent."""
+def _common() -> list[click.Option]:
+    """Options that may stand before the name of a command and behind it."""
+    return [
+        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
+        click.Option(["--plugin"], metavar="FILE.py", type=path, multiple=True, is_eager=True, expose_value=False,
+                     callback=_use_plugins, help="A plug-in, which adds names; repeatable."),
+    ]  # fmt: skip
 
 
-def _run(command: str, /, as_json: bool = False, debug: bool = False, plugin: object = None, **options: Any) -> None:
+def _command(name: str, spec: CommandSpec) -> click.Command:
+    """A command as the parser has it; the text of its help explains the arguments."""
+    arguments = [
+        click.Argument([key], metavar=shown, type=type_, required=shown[0] != "[", nargs=-1 if "..." in shown else 1)
+        for key, shown, type_ in spec.arguments
+    ]
+    rare = spec.rare.split()
+    options = [OPTIONS[key].declared(key, key in rare) for key in (*spec.options.split(), *rare)]
+    more = click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all,
+                        help="Show rare options too.", hidden=not rare)  # fmt: skip
+    words = f"{spec.summary}\n\n{spec.details}"
+    return click.Command(name, NAMES, partial(_run, name), [*arguments, *options, *_common(), more], help=words)
+
+
+def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: its document with --json, else its text."""
     from dpexp.commands.answer import Answer
     from dpexp.commands.progress import progress
 
     spec = COMMANDS[command]
-    values = {key: _at_home(value) for key, value in options.items() if _is_typed(value)}
-    if as_json and "form" in options:
-        values["form"] = "json"
-    # Who asks for JSON is a program, to which progress means nothing.
+    # absent ones are no values; 0 and an empty text are
+    values = {key: value for key, value in options.items() if value is not None and value is not False and value != ()}
+    # JSON is for a program, to which progress means nothing
     quiet = as_json or "quiet" in values or values.get("form") == "json"
     if quiet and "quiet" in options:
         values["quiet"] = True
     if "results" in options and values.get("profile") == "smoke":
         values.setdefault("results", Path("results-smoke"))
-    words = [value for key, _, count, _ in spec.arguments if count in "*+" for value in values.pop(key, ())]
+    words = [word for key, shown, _ in spec.arguments if "..." in shown for word in values.pop(key, ())]
     with nullcontext() if quiet else progress(command):
         gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
         module, _, name = spec.calls.partition(".")
         function = getattr(import_module(f"dpexp.commands.{module}"), name)
         gc.enable()
         answer = function(*words, **values)
-        # either may take long, or draw a figure: only what is printed is made
         if isinstance(answer, str | Path):
-            text = str(answer)
-        elif as_json:
+            answer = Answer(str(answer))
+        # either may take long, or draw a figure: only what is printed is made
+        if as_json:
             from dpexp.core.standard_json import standard_json
 
             text = standard_json(answer.document())
@@ -382,30 +344,23 @@ def _run(command: str, /, as_json: bool = False, debug: bool = False, plugin: ob
             text = answer.text()
         if text:
             say(text.rstrip("\n"))
-    if isinstance(answer, str | Path):
-        raise typer.Exit
     if isinstance(answer, Answer):
         for remark in answer.remarks:
             warn(remark)
-    raise typer.Exit(answer.exit_code)
+    raise click.exceptions.Exit(answer.exit_code)
 
 
-def _is_typed(value: Any) -> bool:
-    """Whether an option or argument was typed; 0 and an empty text are values."""
-    return value is not None and value is not False and value != []
-
-
-def _at_home(value: Any) -> Any:
-    """Paths with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
-    if isinstance(value, list):
-        return tuple(map(_at_home, value))
-    try:
-        return value.expanduser() if isinstance(value, Path) else value
-    except RuntimeError:
-        raise UsageError(f"{value}: no such user", "write the folder out") from None
-
-
-app = command_line()
+NAMES = {"help_option_names": ["-h", "--help"]}
+app = Panels(
+    "dpexp", {name: _command(name, spec) for name, spec in COMMANDS.items()}, context_settings=NAMES,
+    no_args_is_help=True, help="A laboratory for differentially private stochastic gradient descent.",
+    params=[
+        click.Option(["--version"], is_flag=True, expose_value=False, callback=_version,
+                     help="Print the version and the commit."),
+        click.Option(["-v", "verbose"], is_flag=True, is_eager=True, help="With --version: libraries, machine, cache."),
+        *_common(),
+    ],
+)  # fmt: skip
 
 
 class Interrupted(BaseException):
@@ -464,10 +419,9 @@ def _prepare() -> None:
 def main() -> None:
     """Entry point: errors that a user can act on are a line or two on stderr, with the contract's exit codes."""
     _prepare()
-    stdout, everything = sys.stdout, ALL in sys.argv
-    sys.argv = ["--help" if word == ALL else word for word in sys.argv]
+    stdout = sys.stdout
     try:
-        (command_line(everything) if everything else app)(standalone_mode=True)
+        app()
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:

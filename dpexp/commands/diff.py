@@ -42,8 +42,10 @@ def diff(
     settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
     # What varies within a result is a setting; what differs between both is written in one line.
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
-    sources_line = ", ".join(f"{side} = {path}" for side, path in zip("AB", paths, strict=False))
-    lines, stale, code = [f"means at the last step; {sources_line}"], dict[str, str](), 0
+    lines = [
+        "means at the last step; " + ", ".join(f"{side} = {path}" for side, path in zip("AB", paths, strict=False))
+    ]
+    stale, code, changes = dict[str, str](), 0, dict[str, tuple[str, str]]()
     for side, path in zip("AB", paths, strict=False):
         generation = load_generation(path.parent, path.name, renamed=True, partial=True)
         if reason := generation.why_stale():
@@ -51,62 +53,52 @@ def diff(
             lines.append(f"{side} is not what today's code gives: {reason}")
             # a copy under another name was kept to be compared
             code = 3 if generation.manifest["experiment"] == path.name else code
-    changes: dict[str, tuple[str, str]] = {}
-    only_in = [0, 0]
     if by:
-        pairs = levels(sides[0], by, names, metrics, words)
+        pairs, last = levels(sides[0], by, names, metrics, words), ""
     else:
-        pairs, only_in = _matched(paths, sides, names, metrics, words)
+        pairs, last = _matched(paths, sides, names, metrics, words)
         first, second = ({k: v for k, v in side[0].items() if k not in (*names, FROM)} for side in settings)
-        changes = {
-            name: (words.value(name, first.get(name)), words.value(name, second.get(name)))
-            for name in first | second
-            if first.get(name) != second.get(name)
-        }
+        for name in first | second:
+            if first.get(name) != second.get(name):
+                changes[name] = words.value(name, first.get(name)), words.value(name, second.get(name))
     if changes:
         lines.append("A and B differ in " + "; ".join(f"{name}: {x} / {y}" for name, (x, y) in changes.items()))
     rows = compared(pairs)
-    head, texts = table_of(rows, by)
     identical = all(row["identical"] for row in rows)
     if identical:
         extent = f"{', '.join(metrics)} at every step, and every replicate at the last"
         lines.append(f"{'The levels of ' + by if by else 'A and B'} are identical "
                      f"({counted(len(rows), 'comparison')}: {extent} where it is stored).")  # fmt: skip
     else:
-        level = certainty(len(rows))
-        width = terminal_width()
-        lines += ["", fitting_columns(texts, head), "", fill(level, width) if width else level]
+        head, texts = table_of(rows, by)
+        lines += ["", fitting_columns(texts, head), "", fill(certainty(len(rows)), terminal_width() or 10_000)]
     if "test_accuracy" in metrics:
         accuracies = [[final.line for final in side if final.metric == "test_accuracy"] for side in sides]
         lines += ["", *dict.fromkeys(map(error_of_records, accuracies))]
-    if any(only_in):
-        lines += ["", f"{counted(only_in[0], 'setting')} only in A, {only_in[1]} only in B"]
     document = {
         "a": str(a), "b": None if b is None else str(b), "by": by or None, "metric": ", ".join(metrics),
         "identical": identical, "changes": changes, "not_current": stale, "rows": rows,
     }  # fmt: skip
-    return Answer("\n".join(lines), document, code)
+    return Answer("\n".join([*lines, *(["", last] if last else [])]), document, code)
 
 
 def _matched(
     paths: Sequence[Path], sides: Sequence[Sequence[Final]], names: Sequence[str], metrics: Sequence[str], words: Words
-) -> tuple[list[Pair], list[int]]:
-    """Settings that A and B have in common, and how many each of them has alone."""
+) -> tuple[list[Pair], str]:
+    """Settings that A and B have in common, and how many each of them has alone, in words."""
     # by the values of these names (None for a parameter that a cell does not have), the estimator and the metric
     cells: list[dict[tuple[Any, ...], Final]] = [
         {(*map(final.settings.get, names), final.line.estimator, final.metric): final for final in side}
         for side in sides
     ]
     assert [*map(len, cells)] == [*map(len, sides)], "two cells of one setting"
-    common = [key for key in cells[0] if key in cells[1]]
+    common = [key for metric in metrics for key in cells[0] if key in cells[1] and key[-1] == metric]
     if not common:
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{paths[0]} and {paths[1]} have no setting in common", by)
     pairs = [
-        Pair(words.setting(names, dict(zip(names, key, strict=False))), cells[0][key], cells[1][key])
-        for metric in metrics
-        for key in common
-        if key[-1] == metric
+        Pair(words.setting(names, dict(zip(names, key, strict=False))), cells[0][key], cells[1][key]) for key in common
     ]
     # Settings are counted, and not their estimators and metrics.
-    return pairs, [len({key[:-2] for key in side}) - len({key[:-2] for key in common}) for side in cells]
+    alone = [len({key[:-2] for key in side} - {key[:-2] for key in common}) for side in cells]
+    return pairs, f"{counted(alone[0], 'setting')} only in A, {alone[1]} only in B" if any(alone) else ""

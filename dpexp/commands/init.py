@@ -20,39 +20,31 @@ def init(
     of: str | None = None, out: Path | None = None, for_fit: bool = False, card: bool = False,
 ) -> str:  # fmt: skip
     """The text of a starter config, of public inputs or of a run card, or where it was written."""
-    for broken, message, hint in (
-        (card and (for_fit or problem or algorithm or data or of), "--card drafts a run card for `dpexp receipt`",
-         "give it alone, or with --out FILE"),
-        (for_fit and (data is None or problem or algorithm or of),
-         "--for-fit drafts the public inputs of a table", "dpexp init --data FILE --for-fit"),
-        (of and (problem or algorithm or data), "--from copies a shipped config as it is",
-         "give it alone, or a problem without --from"),
-        (target and data is None, "--target is a column of --data", "for instance --data people.csv --target income"),
-    ):  # fmt: skip
-        if broken:
-            raise UsageError(message, hint)
+    whole = [name for name, used in (("--card", card), ("--from", of), ("--for-fit", for_fit)) if used]
+    if len(whole) > 1 or (whole and (problem or algorithm or (data and not for_fit))):
+        raise UsageError(f"{whole[0]} gives a text as it is", "leave out PROBLEM and the other options but --out")
+    if data is None and (for_fit or target):
+        raise UsageError(
+            "--for-fit and --target are for --data", "dpexp init --data FILE --for-fit, or --target COLUMN"
+        )
     then = f"dpexp run {out}"
     if card:
         text, then = filled("dpexp.commands", "drafts/card.yaml"), f"fill it in, then dpexp receipt {out}"
+    elif of is not None:
+        text = _shipped(of.removeprefix("@"))
     elif for_fit and data is not None:
         text, then = _public_inputs(data, target), "fill in its blanks, then dpexp fit"
-    elif of is not None:
-        try:
-            text = located("@" + of.removeprefix("@")).read_text(encoding="utf-8")
-        except ConfigError as error:
-            raise UsageError(str(error.issues[0].message), error.issues[0].hint) from None
     else:
         draft = None
         if data is not None:
             problem, algorithm, then = problem or "softmax", algorithm or "dp-sgd", f"fill in its blanks, then {then}"
             draft = _draft(data, target)
         name = "my_experiment" if out is None else out.stem
-        values = starter(problem, algorithm, draft)
-        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **values)
+        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **starter(problem, algorithm, draft))
         # A path in a config starts at its folder, one on the command line where that is run.
         if data is not None and out is not None and not data.is_absolute():
-            path, relative = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
-            text = text.replace(f"    path: {path}\n", f"    path: {relative}\n")
+            here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
+            text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
     if out is None:
         return text
     try:
@@ -62,6 +54,18 @@ def init(
     except FileExistsError:
         raise UsageError(f"{out} is there already", "choose another name, or move it away") from None
     return f"{out}\nnext: {then}"
+
+
+def _shipped(name: str) -> str:
+    """The text of a shipped config. Raises UsageError, for a figure with the config that it needs."""
+    try:
+        return located(f"@{name}").read_text(encoding="utf-8")
+    except ConfigError as error:
+        from dpexp.papers import figures
+
+        needs = figures()[name].needs if name in figures() else ()
+        hint = f"figure '{name}' is drawn from {', '.join(needs)}: dpexp init --from {needs[0]}" if needs else ""
+        raise UsageError(str(error.issues[0].message), hint or error.issues[0].hint) from None
 
 
 def _draft(path: Path, target: str | None) -> Draft:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.answer import Answer
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
@@ -27,21 +26,21 @@ def judge(
     """
     if not (seconds > 0 and (comparisons is None or comparisons >= 1) and seed >= 0):
         raise UsageError("--seconds and --comparisons are above 0, --seed is 0 or more")
-    rate, law = None, bound
+    function: Any
     if isinstance(bound, Path | str):
         names, lines = read_file(Path(bound))
-        if callable(names.get(RATE)):
-            stated_rate = StatedBound(names[RATE], RATE, str(bound), lines.get(RATE, 1))
-            rate = rate_bounds.rate_of(stated_rate, names.get("ASSUMES", {}), lines.get("ASSUMES", 1))
-        else:
-            law = from_names(Path(bound), names, lines)
-    elif getattr(bound, "__name__", "") == RATE:
-        place = bound.__code__
-        stated_rate = StatedBound(bound, RATE, place.co_filename, place.co_firstlineno)
-        rate = rate_bounds.rate_of(stated_rate, assumes or {}, place.co_firstlineno)
-    if rate is not None and at is not None:
-        return rate_bounds.rerun_rate(rate, at, seed)
-    if rate is not None:
+        function, file, line = names.get(RATE), str(bound), lines.get(RATE, 1)
+        assumed, place = names.get("ASSUMES", {}), lines.get("ASSUMES", 1)
+        law: Any = None if callable(function) else from_names(Path(bound), names, lines)
+    else:
+        function, assumed = bound, assumes or {}
+        law = None if getattr(bound, "__name__", "") == RATE else bound
+        file, line = ("", 0) if law is not None else (bound.__code__.co_filename, bound.__code__.co_firstlineno)
+        place = line
+    if law is None:
+        rate = rate_bounds.rate_of(StatedBound(function, RATE, file, line), assumed, place)
+        if at is not None:
+            return rate_bounds.rerun_rate(rate, at, seed)
         return rate_bounds.judge_rate(rate, seconds, seed, comparisons or rate_bounds.COMPARISONS)
     if at is not None:
         tell("the exact law at that point, and again by finer means")
@@ -49,9 +48,3 @@ def judge(
     laws = comparisons or privacy.COMPARISONS
     tell(f"comparing the bound with up to {laws:,} exact laws, for {seconds:g} s at most")
     return privacy.judge(law, assumes, seconds=seconds, seed=seed, comparisons=laws)
-
-
-def print_verdict(bound: Path, **settings: Any) -> Answer:
-    """The verdict as the command prints it."""
-    verdict = judge(bound, **settings)
-    return Answer(verdict.text, verdict.document, verdict.exit_code)

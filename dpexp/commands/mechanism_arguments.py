@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -19,16 +19,11 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import own_fields
 
 DELTAS = (1e-5, 1e-6)
-PHASED = ("noise_multiplier", "sampling_probability", "steps")
-"""parameters whose list of values is phases of one run"""
 LEAST, LARGEST = 1e-9, 1e12
 """bounds of a number other than 0 and inf, so that its squares are numbers too"""
-MOST_IN_TREES = 50_000_000
-"""records or steps of the mechanisms on trees, which hold a few numbers for each of them"""
 SYMBOLS = {
     "sigma": "noise_multiplier", "z": "noise_multiplier", "q": "sampling_probability", "T": "steps", "eta": "step_size",
-    "lr": "step_size", "learning_rate": "step_size", "C": "clip", "L": "lipschitz", "D": "diameter", "M": "smoothness",
-    "b": "batch_size", "N": "n", "orders": "alphas", "max_grad_norm": "clip", "sample_rate": "sampling_probability",
+    "lr": "step_size", "C": "clip", "L": "lipschitz", "D": "diameter", "M": "smoothness", "b": "batch_size", "N": "n",
 }  # fmt: skip
 """names of a parameter in papers and other libraries, and its name here (NOTATION.md)"""
 
@@ -76,48 +71,20 @@ def values_of(pairs: Sequence[str], parameters: Mapping[str, Any] | None = None)
     return values
 
 
-def phases_of(values: Mapping[str, Any]) -> str:
-    """That lists of values are phases of one run, in a sentence; empty where there is none."""
-    for key in PHASED:
-        if isinstance(value := values.get(key), list) and len(value) > 1:
-            return f"{len(value)} phases of one run; --over {key} for {len(value)} runs."
-    return ""
-
-
 def deltas_of(values: dict[str, Any]) -> tuple[float, ...]:
     """The deltas among some values, from which they are taken."""
-    return _numbers("delta", values.pop("delta", list(DELTAS)), 0, 1)
+    return numbers("delta", values.pop("delta", list(DELTAS)), 0, 1)
 
 
-def orders_of(values: dict[str, Any]) -> tuple[float, ...]:
-    """The Renyi orders among some values, from which they are taken."""
-    return _numbers("alphas", values.pop("alphas", []), 1, math.inf)
-
-
-def _numbers(name: str, value: Any, low: float, high: float) -> tuple[float, ...]:
-    return tuple(number(name, item, low, high) for item in (value if isinstance(value, list) else [value]))
-
-
-def number(name: str, value: Any, low: float, high: float) -> float:
-    """A number strictly between two ends (eps may be 0)."""
-    numeric = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (numeric and (low < value < high or (name == "eps" and value == 0))):
-        ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
-        raise UsageError(f"{name} is a number {ends}, not {value!r}")
-    return float(value)
-
-
-def _check_sizes(name: str, values: Mapping[str, Any]) -> None:
-    """Raises UsageError for a number that no analysis can square, and for trees that do not fit into memory."""
-    in_trees = "tree-" in name or "reduced-" in name
-    for key, value in values.items():
-        for item in value if isinstance(value, list) else [value]:
-            if not isinstance(item, int | float) or isinstance(item, bool) or item in (0, math.inf):
-                continue
-            if not LEAST <= abs(item) <= LARGEST:
-                raise UsageError(f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {item:g}")
-            if in_trees and key in ("n", "steps") and item > MOST_IN_TREES:
-                raise UsageError(f"{key} is at most {MOST_IN_TREES:,} for {name}, not {item:g}")
+def numbers(name: str, value: Any, low: float, high: float) -> tuple[float, ...]:
+    """A number or several, strictly between two ends (eps may be 0). Raises UsageError."""
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        numeric = isinstance(item, int | float) and not isinstance(item, bool)
+        if not (numeric and (low < item < high or (name == "eps" and item == 0))):
+            ends = f"between {low:g} and {high:g}" if math.isfinite(high) else f"above {low:g}"
+            raise UsageError(f"{name} is a number {ends}, not {item!r}")
+    return tuple(map(float, items))
 
 
 def own_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,7 +98,10 @@ def own_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
     """The mechanism of these parameters. Raises UsageError with all that is wrong with them."""
     kind, own = kind_of(name), own_values(name, values)
-    _check_sizes(name, own)
+    for key, value in own.items():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, int | float) and item not in (0, math.inf) and not LEAST <= abs(item) <= LARGEST:
+                raise UsageError(f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {item:g}")
     try:
         return kind(**own)
     except ValidationError as error:
@@ -143,9 +113,6 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         # A symbol of a paper is closer to what was meant than a name of similar letters.
         symbols = [f"{key} is {SYMBOLS[key]} here" for key in own if SYMBOLS.get(key) in kind.model_fields]
         hints = sorted((issue.hint for issue in issues if issue.hint), key=lambda hint: not hint.startswith("did you"))
-        hint = "; ".join(symbols) or next(iter(hints), "")
-        # batches that another mechanism has are no spelling mistake
-        samplings = get_args(MECHANISMS["epoch-gaussian"].model_fields["sampling"].annotation)
-        if name != "epoch-gaussian" and own.get("sampling") in samplings:
-            hint = f"batches {own['sampling']}: --mechanism epoch-gaussian batches=... epochs=..."
+        lists = [f"--over {key} sweeps its values" for key, value in own.items() if isinstance(value, list)]
+        hint = "; ".join(symbols) or next(iter([*hints, *lists]), "")
         raise UsageError("\n".join(f"{name}: {issue.message}" for issue in issues), hint) from None

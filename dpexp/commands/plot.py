@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname, path_of
+from dpexp.commands.answer import RESULTS, Answer, Pathname
 from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
@@ -19,25 +20,22 @@ if TYPE_CHECKING:
 
 LEAST_WIDTH, MOST_WIDTH = 2.5, 40.0
 """inches"""
-Statistic = Literal["mean", "median", "quantiles"]
 
 
 def plot(
-    *names: Pathname, results: Pathname = RESULTS, theory: bool = False, metric: str | None = None, x: str = "",
-    hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
-    log: Literal["x", "y", "xy", "none", ""] = "", only: str | None = None, statistic: Statistic = "mean",
-    kind: Literal["line", "box"] = "line", style: str = "", width: float | None = None,
-    style_file: Pathname | None = None, title: bool = True,
+    *names: Pathname, results: Pathname = RESULTS, width: float | None = None, style_file: Pathname | None = None,
+    title: bool = True, **options: Any,
 ) -> Drawing:  # fmt: skip
     """The figure of one or several results, or a shipped figure by its name; no file is written.
 
+    The other options are those of the command: metric, x, hue, facet, style, estimator, only, theory, statistic, kind.
     `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
     """
     from dpexp.reporting.figure import drawn
 
-    request = declaration(metric, x, hue, facet, estimator, log, only, theory, statistic, kind, style, width)
+    request = declaration(width=width, **options)
     home, figure = _figure(_selection(request, Path(results)).single(list(map(str, names))), request, Path(results))
-    return drawn(figure, home, Look(width, path_of(style_file), title))
+    return drawn(figure, home, Look(width, Path(style_file) if style_file else None, title))
 
 
 def declaration(
@@ -53,26 +51,28 @@ def declaration(
 
 
 def command(
-    *names: str, every: bool = False, stored: bool = False, formats: str = "png,pdf", out: Path | None = None,
-    results: Path = RESULTS, name: str = "", width: float | None = None, style_file: Path | None = None,
-    no_title: bool = False, mechanism: str | None = None, over: Sequence[str] = (), hue: str = "", **options: Any,
+    *names: str, every: bool = False, formats: str = "png,pdf", out: Path | None = None, results: Path = RESULTS,
+    name: str = "", width: float | None = None, style_file: Path | None = None, no_title: bool = False,
+    mechanism: str | None = None, over: Sequence[str] = (), hue: str = "", **options: Any,
 ) -> Answer:  # fmt: skip
     """Draw and write the figures that are named, all results among them in one figure, or that of a mechanism.
 
-    Without a name, `every` and `stored`: every figure that the stored results allow.
+    Without a name and `every`: every figure that the stored results allow.
     """
-    if mechanism is not None:
-        from dpexp.commands import epsilon_curve
-
-        place = out or results / "figures"
-        figure, numbers = epsilon_curve.written(mechanism, names, over, hue, formats, place)
-        return _answer([figure], {"curve": numbers})
-    if over:
-        raise UsageError("--over goes with --mechanism", "for instance --mechanism sampled-gaussian steps=10..1e4 ...")
     forms = tuple(form.strip() for form in formats.split(","))
-    for form in forms:
-        if form not in FORMATS:
-            raise UsageError(f"--format is a list of {listed(FORMATS)}, not {form!r}")
+    if unknown := [form for form in forms if form not in FORMATS]:
+        raise UsageError(f"--format is a list of {listed(FORMATS)}, not {unknown[0]!r}")
+    if name and (is_path(name) or not name.isprintable()):
+        raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
+    if mechanism is not None:
+        from dpexp.commands.epsilon_curve import curve_of
+        from dpexp.commands.mechanism_arguments import understood, values_of
+
+        with understood(mechanism):
+            curve = curve_of(mechanism, values_of(names), over, hue)
+            return _answer([curve.written(out or results / "figures", forms)], {"curve": curve.document()})
+    if over:
+        raise UsageError("--over goes with --mechanism", "dpexp plot --mechanism NAME KEY=A,B,C --over KEY")
     request = declaration(hue=hue, width=width, **options)
     selection = _selection(request, results)
     for word in names:
@@ -80,12 +80,10 @@ def command(
         if word in figures() and word not in selection.known:
             hint = f"these can: {', '.join(selection.known)}, and any result"
             raise UsageError(f"'{word}' cannot be drawn with theory", hint)
-    if name and (is_path(name) or not name.isprintable()):
-        raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
     if name:
         selection.single(names)
-    all_of = [word for word, figure in selection.known.items() if every or (stored and figure.needs)]
     look = Look(width, style_file, not no_title)
+    all_of = list(selection.known) if every else []
     return _answer(selection.apply(_written, names, all_of, (request, results, out, forms, look, name)))
 
 
@@ -99,12 +97,8 @@ def _shipped(request: Declaration) -> Mapping[str, Figure]:
 
 
 def _selection(request: Declaration, results: Path) -> Selection:
-    """Among all figures, with the options that are for results alone."""
-    return Selection("figure", _shipped(request), results, {
-        "metric": request.y, "x": request.x, "hue": request.colour, "facet": request.panel,
-        "estimator": request.estimators, "log": request.log, "only": request.where, "style": request.style,
-        "statistic": request.statistic != "mean", "kind": request.kind != "line",
-    })  # fmt: skip
+    """Among all figures; theory and width are for shipped ones too."""
+    return Selection("figure", _shipped(request), results, replace(request, theory=False, width=WIDTH) != Declaration())
 
 
 def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:

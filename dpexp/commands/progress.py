@@ -1,12 +1,11 @@
 """Progress: the step that a command is at, on stderr, once it has been silent for two seconds.
 
-On a terminal it is one line of rich that is drawn again, and that goes before anything else is printed. Elsewhere it is
-a plain line now and then. A command that answers at once shows nothing.
+On a terminal it is one line of rich, which goes before anything else is printed. Elsewhere it is a plain line now and
+then. A command that answers at once shows nothing.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -26,52 +25,42 @@ LINES_S = 5.0
 """between two lines, where there is no terminal"""
 
 
-class _Line:
+class _Steps:
     """The step that a command is at, as listeners hear of it, and as it is shown."""
 
-    def __init__(self, command: str) -> None:
-        self.command, self.step, self.compiles = command, "", False
-        self.share: float | None = None
-        self.begin = self.silent_since = time.monotonic()
-        self.last_line = 0.0
+    def __init__(self) -> None:
+        self.step, self.compiles, self.share = "", False, 0.0
+        self.silent_since = time.monotonic()
         self.bar: Progress | None = None
         self.lock, self.ended = threading.RLock(), threading.Event()
 
     def update(self, step: str | None, share: float | None) -> None:
-        """A step begins, of whose series a share is done; None: something else is printed now."""
+        """A step begins, of whose series a share is done; None: something else is printed now, and the line goes."""
         with self.lock:
             if not step:
-                self.clear()
+                if self.bar is not None:
+                    self.bar.stop()
+                self.bar, self.silent_since = None, time.monotonic()
             if step is not None:
-                self.step, self.share = step, share
+                self.step, self.share = step, share or 0.0
 
     def compile(self, busy: bool) -> None:
-        """A compilation begins or has ended."""
         self.compiles = busy
 
-    def clear(self) -> None:
-        """Take the line away, and be silent for a while."""
-        if self.bar is not None:
-            self.bar.stop()
-        self.bar, self.silent_since = None, time.monotonic()
-
-    def watch(self) -> None:
+    def watch(self, command: str) -> None:
         """Show the step until the command has ended."""
+        begin, last_line = time.monotonic(), 0.0
         while not self.ended.wait(max(PATIENCE_S / 8, 0.01)):
             with self.lock, suppress(OSError, ValueError):  # nobody reads a closed stderr
-                if not self.ended.is_set() and self.step and time.monotonic() - self.silent_since >= PATIENCE_S:
-                    self._show(f"{self.command}: {plain(self.step)}{' (compiling)' if self.compiles else ''}")
-
-    def _show(self, words: str) -> None:
-        # a dumb terminal has no way back to the beginning of a line
-        if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-            if self.bar is None:
-                self.bar = _bar()
-            task = self.bar.tasks[0].id
-            self.bar.update(task, description=words, completed=self.share or 0, total=self.share and 1)
-        elif time.monotonic() - self.last_line >= LINES_S:
-            self.last_line = time.monotonic()
-            warn(f"{words}, {duration(self.last_line - self.begin)} so far")
+                if self.ended.is_set() or not self.step or time.monotonic() - self.silent_since < PATIENCE_S:
+                    continue
+                words = f"{command}: {plain(self.step)}{' (compiling)' if self.compiles else ''}"
+                if sys.stderr.isatty():
+                    self.bar = self.bar or _bar()
+                    self.bar.update(self.bar.task_ids[0], description=words, completed=self.share)
+                elif time.monotonic() - last_line >= LINES_S:
+                    last_line = time.monotonic()
+                    warn(f"{words}, {duration(last_line - begin)} so far")
 
 
 def _bar() -> Progress:
@@ -80,7 +69,7 @@ def _bar() -> Progress:
 
     columns = (TextColumn("{task.description}", markup=False), TimeElapsedColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("")
+    bar.add_task("", total=1.0)
     bar.start()
     return bar
 
@@ -88,13 +77,13 @@ def _bar() -> Progress:
 @contextmanager
 def progress(command: str) -> Iterator[None]:
     """Show the steps of a command inside the `with` block."""
-    line = _Line(command)
-    with listening(line.update), compiling.listening(line.compile):
+    steps = _Steps()
+    with listening(steps.update), compiling.listening(steps.compile):
         # in a thread: the work may be inside compiled code for minutes
-        threading.Thread(target=line.watch, daemon=True).start()
+        threading.Thread(target=steps.watch, args=(command,), daemon=True).start()
         try:
             yield
         finally:
-            with line.lock, suppress(OSError, ValueError):
-                line.ended.set()
-                line.clear()
+            with steps.lock, suppress(OSError, ValueError):
+                steps.ended.set()
+                steps.update(None, None)

@@ -40,14 +40,13 @@ def reproduce(*papers: str, results: Path = RESULTS, against: Path | None = None
     experiments = {name for paper in selected for name in _experiments(paper)}
     publication, files = published(results, against), []
     for name, content in sorted(publication.files.items()):
-        if experiments and name.split("/")[0] not in experiments:
-            continue
-        fresh = None
-        # a file that cannot be read counts as missing
-        with suppress(OSError):
-            fresh = (results / name).read_bytes()
-        status, detail = compare(name, fresh, content)
-        files.append({"file": name, "status": status, "detail": detail})
+        if not experiments or name.split("/")[0] in experiments:
+            fresh = None
+            # a file that cannot be read counts as missing
+            with suppress(OSError):
+                fresh = (results / name).read_bytes()
+            status, detail = compare(name, fresh, content)
+            files.append({"file": name, "status": status, "detail": detail})
     counts = Counter(file["status"] for file in files)
     text = columns([[file["status"], file["file"], file["detail"]] for file in files], ["", "file", ""])
     text += f"\n\n{counted(len(files), 'published file')} beside {publication.source}: "
@@ -77,20 +76,18 @@ def _everything(results: Path) -> list[list[str]]:
 
 def _of_papers(papers: Sequence[Paper], results: Path) -> list[list[str]]:
     """The commands that reproduce some papers: what they need is run, drawn and judged, and no ledger is written."""
-    where, commands = ["--results", str(results)], []
-    for paper in papers:
-        files = [
-            sorted([*Path("configs").glob(f"{name}.yaml"), *Path("research").rglob(f"{name}.yaml")])
-            for name in _experiments(paper)
-        ]
-        parts = (
-            ("run", [str(places[0]) for places in files if places]),
+    where, configs = ["--results", str(results)], [*Path("configs").glob("*.yaml"), *Path("research").rglob("*.yaml")]
+    return [
+        [command, *words, *where]
+        for paper in papers
+        for command, words in (
+            ("run", sorted(str(path) for path in configs if path.stem in _experiments(paper))),
             ("plot", [figure.name for figure in paper.figures]),
             ("table", [table.name for table in paper.tables]),
-            ("claims", [paper.id] if paper.claims else []),  # named, so that they are judged
+            ("claims", [f"{paper.id}/"] if paper.claims else []),  # its claims, which are judged, and not the paper
         )
-        commands += [[command, *words, *where] for command, words in parts if words]
-    return commands
+        if words
+    ]
 
 
 def _experiments(paper: Paper) -> list[str]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname, names_in, path_of
+from dpexp.commands.answer import RESULTS, Answer, Pathname, names_in
 from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
-from dpexp.papers import tables
+from dpexp.papers import tables, theories
 from dpexp.reporting.results.gather import Source, mark, name_of
 from dpexp.reporting.table_formats import FORMATS, render
 from dpexp.reporting.text_table import Content, Table, terminal_width
@@ -19,12 +19,11 @@ from dpexp.reporting.text_table import Content, Table, terminal_width
 
 @dataclass(frozen=True)
 class Request:
-    """The options of the table of a result."""
+    """The options of the table of a result; `only` is an expression that picks cells."""
 
     metrics: tuple[str, ...] = ()
     estimators: tuple[str, ...] = ()
     only: str | None = None
-    """an expression that picks cells"""
     statistic: str = "mean"
     theory: bool = False
 
@@ -32,27 +31,30 @@ class Request:
 def table(
     *names: Pathname, results: Pathname = RESULTS, metric: str | Sequence[str] = (), estimator: Sequence[str] = (),
     only: str | None = None, statistic: str = "mean", theory: bool = False, every: bool = False, form: str = "md",
-    out: Pathname | None = None, raw: bool = False,
+    out: Pathname | None = None,
 ) -> Answer:  # fmt: skip
     """Tables of results, of files of fits, or shipped ones; all results among the names make one table.
 
     `.frame()` has the numbers of a single table with all digits. Without a name and `every`: each table that the
-    stored results allow. `form` is how they are printed, `out` a folder for files, `raw` is for `csv_cell`.
+    stored results allow. `form` is how they are printed, `out` a folder for files.
     """
     from dpexp.store import write_text
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
-    words, folder = list(map(str, names)), path_of(out)
+    words, folder = list(map(str, names)), Path(out) if out else None
     request = Request(tuple(names_in(metric)), tuple(estimator), only, statistic, theory)
     # A file is as wide as its rows, whoever's terminal wrote it.
-    how = form, 0 if folder is not None else terminal_width(), raw
+    how = form, 0 if folder is not None else terminal_width()
     if fits := fit_files(words):
-        made = [_made(_table_of_fits(fits, request), Path(results), *how)]
+        from dpexp.commands.fit_table import fit_table
+
+        if request != Request():
+            raise UsageError("--metric, --estimator, --only and --theory are for results", "leave them out")
+        side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits), True)
+        made = [_made(side_by_side, Path(results), *how)]
     else:
-        options = {"metric": request.metrics, "estimator": estimator, "only": only, "statistic": statistic != "mean",
-                   "theory": theory}  # fmt: skip
-        selection = Selection("table", tables(), Path(results), options)
+        selection = Selection("table", tables(), Path(results), request != Request())
         made = selection.apply(_selected, words, list(tables()) if every else [], (request, Path(results), *how))
     if folder is not None:
         paths = {folder / f"{title}.{form}": text for title, text, _ in made}
@@ -71,7 +73,7 @@ def fit_files(names: Sequence[str]) -> list[Path]:
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
-def table_of(sources: Sequence[Source], request: Request, reserved: Sequence[str] | dict[str, Table] = ()) -> Table:
+def table_of(sources: Sequence[Source], request: Request, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
     needs = tuple(dict.fromkeys(source.name for source in sources))
     marks = [mark("estimator", *request.estimators), mark("only", request.only or "")]
@@ -79,7 +81,6 @@ def table_of(sources: Sequence[Source], request: Request, reserved: Sequence[str
     name = name_of(sources, reserved, "-".join(request.metrics), *marks)
 
     def build(_: Path) -> Content:
-        from dpexp.papers import theories
         from dpexp.reporting.results.gather import gather
         from dpexp.reporting.results.result_table import content_of
 
@@ -89,24 +90,15 @@ def table_of(sources: Sequence[Source], request: Request, reserved: Sequence[str
     return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
 
 
-def _table_of_fits(paths: Sequence[Path], request: Request) -> Table:
-    """Fits side by side. Raises UsageError for options that are for results."""
-    from dpexp.commands.fit_table import fit_table
-
-    if request != Request():
-        raise UsageError("--metric, --estimator, --only, --statistic and --theory are for results", "leave them out")
-    return Table("fits", "Private regressions", "", (), lambda _: fit_table(paths), True)
-
-
-def _selected(work: Work, request: Request, results: Path, *how: Any) -> tuple[str, str, dict[str, Any]]:
+def _selected(work: Work, request: Request, results: Path, form: str, width: int) -> tuple[str, str, dict[str, Any]]:
     """A shipped table, or that of some results in the folder that it reads."""
     if isinstance(work, str):
-        return _made(tables()[work], results, *how)
-    return _made(table_of(work, request, tables()), work[0].results, *how)
+        return _made(tables()[work], results, form, width)
+    return _made(table_of(work, request, tables()), work[0].results, form, width)
 
 
-def _made(own: Table, results: Path, form: str, width: int, raw: bool) -> tuple[str, str, dict[str, Any]]:
+def _made(own: Table, results: Path, form: str, width: int) -> tuple[str, str, dict[str, Any]]:
     """Name, text and document of a table, which is built once."""
     content = own.build(results)
-    text = render(replace(own, build=lambda _: content), results, form, width, raw)
+    text = render(replace(own, build=lambda _: content), results, form, width)
     return own.name, text, {"table": own.name, "title": own.title, "note": content.note, "rows": content.records}

@@ -30,27 +30,24 @@ def validate(
         raise UsageError("no config is named", "dpexp validate CONFIG, or --schema for the schema of configs")
     if show:
         experiments = [load_experiment(Path(config), set, replicates, profile) for config in configs]
-        documents = [
-            {"experiment": experiment.name, "replicates": experiment.replicates,
-             "cells": [{"cell_id": c.cell_id, "setting": c.setting(), **c.parameters} for c in experiment.cells]}
-            for experiment in experiments
-        ]  # fmt: skip
+        cells_of = {e.name: [{"cell_id": c.cell_id, "setting": c.setting(), **c.parameters} for c in e.cells]
+                    for e in experiments}  # fmt: skip
+        documents = [{"experiment": e.name, "replicates": e.replicates, "cells": cells_of[e.name]} for e in experiments]
         text = "".join(map(resolved_yaml, experiments)).rstrip("\n")
         return Answer(text, documents if len(documents) > 1 else documents[0])
     lines, remarks, rows = list[str](), list[str](), []
     for path in map(Path, configs):
         issues, cells = [], 0
         try:
-            experiment = load_experiment(path, set, profile=profile)
+            experiment = load_experiment(path, set, replicates, profile)
             # What is too large for this machine is refused before it is run.
             require_room(experiment)
-        except ConfigError as error:
-            issues = error.issues
-        else:
             experiment.require_records()
             cells = len(experiment.cells)
             notices = (*experiment.notices(own=True), *experiment.remarks())
             lines += [f"ok {path} ({counted(cells, 'cell')})", *(f"    {notice}" for notice in notices)]
+        except ConfigError as error:
+            issues = error.issues
         remarks += map(str, issues)
         rows.append({"config": str(path), "valid": not issues, "cells": cells, "issues": [
             {"where": str(issue.where), "line": issue.where.line or None, "message": issue.message,

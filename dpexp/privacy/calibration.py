@@ -43,20 +43,19 @@ def calibrate(
     target: float,
     released: str,
     analysis: str | None = None,
-    force: bool = False,
     analyses: Callable[[M], list[Analysis]] = lambda mechanism: mechanism.upper_bounds(),
 ) -> Calibrated:
     """The best value of `kind.noise_field` over the valid analyses of what is released, never overspending.
 
     `build` makes the mechanism from a value; `spends` is what an analysis states, epsilon at a delta or mu, and inf
-    where it states no such thing; `force` accepts analyses that are no guarantee; `analyses` gives those of a
-    mechanism, its own where they are left out. Raises Unreachable where no valid analysis can meet the target.
+    where it states no such thing; `analyses` gives those of a mechanism, its own where they are left out. Raises
+    Unreachable where no valid analysis can meet the target.
     """
     # the search is one in log noise, in which epsilon falls
     sign = 1.0 if kind.more_noise_is_larger else -1.0
 
     def applicable(a: Analysis) -> bool:
-        return (a.valid or force) and (released == "last-iterate" or a.released == "all-iterates")
+        return a.valid and (released == "last-iterate" or a.released == "all-iterates")
 
     def at(name: str, x: float) -> float:
         """What one analysis spends where the value is e^x, or e^-x if less of it is more noise: it falls with x."""

@@ -31,13 +31,12 @@ from dpexp.reporting.guarantee_in_words import (
 
 
 class MechanismStatement(Printed):
-    """Every analysis of a mechanism beside what pairs of neighbours attain; `invalid`: refused ones compete too."""
+    """Every analysis of a mechanism beside what pairs of neighbours attain."""
 
     def __init__(
-        self, name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float] = ORDERS,
-        invalid: bool = False,
-    ) -> None:  # fmt: skip
-        self.name, self.mechanism, self.invalid = name, mechanism, invalid
+        self, name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float] = ORDERS
+    ) -> None:
+        self.name, self.mechanism = name, mechanism
         self.deltas, self.orders = tuple(deltas), tuple(orders)
         # each number is computed once, so that text and document have the same
         self._raw = [replace(a, eps=cache(a.eps)) for a in every_analysis(mechanism)]
@@ -52,8 +51,7 @@ class MechanismStatement(Printed):
     @cached_property
     def best(self) -> dict[str, Analysis]:
         """The tightest valid analysis of what is released; all-iterates analyses cover the last iterate too."""
-        pairs = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid or self.invalid]
-        pairs = [(a, eps) for a, eps in pairs if a.valid or math.isfinite(eps)]
+        pairs = [(a, a.at(self.deltas)[0]) for a in self.analyses if a.valid]
         kinds = {ALL: [pair for pair in pairs if pair[0].released == ALL], LAST: pairs}
         return {kind: min(own, key=lambda pair: pair[1])[0] for kind, own in kinds.items() if own}
 

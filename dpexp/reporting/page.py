@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -116,15 +116,6 @@ class Section(NamedTuple):
     privacy: Sequence[str] = ()
 
 
-class Fit(NamedTuple):
-    """A private regression in a folder of the results folder, or why a file is none."""
-
-    name: str
-    words: Sequence[str]
-    table: Numbers | None = None
-    is_rehearsal: bool = False
-
-
 def read_experiment(results: Path, name: str) -> Stored:
     """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
     folder = Folder(results, name)
@@ -189,11 +180,7 @@ def epsilons(statement: Mapping[str, Any]) -> Numbers:
     return Numbers("Privacy", head, table, "Epsilons are rounded up.")
 
 
-def page(
-    title: str, sections: Sequence[Section], claims: Iterable[Mapping[str, Any]], fits: Sequence[Fit], text: str
-) -> str:
+def page(title: str, sections: Sequence[Section]) -> str:
     """The page: the same results give the same characters."""
     private = [section.stored.name for section in sections if section.stored.is_private]
-    private += [fit.name for fit in fits if fit.is_rehearsal]
-    return filled("dpexp.reporting", "page.html", title=title, text=text, sections=sections, claims=list(claims),
-                  fits=fits, private=private, version=VERSION)  # fmt: skip
+    return filled("dpexp.reporting", "page.html", title=title, sections=sections, private=private, version=VERSION)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,24 +109,13 @@ def _plan_cell(
 # --- proof ---
 
 
-def confirm(
-    experiment: Experiment, results: Path, jobs: int = 1, only: Collection[str] | None = None, quiet: bool = False
-) -> list[CellPlan]:
-    """Prove which stored summaries are what today's code gives, and stamp these; the others are not computed."""
-    folder = Folder(results, experiment.name)
-    with folder.locked():
-        moved = prove(experiment, folder, jobs, only, quiet)
-        plans = [p for p in plan(experiment, results, summaries=True) if only is None or p.cell.cell_id in only]
-    if moved:
-        reasons = few(list(dict.fromkeys(moved.values())))
-        note(f"{experiment.name}: {len(moved)} of {len(plans)} cells are stale: {reasons}", quiet)
-    return [replace(p, status="stale", reason=moved[p.cell.cell_id]) if p.cell.cell_id in moved else p for p in plans]
-
-
 def prove(
     experiment: Experiment, folder: Folder, jobs: int, only: Collection[str] | None = None, quiet: bool = False
 ) -> dict[str, str]:
-    """The same under the folder's lock: the cells that moved, by id, and why."""
+    """Prove which stored summaries are what today's code gives, and stamp these: the cells that moved, and why.
+
+    The caller has the folder's lock.
+    """
     plans = plan(experiment, folder.root.parent, summaries=True)
     cells = [p.cell for p in plans if p.status == "unconfirmed" and (only is None or p.cell.cell_id in only)]
     if not cells:

@@ -36,17 +36,12 @@ class OnlySummaries(ResultsMissing):
     """The trajectories are not there. Damaged ones are another error, since no reader does without them."""
 
 
-def missing(folder: Folder, problem: str, as_shipped: bool = False, confirm: bool = False) -> ResultsMissing:
-    """Results that are not there or not to be trusted, with the command that brings them about (`command_of`).
-
-    `confirm` is for results whose first chunk can prove that they still hold.
-    """
+def missing(folder: Folder, problem: str, as_shipped: bool = False) -> ResultsMissing:
+    """Results that are not there or not to be trusted, with the command that brings them about (`command_of`)."""
     if re.fullmatch(DEPLOYED, folder.root.name):
         hint = "a deployment is written once and never computed again: put its files back from a copy"
         return ResultsMissing(f"{folder.root}: {problem}", hint)
     command = command_of(folder, as_shipped)
-    if confirm:
-        command = command.replace("dpexp run", "dpexp run --confirm", 1)
     if " CONFIG" in command:
         research = "those in research/ need dpexp's repository"
         command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {research})"
@@ -110,7 +105,7 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
         problem = f"{failed} of {cells} cells failed" if failed else f"{absent} of {cells} cells are not computed yet"
         raise missing(folder, problem)
     if not renamed and (why := generation.why_stale()):
-        raise missing(folder, why, confirm=why.startswith("unconfirmed"))
+        raise missing(folder, why)
     for remark in generation.not_checked():
         say_once(f"{folder.root}: {remark}")
     return generation

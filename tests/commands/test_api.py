@@ -1,13 +1,11 @@
 """The Python API: every name, what it takes and what it returns."""
 
-import json
 import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,10 +25,6 @@ CONFIG = {
 MECHANISM = {"noise_multiplier": 1, "sampling_probability": 0.01, "steps": 100, "delta": [1e-5, 1e-6]}
 
 
-def said(*arguments):
-    return json.loads(call(*arguments).stdout)
-
-
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     more = CONFIG | {"run": CONFIG["run"] | {"replicates": 9}}
@@ -41,11 +35,9 @@ def test_every_name_is_there_and_documented():
     assert set(dpexp.API) <= set(dir(dpexp))
     for name in dpexp.API:
         assert getattr(dpexp, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'plots'"):
-        dpexp.plots  # noqa: B018
 
 
-@pytest.mark.parametrize("first", ["dpexp.privacy", "import dpexp.privacy.budgets", "import dpexp.privacy"])
+@pytest.mark.parametrize("first", ["dpexp.privacy", "import dpexp.privacy.budgets"])
 def test_privacy_is_a_room_and_a_function_whichever_comes_first(first):
     code = f"import dpexp\n{first}\nprint(dpexp.privacy('local-gaussian', mu=1).document()['mechanism'], dpexp.privacy.budgets)"
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
@@ -53,7 +45,7 @@ def test_privacy_is_a_room_and_a_function_whichever_comes_first(first):
     assert "module" in out
 
 
-def test_load_takes_a_dict_a_file_and_a_shipped_name(tmp_path):
+def test_load_takes_a_dict_a_file_and_a_shipped_name():
     loaded = dpexp.load(CONFIG)
     assert [cell.privacy.mu.constant for cell in loaded.cells] == [1, math.inf, 1, math.inf]
     assert loaded.cells[0].schedule.alpha == 1 / 3
@@ -65,29 +57,26 @@ def test_load_takes_a_dict_a_file_and_a_shipped_name(tmp_path):
         dpexp.load(CONFIG | {"problme": {}})
 
 
-NUMBERS = {
-    "alpha": [np.float64(0.5), np.array([1 / 3, 1]), [np.float32(0.5), 1], (Fraction(1, 3), 1), np.array(0.5)],
-    "n": [np.int64(200), range(100, 300, 100), np.arange(100, 300, 100)],
-}
-ALPHAS = [[0.5], [1 / 3, 1], [0.5, 1], [1 / 3, 1], [0.5]]
-OTHERS = [{1, 2}, Path("x"), b"x", Decimal("0.5"), object(), 1j, np.datetime64("2020-01-01"), float]
-
-
-@pytest.mark.parametrize(("value", "alphas"), list(zip(NUMBERS["alpha"], ALPHAS, strict=True)), ids=str)
+@pytest.mark.parametrize(
+    ("value", "alphas"),
+    [(np.float64(0.5), [0.5]), (np.array([1 / 3, 1]), [1 / 3, 1]), ([np.float32(0.5), 1], [0.5, 1]),
+     ((Fraction(1, 3), 1), [1 / 3, 1]), (np.array(0.5), [0.5])],
+    ids=str,
+)  # fmt: skip
 def test_numbers_of_numpy_are_numbers(value, alphas):
-    cells = dpexp.load(CONFIG | {"schedule": {"name": "power", "alpha": value}, "privacy": {"mu": np.float64(1)}}).cells
-    assert [cell.schedule.alpha for cell in cells] == alphas
-    for n in NUMBERS["n"]:
+    own = CONFIG | {"schedule": {"name": "power", "alpha": value}, "privacy": {"mu": np.float64(1)}}
+    assert [cell.schedule.alpha for cell in dpexp.load(own).cells] == alphas
+    for n in (np.int64(200), range(100, 300, 100), np.arange(100, 300, 100)):
         sizes = {cell.run.n for cell in dpexp.load(CONFIG | {"run": {"n": n, "replicates": 4, "seed": 3}}).cells}
         assert sizes == set(np.atleast_1d(n).tolist())
 
 
-@pytest.mark.parametrize("value", OTHERS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("value", [{1, 2}, b"x", Decimal("0.5"), object(), 1j, np.datetime64("2020-01-01"), float])
 def test_values_that_no_config_holds_are_named_with_their_key(value):
     cyclic = []
     cyclic.append(cyclic)
     for wrong in (value, [1, value], cyclic):
-        with pytest.raises(ConfigError, match=r"schedule\.alpha is a"):
+        with pytest.raises(ConfigError, match="schedule: a config cannot hold"):
             dpexp.load(CONFIG | {"schedule": {"name": "power", "alpha": wrong}})
 
 
@@ -100,29 +89,24 @@ def test_figures_are_drawn_from_several_threads(result):
         assert list(pool.map(caption, metrics)) == [caption(metric) for metric in metrics]
 
 
-def test_run_and_read_give_what_the_store_holds(result):
+def test_run_and_read_give_what_the_store_holds_and_the_bits_of_the_command(result, tmp_path):
     again = dpexp.read("small", results=result.folder.parent)
     assert again == result == dpexp.read(result.folder)
     assert set(again.cells["mu"]) == {1, math.inf}
-    last = again.summary.query("step == 200 and metric == 'param_distance_sq' and estimator == 'sgd'")
-    one = last.iloc[0]
-    rows = again.trajectories(one["cell_id"]).query("step == 200 and estimator == 'sgd'")
+    last = again.summary.query("step == 200 and metric == 'param_distance_sq' and estimator == 'sgd'").iloc[0]
+    rows = again.trajectories(last["cell_id"]).query("step == 200 and estimator == 'sgd'")
     assert len(rows) == 4
-    assert np.mean(rows["param_distance_sq"]) == pytest.approx(one["mean"], rel=1e-12)
-    assert len(again.trajectories()) == 4 * len(again.trajectories(one["cell_id"]))
+    assert np.mean(rows["param_distance_sq"]) == pytest.approx(last["mean"], rel=1e-12)
+    assert len(again.trajectories()) == 4 * len(again.trajectories(last["cell_id"]))
     with pytest.raises(ResultsMissing, match="no results yet"):
         dpexp.read("other", results=result.folder.parent)
-
-
-def test_run_gives_the_bits_of_the_command(result, tmp_path):
     config = tmp_path / "small.yaml"
     config.write_text(
         "experiment: small\nproblem: {name: huber-linear, d: 2}\nschedule: {name: power, alpha: [1/3, 1]}\n"
         "privacy: {mu: [1, inf]}\nrun: {n: 200, replicates: 4, seed: 3, checkpoints: 5}\n"
     )
-    said("run", str(config), "--results", str(tmp_path / "results"), "--json")
-    theirs = dpexp.read("small", results=tmp_path / "results").summary
-    assert theirs.equals(result.summary)
+    call("run", config, "--results", tmp_path / "results", "-q")
+    assert dpexp.read("small", results=tmp_path / "results").summary.equals(result.summary)
 
 
 def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
@@ -134,46 +118,30 @@ def test_a_failed_cell_is_raised(monkeypatch, tmp_path):
         dpexp.run(CONFIG, results=tmp_path, jobs=1)
 
 
-def test_privacy_takes_a_mechanism_or_a_config():
+def test_privacy_takes_a_mechanism_or_a_config_and_calibrate_meets_its_target():
     pairs = ["noise_multiplier=1", "sampling_probability=0.01", "steps=100", "delta=1e-5,1e-6"]
     statement = dpexp.privacy("sampled-gaussian", **MECHANISM)
     assert statement.document() == dpexp.privacy("sampled-gaussian", *pairs).document()
+    assert statement._repr_html_().startswith("<pre>")
     assert dpexp.privacy(CONFIG).document()
     with pytest.raises(UsageError, match="noise_multiplier"):
         dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": -1})
     with pytest.raises(TypeError, match="belong to a mechanism"):
         dpexp.privacy(CONFIG, steps=3)
-
-
-def test_calibrate_meets_its_target():
-    found = dpexp.calibrate(eps=1, delta=1e-5, sampling_probability=0.01, steps=100)
-    spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": found["value"], "delta": 1e-5})
+    noise = dpexp.calibrate(eps=1, delta=1e-5, sampling_probability=0.01, steps=100)["value"]
+    spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": noise, "delta": 1e-5})
     best = [s for s in spent.document()["statements"] if s["valid"] and s["released"] == "all-iterates"]
     assert min(s["eps"][0][1] for s in best if s["eps"]) == pytest.approx(1, rel=1e-3)
-
-
-# what a notebook shows, and numbers as numpy has them
-
-
-def test_a_notebook_shows_a_picture_or_text(result, tmp_path):
-    drawn = dpexp.plot("small", results=result.folder.parent)
-    assert drawn._repr_png_().startswith(b"\x89PNG")
-    statement = dpexp.privacy("local-gaussian", mu=1)
-    assert statement._repr_html_().startswith("<pre>")
-    assert statement._repr_html_().count("&lt;") + statement._repr_html_().count("&gt;") == sum(
-        map(statement.text().count, "<>")
-    )
 
 
 @pytest.mark.slow
 def test_answers_have_a_text_a_document_and_a_frame(result):
     home = result.folder.parent
-    for answer in (
-        dpexp.table(result.folder),
-        dpexp.diff(result.folder, by="alpha"),
-        dpexp.claims(paper="ldp-sgd", results=home),
-    ):
+    claims = dpexp.claims("ldp-sgd", results=home)
+    assert len(claims.frame()) == len(claims.document())
+    for answer in (dpexp.table(result.folder), dpexp.diff(result.folder, by="alpha")):
         assert answer.text()
-        assert len(answer.frame()) == len(answer["rows"] if isinstance(answer.document(), dict) else answer.document())
+        assert len(answer.frame()) == len(answer["rows"])
+    assert dpexp.plot("small", results=home)._repr_png_().startswith(b"\x89PNG")
     with pytest.raises(UsageError, match="one figure at a time"):
         dpexp.plot("small", "figure2", results=home)

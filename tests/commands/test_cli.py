@@ -1,109 +1,112 @@
-"""The installed command as a user meets it."""
+"""The installed command as a user meets it: help, JSON that is JSON, tables that fit, what a folder allows."""
+
+from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from dpexp.commands.cli import COMMANDS, app
+from dpexp.commands.cli import COMMANDS
 from dpexp.config.experiment_file import load_experiment
+from dpexp.config.yamlfile import ConfigError
 from dpexp.core.version import VERSION
 from tests.config.test_config import GOOD
-from tests.conftest import COSTLY, ROOT, call, share
+from tests.conftest import COSTLY, ROOT, call, installed, of_other_code, share
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
+ODD = """experiment: odd
+problem: {name: huber-linear, d: 5}
+schedule: {eta: [0.2, 4000], alpha: 1/3}
+privacy: {mu: [1, inf]}
+run: {n: 60, replicates: 3, seed: 3, checkpoints: 4, diverged_above: 50}
+"""
+"""settings without privacy, and settings that diverge"""
+LIKE_A_PAPER = """experiment: {name}
+problem: {{name: huber-linear, d: 5}}
+schedule: {{name: power, eta: 0.2, alpha: [1/3, 1/2, 2/3, 1]}}
+privacy: {{mu: [0.5, 1, 2, 3, inf]}}
+run: {{n: 200, replicates: 8, seed: 1, checkpoints: 10}}
+"""
 
 
-def said(*arguments):
-    """What the command answers on stdout, in this process."""
-    result = CliRunner().invoke(app, [*map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+def strict(text):
+    """The document, read by a parser that knows no NaN and no Infinity."""
+
+    def refuse(word):
+        raise AssertionError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
     page = call("--help").stdout
-    for command in COMMANDS:
+    for command, spec in COMMANDS.items():
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
-        said(command, "--help")
+        short, full = call(command, "--help").stdout, call(command, "--help-all").stdout
+        assert len(full) > len(short) if spec.rare else full == short
 
 
 @pytest.mark.parametrize(
     ("built", "said"),
-    [
-        ({"commit": "0123456789abcdef", "dirty": True}, " (commit 0123456789ab, modified)"),
-        ({"commit": "0123456789abcdef", "dirty": False}, " (commit 0123456789ab)"),
-        ({"commit": None, "dirty": None}, ""),
-    ],
-)
+    [({"commit": "0123456789abcdef", "dirty": True}, " (commit 0123456789ab, modified)"),
+     ({"commit": None, "dirty": None}, "")],
+)  # fmt: skip
 def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
     monkeypatch.setattr("dpexp.store.provenance.commit", lambda: built)
     assert call("--version").stdout == f"dpexp {VERSION}{said}\n"
+    assert {"numpy", "commit", "cores"} <= set(call("--version", "-v").stdout.split())
 
 
 def test_show_prints_a_config_that_reads_back(tmp_path):
     path = tmp_path / "again.yaml"
-    path.write_text(said("validate", "--show", CONFIGS[0], "--set", "run.n=1234"))
+    path.write_text(call("validate", "--show", CONFIGS[0], "--set", "run.n=1234").stdout)
     assert "n: 1234" in path.read_text()
-    said("validate", path)
+    call("validate", path)
+    assert json.loads(call("validate", "--schema").stdout)["title"] == "dpexp config"
 
 
-def test_the_schema_is_json_and_the_version_names_the_libraries():
-    assert json.loads(said("validate", "--schema"))["title"] == "dpexp config"
-    assert {"numpy", "commit", "cores"} <= set(said("--version", "-v").split())
+def test_debug_may_stand_behind_the_command(tmp_path):
+    for words in (("validate", "--show", "nothing.yaml", "--debug"), ("--debug", "validate", "--show", "nothing.yaml")):
+        with pytest.raises(ConfigError):
+            call(*words, cwd=tmp_path)
 
 
 def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
-    config = tmp_path / "c.yaml"
+    config, results = tmp_path / "c.yaml", tmp_path / "results"
     config.write_text(GOOD)
-    results = tmp_path / "results"
     text = call("run", config, "--results", results, "--dry-run").stdout
     assert text.count("not computed yet") == 4
     assert "4 of 4 cells to compute" in text
-    assert not results.exists()
-    document = json.loads(said("run", config, "--results", results, "--dry-run", "--json", "--only", "mu=inf"))
+    document = strict(call("run", config, "--results", results, "--dry-run", "--json", "--only", "mu=inf").stdout)
     assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
     assert document["steps"] == 2 * 100 * 8 * document["chunks"]
     assert not results.exists()
 
 
 @pytest.mark.slow
-def test_run_reports_on_stdout_and_progress_on_stderr(tmp_path):
-    config = tmp_path / "c.yaml"
-    config.write_text(GOOD)
-    results = tmp_path / "results"
-    first = call("run", config, "--results", results, "--replicates", 8)
-    assert re.search(r"^good +4 +0 +0 +0 ", first.stdout, re.MULTILINE)
-    document = json.loads(call("run", config, "--results", results, "--replicates", 8, "--json").stdout)
+def test_a_run_is_reported_listed_and_loads_no_compiler_where_nothing_is_to_do(tmp_path):
+    (tmp_path / "configs").mkdir()
+    for name in ("one", "two"):
+        text = GOOD.replace("experiment: good", f"experiment: {name}")
+        (tmp_path / "configs" / f"{name}.yaml").write_text(text)
+    words = ("run", "configs/one.yaml", "configs/two.yaml")
+    assert re.search(r"^two +4 +0 +0 +0 ", call(*words, cwd=tmp_path).stdout, re.MULTILINE)
+    document = strict(call(*words, "--json", cwd=tmp_path).stdout)
     assert {c["status"] for c in document["cells"]} == {"current"}
     assert document["experiments"][0]["reused"] == 4
-    words = ["dpexp", "run", str(config), "--results", str(results), "--replicates", "8"]
-    again = (
-        "import sys\nfrom dpexp.commands.cli import main\ntry:\n    main()\nfinally:\n    print('numba' in sys.modules)"
-    )
-    asked = [sys.executable, "-c", f"import sys\nsys.argv = {words!r}\n{again}"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    assert told.endswith("False\n"), "nothing was to be computed, and the compiler was loaded"
-    listing = call("list", "--configs", tmp_path, "--results", results).stdout
-    assert re.search(r"^good .* 4 +", listing, re.MULTILINE)
-    assert "huber-linear" in listing
-    inventory = json.loads(call("list", "--configs", tmp_path, "--results", results, "--json").stdout)
-    assert len(inventory["cells"]) == 4
-
-
-def test_a_result_is_listed_with_its_own_config_wherever_it_lies(tmp_path):
-    (tmp_path / "mine").mkdir()
-    for name in ("one", "two"):
-        (tmp_path / "mine" / f"{name}.yaml").write_text(GOOD.replace("experiment: good", f"experiment: {name}"))
-        call("run", f"mine/{name}.yaml", "-q", "--set", "run.n=40", cwd=tmp_path)
-    (tmp_path / "mine/two.yaml").unlink()
+    code = f"import sys\nfrom dpexp.commands.cli import main\nsys.argv = {['dpexp', *words]!r}\n"
+    code += "try:\n    main()\nfinally:\n    print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False\n"), "nothing was to be computed, and the compiler was loaded"
+    (tmp_path / "configs/two.yaml").unlink()
     rows = call("list", cwd=tmp_path).stdout.splitlines()
-    assert any(re.match(r"one +mine/one\.yaml +4 +4 current", row) for row in rows)
-    assert any(re.match(r"two +4 +4 current", row) for row in rows)
+    assert any(re.match(r"one +configs/one\.yaml +4 +4 current", row) for row in rows)
+    assert any(re.match(r"two +4 +4 current", row) for row in rows), "its config is not here"
 
 
 @pytest.mark.slow
@@ -113,3 +116,65 @@ def test_every_config_runs_at_toy_size(toys):
         assert set(cells.status) == {"done"}
         assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}
         assert cells.replicates.max() <= 8
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.yaml").write_text(ODD)
+    document = strict(call("run", "odd.yaml", "--json", cwd=folder).stdout)
+    assert {cell["status"] for cell in document["cells"]} >= {"diverged"}
+    return folder
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run odd.yaml --dry-run", "table odd", "plot odd --format svg", "privacy odd.yaml", "validate --show odd.yaml",
+        "validate odd.yaml", "list --configs .", "list --shipped", "diff results/odd results/odd", "table sgld_table4",
+        "privacy --mechanism local-gaussian mu=inf", "calibrate mu=1 --mechanism local-gaussian",
+        "privacy --mechanism sampled-gaussian noise_multiplier=0 sampling_probability=0.1 steps=2",
+    ],
+)  # fmt: skip
+def test_json_is_json(words, odd):
+    done = call(*words.split(), "--json", cwd=odd)
+    strict(done.stdout)
+    assert "so far" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [60, 100])
+def test_tables_fit_the_terminal(width, odd):
+    """Of every command that prints one; words that are longer than a line stay whole."""
+    for words in ("list --shipped", "diff results/odd results/odd", "run odd.yaml --dry-run", "table odd"):
+        for line in call(*words.split(), cwd=odd, env={"COLUMNS": str(width)}).stdout.splitlines():
+            long = " " not in line.strip() or line.startswith(("means at", "A and B are"))
+            assert len(line) <= width or long, f"{words}: {line}"
+
+
+def test_an_odd_environment_is_no_error(odd):
+    installed("plot", "odd", "--format", "svg", cwd=odd, env={"MPLBACKEND": "junk"})
+
+
+@pytest.mark.slow
+def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
+    """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is of other code."""
+    names = ("linear_d5", "mine", "old")
+    for name in names:
+        (tmp_path / f"{name}.yaml").write_text(LIKE_A_PAPER.format(name=name))
+    call("run", *(f"{name}.yaml" for name in names), "-q", cwd=tmp_path)
+    of_other_code(tmp_path / "results/old")
+    done = call("plot", "--format", "png", cwd=tmp_path)
+    drawn = [line.rpartition("/")[2] for line in done.stdout.split() if line.endswith(".png")]
+    assert drawn == ["figure2.png", "linear_loss.png", "mine.png"]
+    lines = done.stderr.splitlines()
+    assert sum("old: not made, because" in line and "run: dpexp run old.yaml" in line for line in lines) == 1
+    assert len(strict(call("table", "--json", cwd=tmp_path).stdout)["tables"]) == 2
+    assert strict(call("table", "mine", "results/linear_d5", "--json", cwd=tmp_path).stdout)["rows"]
+    done = call("table", "--out", "tables", "--format", "csv", cwd=tmp_path)
+    assert sorted(done.stdout.split()) == ["tables/linear_d5.csv", "tables/mine.csv"]
+    done = call("plot", "mine", "--only", "mu=1,2", "--metric", "loss_gap", "--format", "png", cwd=tmp_path)
+    assert "mine_loss_gap" in done.stdout
+    shutil.rmtree(tmp_path / "results/linear_d5")
+    shutil.rmtree(tmp_path / "results/mine")
+    assert "unconfirmed: dpexp changed since" in call("plot", cwd=tmp_path, code=3).stderr

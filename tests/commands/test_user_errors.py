@@ -64,7 +64,6 @@ ERRORS = """
 2  | run small.yaml --part 4/3 | | K/N
 2  | run small.yaml --again | | --deployment
 2  | run small.yaml --deployment | small.yaml | own records
-2  | run small.yaml --confirm --force | | --confirm
 2  | run small.yaml --results small.yaml | small.yaml | --results
 2  | run @linear_d6 | | 'linear_d5'
 70 | run small.yaml --results locked | locked | another process
@@ -89,12 +88,12 @@ ERRORS = """
 3  | report nowhere | nowhere | dpexp run
 3  | claims | | --judge
 2  | claims theorm-3 | | 'theorem-3'
-2  | claims --paper ldp-sdg | | 'ldp-sgd'
-2  | claims --verdict wrong | | reproduced
+2  | claims ldp-sdg | | 'ldp-sgd'
 2  | claims --format tabel | | 'table'
 2  | reproduce | | clone
 2  | init huber-lnear | | 'huber-linear'
 2  | init --from linear_d6 | | 'linear_d5'
+2  | init --from figure2 | | init --from linear_d5
 2  | init --for-fit | | --data
 2  | init --target y | | --data
 2  | validate | | CONFIG
@@ -111,8 +110,8 @@ ERRORS = """
 2  | calibrate | | eps=
 2  | calibrate epsilon=1 sampling_probability=0.01 steps=1000 | | eps=
 2  | calibrate mu=1 advantage=0.1 | | exactly one
+2  | calibrate eps=1 n=1000 batch_size=10 steps=100 sampling=fixed-size | | replace-one
 2  | calibrate tpr=0.01@fpr=0.05 steps=1 | | guessing
-2  | calibrate rdp=1 steps=1 sampling_probability=1 | | order=
 2  | calibrate mu=1 delta=1e-5 steps=1 sampling_probability=1 | | delta
 2  | audit small.yaml --runs 5 | | --runs
 2  | judge broken.py | broken.py:2 |

@@ -93,7 +93,8 @@ def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
         ({"problem": "huber-linear", "algorithm": "dp-sgd"}, "does not run on"),
         ({"of": "linear_d6"}, "no shipped config"),
         ({"of": "linear_d5", "problem": "softmax"}, "as it is"),
-        ({"target": "y"}, "is a column of --data"),
+        ({"of": "figure2"}, "no shipped config"),
+        ({"target": "y"}, "are for --data"),
     ],
 )
 def test_what_does_not_fit_is_said(arguments, words):

@@ -2,11 +2,10 @@
 
 import pytest
 
-from dpexp.commands.check import SHOWN as SHOWN_BY_COMMANDS
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
-from tests.conftest import AT_LENGTH, share
+from tests.conftest import AT_LENGTH
 
 SLOW = {
     ("algorithm", name)
@@ -44,12 +43,6 @@ def hold(subject, check):
     result = carry_out(check, subject)
     assert result.outcome != "failed", f"{result.where}: {result.detail}"
     assert result.detail  # what was tried, or why there is nothing to try
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("subject", share(built_in(), 32), ids=lambda s: f"{s.kind} {s.name}")
-def test_a_toy_result_goes_through_every_command(subject):
-    hold(subject, SHOWN_BY_COMMANDS)
 
 
 @pytest.mark.parametrize(("subject", "check"), CASES)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.core.standard_json import standard_json
-from dpexp.core.text import down, exponent, fraction, up
+from dpexp.core.text import csv_cell, down, exponent, fraction, up
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,16 @@ def test_json_says_beside_a_null_which_number_it_was():
         "eps": [[1e-5, None], [1e-6, 2.0]], "eps_is": [[None, "infinity"], None],
         "2": {"low": None, "low_is": "-infinity", "high": 3}, "words": ["inf"], "at": [[1.0]],
     }  # fmt: skip
+
+
+def test_a_text_that_a_spreadsheet_would_run_is_quoted():
+    assert [csv_cell(x) for x in ("=1+1", "@no", "+a", "-w", "-1.5", 2, "x")] == [
+        "'=1+1",
+        "'@no",
+        "'+a",
+        "'-w",
+        "-1.5",
+        2,
+        "x",
+    ]
+    assert csv_cell("=1+1", raw=True) == "=1+1"

@@ -37,11 +37,10 @@ def answer(row):
         case "privacy":
             return of_analysis(json.dumps([setting["mechanism"], setting["p"]]), name, place)
         case "calibrate":
-            asked = {"target": setting["target"], "analysis": setting.get("analysis"), **setting["p"]}
-            return dpexp.calibrate(**asked)["value"]
+            return dpexp.calibrate(analysis=setting.get("analysis"), **setting["target"], **setting["p"])["value"]
         case "roundtrip":
             target = {"eps": setting["eps"], "delta": setting["delta"]}
-            noise = dpexp.calibrate(target=target, sampling_probability=1.0, steps=1)["value"]
+            noise = dpexp.calibrate(**target, sampling_probability=1.0, steps=1)["value"]
             return composed(["Gaussian", noise]).get_epsilon(setting["delta"])
         case "receipt":
             (reading,) = dpexp.receipt(**setting["card"]).document()["readings"]

@@ -78,7 +78,7 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         assert [path.rpartition("/")[2] for path in written] == [
             f"lab_errors.{end}" for end in ("svg", "csv", "caption.txt")
         ]
-        ledger = partial(claims_command, paper="our-lab", results=folder / "results")
+        ledger = partial(claims_command, "our-lab", results=folder / "results")
         assert ledger().exit_code == 3  # not judged yet
         judged = ledger(judge=True, quiet=True)
         assert ledger().document() == [one | {"state": "stored"} for one in judged.document()]
@@ -390,9 +390,6 @@ def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
     assert "| mu " in shown.stdout
     with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
         stored_cell("lab", next(iter(parameters.values())))
-    assert (
-        "not checked: needs --plugin lab.py" in listing.inventory(configs=lab.parent / "none", results=results).text()
-    )
 
 
 def test_what_is_missing_for_a_claim_is_asked_for_with_the_config_beside_its_plug_in(lab):

@@ -295,7 +295,7 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"figure1.svg", "figure1.csv", "figure1.caption.txt"}
     assert b"# figure1: alpha in {1/3, 1/2, 2/3, 1}" in before["figure1.csv"]
-    call("plot", "ldp-sgd/figure1", "--results", results, "--out", tmp_path, "--format", "svg")
+    call("plot", "figure1", "--results", results, "--out", tmp_path, "--format", "svg")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     own = call("plot", results / "figure1", "--out", tmp_path, "--format", "svg", "--json")
     (figure,) = json.loads(own.stdout)["figures"]

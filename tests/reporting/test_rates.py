@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import dpexp
 from dpexp.commands.cli import app

@@ -6,10 +6,8 @@ import shutil
 from html.parser import HTMLParser
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import dpexp
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.page import picture
 from tests.conftest import ROOT, call, of_other_code
@@ -157,30 +155,6 @@ def test_privacy_is_a_table_with_the_numbers_of_the_statement(results):
     assert all(any(0 <= float(cell) / value - 1 < 1e-3 for cell in cells) for value in eps)
 
 
-def test_fits_that_lie_in_the_folder_are_on_the_page(tmp_path):
-    """A deployment with its guarantee, a rehearsal called one, a file that is no fit; a name cannot be a script."""
-    rng, n = np.random.default_rng(1), 3000
-    frame = pd.DataFrame({f"a{EVIL}": rng.standard_normal(n), "who": np.arange(n) // 2})
-    frame["y"] = 2 * frame.iloc[:, 0] + rng.standard_normal(n)
-    given = {"target": "y", "mu": 0.7, "central": True, "person": "who"}
-    done = dpexp.fit(frame, **given, deployment=True, out=tmp_path / "results" / "wages" / "fit.json")
-    dpexp.fit(frame, **given, out=tmp_path / "results" / "tried" / "fit.json")
-    (tmp_path / "results" / "bad").mkdir()
-    (tmp_path / "results" / "bad" / "fit.json").write_text('{"estimates": []}')
-    call("report", cwd=tmp_path)
-    first = (tmp_path / "results" / "report.html").read_text()
-    assert EVIL not in first
-    read = Read(first)
-    printed = next(line for line in str(done).splitlines() if line.startswith("(intercept)"))
-    numbers = re.findall(r"-?\d+\.\d+", printed)
-    assert len(numbers) >= 4
-    assert all(number in read.text for number in numbers)
-    assert "0.7-GDP for every who, with all rows of it: eps = " in read.text
-    assert "bad/fit.json cannot be read as a fit" in read.text
-    assert "tried/fit" in read.text.partition("do not publish")[2].partition("Results of dpexp")[0]
-    assert "wages/fit" not in read.text.partition("Results of dpexp")[0]
-
-
 # --- what is missing, stale or not known -----------------------------------------------------------------------------
 
 
@@ -219,17 +193,6 @@ def test_no_results_have_a_command_and_no_traceback(tmp_path):
         assert "dpexp run" in error
         assert error.count("\n") <= 3
     assert "is a folder" in call("report", ROOT / "results" / "sweep_d", "--out", tmp_path, code=2).stderr
-
-
-def test_a_page_has_a_title_and_a_text_of_ones_own_and_both_are_text(results):
-    (results / "words.txt").write_text(f"First {EVIL} line.\n\nSecond paragraph.")
-    text = written(results, "results/own", "--title", f"Mine {EVIL}", "--text", "words.txt")
-    assert EVIL not in text
-    assert f"Mine {EVIL}" in Read(text).text
-    assert f"First {EVIL} line." in Read(text).text
-    (results / "latin.txt").write_bytes(b"\xe9t\xe9")
-    for name in ("none.txt", "latin.txt"):
-        assert f"--text {name}" in call("report", "--text", name, cwd=results, code=2).stderr
 
 
 def test_a_figure_that_cannot_be_drawn_costs_a_line_whatever_is_wrong(tmp_path):

@@ -61,7 +61,6 @@ def go(config, results, lan=None, quiet=True):
     [
         (["--scheduler", "tcp://127.0.0.1:1"], "add --backend dask"),
         (["--backend", "dask"], "--backend dask needs --scheduler ADDRESS"),
-        (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", "-j", "2"], "--jobs is for threads and loky"),
         (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", "--deployment"], "a second release"),
         (["--backend", "spark"], "--backend is one of threads, loky, dask"),
     ],

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms.schedules import Power
-from dpexp.commands import run as command
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import ResultsMissing
 from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
 from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.planning import confirm
+from dpexp.store.planning import plan, prove
 from tests.conftest import SMALL
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
@@ -50,9 +49,18 @@ def stored(text, tmp_path):
     return config, options
 
 
-def states(config, options):
+def confirm(config, results):
+    """State and reason of every cell after one chunk of every pass was computed again, and no more."""
     experiment = load_experiment(config)
-    return {p.status for p in confirm(experiment, options.results)}
+    folder = Folder(results, experiment.name)
+    with folder.locked():
+        moved = prove(experiment, folder, 1, quiet=True)
+    plans = {p.cell.cell_id: (p.status, p.reason) for p in plan(experiment, results, summaries=True)}
+    return {("stale", moved[cell]) if cell in moved else state for cell, state in plans.items()}
+
+
+def states(config, options):
+    return {status for status, _ in confirm(config, options.results)}
 
 
 def refused(config, options):
@@ -71,7 +79,7 @@ def test_an_edit_that_moves_no_number_is_confirmed_without_trajectories(edited, 
     edited("engine")
     error = refused(config, options)
     assert "unconfirmed: dpexp changed since" in error.message
-    assert "dpexp run --confirm" in error.hint
+    assert "dpexp run" in error.hint
     assert states(config, options) == {"current"}
     assert load_summary(options.results, "small").equals(before)
     assert load_generation(options.results, "small").confirmed == "confirmed by one chunk of 8 replicates"
@@ -91,7 +99,7 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
 
     def confirmed():
-        return [{p.status for p in confirm(load_experiment(config), results)} for config in configs]
+        return [states(config, Options(results)) for config in configs]
 
     def readable():
         found = []
@@ -130,8 +138,7 @@ def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tm
     original = Power.step_sizes
     monkeypatch.setattr(Power, "step_sizes", lambda self, *ends: factor * original(self, *ends))
     edited("schedule")
-    found = confirm(load_experiment(config), options.results)
-    assert {(p.status, p.reason) for p in found} == {
+    assert confirm(config, options.results) == {
         ("stale", "its numbers are not what is stored (one chunk of 8 replicates computed again)")
     }
     assert refused(config, options)
@@ -180,24 +187,3 @@ def test_a_run_proves_what_it_can_and_computes_the_rest(edited, monkeypatch, tmp
     run(experiment, anew)
     for load in (load_summary, load_cells):
         assert load(options.results, "small").equals(load(anew.results, "small"))
-
-
-# --- the command --------------------------------------------------------------------------------------------------
-
-
-def test_the_command(edited, tmp_path):
-    config, options = stored(TINY, tmp_path)
-
-    def confirmed(**more):
-        return command.command(config, jobs=1, results=options.results, quiet=True, confirm=True, **more)
-
-    edited("engine")
-    answer = confirmed()
-    assert (answer.exit_code, {cell["status"] for cell in answer["cells"]}) == (0, {"current"})
-    assert "confirmed by one chunk of 8 replicates" in answer.text()
-    shutil.rmtree(options.results / "small")
-    answer = confirmed()
-    assert (answer.exit_code, {cell["status"] for cell in answer["cells"]}) == (3, {"missing"})
-    for wrong in ({"force": True}, {"backend": "loky"}):
-        with pytest.raises(UsageError, match="--confirm"):
-            confirmed(**wrong)

@@ -89,7 +89,7 @@ def test_parts_of_an_array_job_give_the_bits_of_one_run(config, done, tmp_path):
     assert said["experiments"] == [{"experiment": "small", "own": 0, "failed": 0, "done": 0, "chunks": 0}]
 
 
-@pytest.mark.parametrize("options", [("0/4",), ("5/4",), ("1",), ("a/b",), ("1/2", "--force"), ("1/2", "--confirm")])
+@pytest.mark.parametrize("options", [("0/4",), ("5/4",), ("1",), ("a/b",), ("1/2", "--force")])
 def test_parts_that_do_not_exist_are_refused(options, config, tmp_path):
     refused = call("run", config, "--results", tmp_path / "r", "--part", *options, code=2).stderr
     assert "--part" in refused

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.core.errors import UsageError
+from dpexp.core.text import Printed
 from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
 from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.setting import Setting
@@ -30,23 +31,31 @@ _CANNOT_SEE = {
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the judge found; `document` is what --json prints, `text` what the command prints."""
+class Verdict(Printed):
+    """What a comparison with exact laws or simulations gives."""
 
-    document: dict[str, Any]
-    text: str
+    facts: dict[str, Any]
+    words: str
 
     @property
     def refuted(self) -> bool:
-        return bool(self.document["verdict"] == REFUTED)
+        return bool(self.facts["verdict"] == REFUTED)
 
     @property
     def exit_code(self) -> int:
         """Of the command: 1 where the bound is refuted, 3 where the question as it was put compares nothing."""
-        return {REFUTED: 1, NOTHING: 3}.get(self.document["verdict"], 0)
+        return {REFUTED: 1, NOTHING: 3}.get(self.facts["verdict"], 0)
+
+    def document(self) -> dict[str, Any]:
+        """What --json prints."""
+        return self.facts
+
+    def text(self) -> str:
+        """What the command prints."""
+        return self.words
 
     def __str__(self) -> str:
-        return self.text
+        return self.words
 
 
 def judge(
