@@ -38,7 +38,9 @@ def _levels(value: Any) -> tuple[str, ...]:
 
 
 def _columns(value: Any) -> tuple[str, ...]:
-    """A list of columns."""
+    """A list of columns, or the word `error` for none."""
+    if value == "error":
+        return ()
     if not isinstance(value, tuple) or not all(isinstance(name, str | int | float) for name in value):
         raise _blank_or([], "is a list of columns", "[age, income]")
     return tuple(map(str, value))
@@ -51,7 +53,7 @@ def _blank_or(texts: Sequence[str], message: str, example: str) -> Faults:
     return Faults([Fault((), message, f"for instance {example}")])
 
 
-Columns = Annotated[tuple[str, ...], BeforeValidator(lambda value: () if value == "error" else _columns(value))]
+Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
 Scale = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Correlation = Annotated[float, Field(gt=-1, lt=1)]
@@ -95,10 +97,7 @@ class _File(Parameters):
 
 
 def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
-    """The statements of a file or of a mapping; none without one.
-
-    Raises ConfigError with all that is wrong, each at its place.
-    """
+    """The statements of a file or of a mapping; none without one. Raises ConfigError with all mistakes, located."""
     if source is None:
         return PublicInputs()
     where = str(source) if isinstance(source, Path) else "public"
@@ -106,18 +105,18 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     if not isinstance(root.value, dict):
         raise config_error(root.at(), "must be keys with values", f"keys: {', '.join(_File.model_fields)}")
     # A key without a value is one that is left out.
-    file_values = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
+    values = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
     try:
-        file = _File.model_validate(file_values.value)
+        file = _File.model_validate(values.value)
     except ValidationError as error:
-        raise ConfigError(explain(error, "", file_values, _File)) from None
+        raise ConfigError(explain(error, "", values, _File)) from None
+    one_correlation = None if isinstance(file.correlation, dict) else file.correlation
     correlations = file.correlation if isinstance(file.correlation, dict) else {}
+    # A range is kept as numbers, so that its column is remembered as one of days.
+    days = tuple(name for name in file.ranges if isinstance(values.value["ranges"][name][0], str))
+    scale, is_known = file.error_scale or file.known_error_scale, file.known_error_scale is not None
+    pairs = {(a, b): value for a, others in correlations.items() for b, value in others.items()}
     return PublicInputs(
-        file.ranges, file.categories, file.missing, file.leave_out,
-        # A range is kept as numbers, so that its column is remembered as one of days.
-        tuple(name for name in file.ranges if isinstance(file_values.value["ranges"][name][0], str)),
-        file.error_scale or file.known_error_scale, file.known_error_scale is not None, file.decimal, file.thousands,
-        where, file.shares,
-        None if isinstance(file.correlation, dict) else file.correlation,
-        {(a, b): value for a, others in correlations.items() for b, value in others.items()}, file.log_odds_sd,
+        file.ranges, file.categories, file.missing, file.leave_out, days, scale, is_known, file.decimal,
+        file.thousands, where, file.shares, one_correlation, pairs, file.log_odds_sd,
     )  # fmt: skip

@@ -41,19 +41,18 @@ def spelled(experiment: str) -> str | None:
 def as_typed(path: Path) -> str:
     """How a command names a config file: `@NAME` where it is a shipped one, and not among the files here."""
     own = shipped().get(path.stem)
-    # A file of the same name that lies elsewhere is another one.
-    if own is not None and own.resolve() == path.resolve():
-        return spelled(path.stem) or str(path)
-    return shlex.quote(str(path))
+    # A file of the same name in another folder is another one.
+    same = own is not None and own.resolve() == path.resolve()
+    return (spelled(path.stem) if same else None) or shlex.quote(str(path))
 
 
 def missing_hint(path: Path) -> str:
-    """What may be meant by the name of a missing config: one in its folder, in `configs`, or a shipped one."""
-    # A file where it was sought is more likely meant than another one: 'nothing' is not meant for 'hinge'.
-    for folder, cutoff in ((path.parent, 0.6), (Path("configs"), 0.75)):
-        beside = {file.stem: file for file in folder.glob("*.yaml")} if folder.is_dir() else {}
-        for name in difflib.get_close_matches(path.stem, beside, 1, cutoff):
-            return f"did you mean {beside[name]}?"
-    for name in difflib.get_close_matches(path.stem, shipped(), 1, 0.75):
-        return f"did you mean {MARK}{name}?"
+    """The config that may be meant by the name of a missing one: in its folder, in `configs`, or a shipped one."""
+    beside, here = (
+        {file.stem: str(file) for file in folder.glob("*.yaml")} for folder in (path.parent, Path("configs"))
+    )
+    # A file in the folder that was named is more likely meant than another one: 'nothing' is not meant for 'hinge'.
+    for names, cutoff in ((beside, 0.6), (here, 0.75), ({name: MARK + name for name in shipped()}, 0.75)):
+        if close := difflib.get_close_matches(path.stem, names, 1, cutoff):
+            return f"did you mean {names[close[0]]}?"
     return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"

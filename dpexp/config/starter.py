@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config.cells import RunSettings
+from dpexp.config.cells import Cell
 from dpexp.config.error_messages import field, in_words, meanings, suggest, takes_a_list
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.populations import POPULATION
@@ -19,7 +19,6 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.scalars import yaml_in_line
-from dpexp.privacy.budgets import PrivacySettings
 
 BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})
 STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
@@ -56,16 +55,11 @@ def starter(problem: str | None, algorithm: str | None, data: Draft | None = Non
         text = "\n".join(["experiment: starter", *(f"{key}: {yaml_in_line(value)}" for key, value in sections.items())])
         try:
             # blanks of a table are the user's to fill
-            read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml")
+            (cell,) = read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml").cells
         except ConfigError as error:
             message, hint = (error.issues[0].message, error.issues[0].hint) if data else (message, hint)
             continue
-        template = (*data.template, *IF_ADDED) if data else ()
-        described = [(name, *_described(name, values, template)) for name, values in sections.items()]
-        problem, algorithm = sections["problem"]["name"], sections["algorithm"]["name"]
-        meaning = meanings(parameters_of(REGISTRIES["problem"][problem])).get(POPULATION)
-        population: list[Any] = [(f"# {POPULATION}", meaning, [])] if meaning else []
-        return {"problem": problem, "algorithm": algorithm, "sections": [described[0], *population, *described[1:]]}
+        return _described(cell, sections, (*data.template, *IF_ADDED) if data else ())
     raise UsageError(message, hint)
 
 
@@ -93,30 +87,32 @@ def _candidates(
             }
 
 
-def _described(section: str, values: Mapping[str, Any], template: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
-    """The meaning of a section, and its keys; below the data of a problem, what the user should add there."""
-    if section == "privacy":
-        return "", [(f"{key}: {yaml_in_line(v)}", meanings(PrivacySettings)[key]) for key, v in values.items()]
-    if section == "run":
-        return "", list(_rows(RunSettings, values, ()))
-    kind = parameters_of(REGISTRIES[section][values["name"]])
-    first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
-    return " ".join(first.split()).partition(". ")[0].rstrip("."), list(_rows(kind, values, template))
-
-
-def _rows(kind: type[Parameters], values: Mapping[str, Any], template: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Every key of a class with its value or default, and its meaning; a comment where there is no value."""
-    for key, info in kind.model_fields.items():
-        value = values.get(key, None if info.is_required() else info.get_default(call_default_factory=True))
-        if key == POPULATION or (value is None and info.is_required()):
-            continue
-        takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
-        comment = "; ".join(filter(None, (meanings(kind).get(key), "" if key == "name" else takes)))
-        if isinstance(value, Mapping) and value:
-            yield f"{key}:", comment
-            lines = [*(f"{inner}: {yaml_in_line(v)}" for inner, v in value.items()), *template]
-            yield from ((f"  {line}", "") for line in lines)
-        else:
-            # Of a part with keys of its own only what is not the default.
-            own = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
-            yield f"# {key}:" if value is None else f"{key}: {yaml_in_line(own)}", comment
+def _described(cell: Cell, written: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> dict[str, Any]:
+    """The sections of a cell with every key, its value, meaning and range; below its data, what the user should add."""
+    sections = list[tuple[str, str, list[tuple[str, str]]]]()
+    parts: dict[str, Parameters] = {"problem": cell.problem, "algorithm": cell.algorithm, "schedule": cell.schedule}
+    for section, part in (parts | {"privacy": cell.privacy, "run": cell.run}).items():
+        kind, rows = type(part), list[tuple[str, str]]()
+        about = inspect.getdoc(kind) if section in parts else ""
+        for key in [key for key in kind.model_fields if section != "privacy" or key in written[section]]:
+            value = written[section].get(key, getattr(part, key))
+            takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
+            comment = "; ".join(
+                filter(None, (meanings(kind).get(key), "" if key == "name" or section == "privacy" else takes))
+            )
+            if key == POPULATION or (key == "n" and key not in written[section]):
+                continue
+            if isinstance(value, Mapping) and value:
+                lines = [*(f"{inner}: {yaml_in_line(v)}" for inner, v in value.items()), *template]
+                rows += [(f"{key}:", comment), *((f"  {line}", "") for line in lines)]
+            else:
+                # Of a part with keys of its own only what is not the default.
+                of_part = isinstance(value, Parameters)
+                value = value.model_dump(exclude_none=True, exclude_defaults=True) if of_part else value
+                rows.append((f"# {key}:" if value is None else f"{key}: {yaml_in_line(value)}", comment))
+        sections.append(
+            (section, " ".join((about or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip("."), rows)
+        )
+        if section == "problem" and POPULATION in kind.model_fields:
+            sections.append((f"# {POPULATION}", meanings(kind)[POPULATION], []))
+    return {"problem": cell.problem.name, "algorithm": cell.algorithm.name, "sections": sections}

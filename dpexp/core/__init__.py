@@ -1,1 +1,1 @@
-"""What everything stands on: parameters, seeds, errors, checkpoints, digests and text. It imports nothing of dpexp."""
+"""The foundation: parameters, seeds, errors, checkpoints, digests and text. It imports nothing of dpexp."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 OK, REFUTED, USAGE, MISSING, UNEXPECTED, INTERRUPTED, CLOSED = 0, 1, 2, 3, 70, 130, 141
 """exit codes: all is well; a cell failed, a claim turned, a bound, an audit or a receipt is refuted; usage or
 config; results are missing or stale, or nothing can be estimated, compared or supported; the work could not be done for
-another reason; Ctrl-C; nobody reads stdout"""
+another reason; Ctrl-C; stdout is closed"""
 
 
 class DpexpError(Exception):
@@ -36,11 +36,11 @@ class DataError(UsageError):
 
 
 class PrivateWarning(UserWarning):
-    """What the owner of records should know of them, and nobody else: it is read off the records."""
+    """For the owner of the records alone: it reveals private data."""
 
 
 class NoSuchAnalysis(UsageError):
-    """An algorithm names an accountant that its mechanism does not have. Who knows the setting says which it is."""
+    """An algorithm names an accountant that its mechanism does not have."""
 
 
 class ResultsMissing(DpexpError):

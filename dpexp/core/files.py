@@ -26,7 +26,7 @@ ABANDONED_S = 3600.0
 OFF = ("0", "off", "no")
 """values of DPEXP_CACHE that say: keep nothing"""
 State = tuple[int, int, int, int]
-"""last change of a file's content and of its inode (which nobody can set back) in nanoseconds, its size and inode"""
+"""last change of a file and of its inode (which no program can set back) in nanoseconds, its size and inode"""
 
 
 class Damaged(Exception):
@@ -78,7 +78,7 @@ def read_ordinary(path: Path, limit: int | None = None) -> bytes:
 
 
 def atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place.
+    """Let `write` fill a temporary file beside `path`, then rename it.
 
     Its content is on the disk before it has its name, so that no loss of power leaves a name with half of it. What
     killed processes left behind is cleared here, an hour later.
@@ -99,7 +99,7 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove temporary files that nobody writes to any more."""
+    """Remove temporary files of dead processes."""
     for leftover in folder.glob(".*.tmp"):
         with suppress(OSError):  # a folder of that name is not ours
             old = time.time() - leftover.lstat().st_mtime > ABANDONED_S
@@ -136,7 +136,7 @@ def state_of(path: Path | str) -> State:
 
 
 def home() -> Path | None:
-    """The user's home; None where HOME is empty, relative or the root of the disk, which is nobody's."""
+    """The user's home; None where HOME is empty, relative or the root of the disk, which belongs to no user."""
     with suppress(RuntimeError):
         place = Path.home()
         return place if place.is_absolute() and os.path.realpath(place) != "/" else None
@@ -146,7 +146,7 @@ def home() -> Path | None:
 def own_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made with rights for the user alone.
 
-    None where nothing is to be kept, where nobody has a home, and where it is a link or others may write to it.
+    None where caches are off, without a home, and where it is a link or others may write to it.
     """
     name, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     if name.lower() in OFF or (home() is None and not name.startswith("/")):

@@ -1,4 +1,4 @@
-"""What a name in a config or on the command line can mean, and the common base of the values that it stands for.
+"""What a name in a config or on the command line can mean, and the common base of these values.
 
 A registry is an explicit dictionary that plug-ins may add to. What it names is frozen, validated, and has no unknown
 keys.
@@ -26,7 +26,7 @@ BUILT_IN = "dpexp itself"
 
 
 class Registry(dict[str, T]):
-    """Names and what they mean; `kind` says of what, in messages. Nothing is ever replaced silently."""
+    """Names and what they mean; `kind` says of what, in messages. No name is replaced silently."""
 
     def __init__(self, kind: str, entries: Mapping[str, T]) -> None:
         super().__init__(entries)

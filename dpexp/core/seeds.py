@@ -1,7 +1,7 @@
 """Named random streams, keyed by content: (seed, replicate, role), never by algorithm parameters.
 
 (a) Settings that differ in anything else see the same users and the same noise directions (common random numbers).
-(b) The numbers of a replicate do not depend on which other replicates run beside it.
+(b) The numbers of a replicate do not depend on which other replicates run.
 """
 
 from __future__ import annotations

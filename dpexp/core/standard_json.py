@@ -1,8 +1,8 @@
 """Documents as standard JSON, which has no infinite and no undefined number.
 
-Such a number is null, and the key beside it, with "_is" at the end of its name, says which: "infinity", "-infinity" or
-"undefined". Where a key holds a list, the list beside it has the same shape: words where a number was lost, null
-elsewhere. So {"mu": null, "mu_is": "infinity"} and {"eps": [[1e-05, null]], "eps_is": [[null, "infinity"]]}.
+Such a number is null, and a second key, with "_is" at the end of its name, has the word for it: "infinity", "-infinity"
+or "undefined". Where a key holds a list, the second key has a list of the same shape: words where a number was lost,
+null elsewhere. So {"mu": null, "mu_is": "infinity"} and {"eps": [[1e-05, null]], "eps_is": [[null, "infinity"]]}.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 BESIDE = "_is"
-"""what the name of the key ends in that says which number it was"""
+"""end of the name of the key that has the word"""
 
 
 def standard_json(document: Any) -> str:
