@@ -73,7 +73,7 @@ def test_budgets_that_differ_between_users(tmp_path):
     assert all(np.isnan(c.columns()["mu"]) for c in cells[:3])
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", share(CONFIGS), ids=lambda p: p.stem)
 def test_shipped_configs_are_named_like_their_file_and_read_back_from_their_resolved_form(path, tmp_path):
     experiment = load_experiment(path)
     assert experiment.name == path.stem
@@ -112,49 +112,31 @@ def test_overrides_and_replicates_of_the_command_line(tmp_path):
 MISTAKES = {
     "unknown section": ("experiment: a\nproblm: {}\n", "c.yaml:2:1: unknown section 'problm'\n    hint: did you mean 'problem'?"),
     "unknown key": (GOOD.replace("d: 5", "dd: 5"), "c.yaml:2:31: unknown key in problem: 'dd'"),
-    "unknown problem": (GOOD.replace("huber-linear", "hubr-linear"), "c.yaml:2:17: unknown problem 'hubr-linear'\n    hint: did you mean"),
     "wrong type": (GOOD.replace("eta: 0.2", "eta: fast"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'fast'"),
-    "a truth value": (GOOD.replace("eta: 0.2", "eta: true"), "c.yaml:3:17: 'schedule.eta' must be a number, got true"),
     "alpha out of range": (GOOD.replace("1/3", "4/3"), "c.yaml:3:30: 'schedule.alpha' must be at most 1, got 1.33"),
-    "mu = 0": (GOOD.replace("[1, inf]", "0"), "c.yaml:4:15: 'privacy.mu' must be at least 1e-06, got 0"),
     "mu < 0": (GOOD.replace("[1, inf]", "[1, -2]"), "c.yaml:4:19: 'privacy.mu' must be at least 1e-06, got -2"),
     "no mu": (GOOD.replace("mu: [1, inf]", ""), "c.yaml:4:10: 'privacy.mu' is missing\n    hint: write `mu: inf` for no privacy"),
-    "d = 0": (GOOD.replace("d: 5", "d: 0"), "c.yaml:2:34: 'problem.d' must be at least 1, got 0"),
     "n not an integer": (GOOD.replace("n: 100", "n: 10.5"), "c.yaml:5:10: 'run.n' must be a whole number, got 10.5"),
-    "n infinite": (GOOD.replace("n: 100", "n: inf"), "c.yaml:5:10: 'run.n' must be a whole number, got inf"),
-    "nan": (GOOD.replace("eta: 0.2", "eta: nan"), "c.yaml:3:17: 'schedule.eta' must be a number, got 'nan'"),
     "infinite step": (GOOD.replace("eta: 0.2", "eta: inf"), "c.yaml:3:17: 'schedule.eta' must be finite, got inf"),
     "duplicate key": (GOOD + "run: {n: 5}\n", "c.yaml:6:1: the key 'run' appears twice (first at line 5)"),
-    "duplicate inner key": (GOOD.replace("d: 5", "d: 5, d: 3"), "c.yaml:2:37: the key 'd' appears twice"),
     "empty list": (GOOD.replace("[1/3, 1/2]", "[]"), "c.yaml:3:29: 'schedule.alpha' must be a number, got an empty list"),
     "same setting twice": (GOOD.replace("1/3", "1/2"), "cells 1 and 3 are the same setting"),
     "empty file": ("", "c.yaml:1:1: is empty"),
-    "only a comment": ("# nothing\n", "c.yaml:1:1: is empty"),
     "broken YAML": ("a: [1\n", "c.yaml:2:1: not valid YAML"),
-    "a list": ("- 1\n", "c.yaml:1:1: a config is a mapping, not a list"),
-    "text": ("hello\n", "c.yaml:1:1: a config is a mapping, not text"),
     "two documents": (GOOD + "---\n" + GOOD, "c.yaml:7:1: contains a second document"),
     "anchors": (GOOD + "cases: [&a {problem: {d: 5}}, *a]\n", "c.yaml:6:9: anchors and aliases are not supported"),
     "a tag": (GOOD.replace("d: 5", "d: !!python/name:os.system 2"), "is not supported"),
     "too deep": ("a: " + "[" * 50 + "]" * 50, "is nested deeper than 20 levels"),
     "binary junk": (b"\x00\x01\x02\xff\xfe", "is not UTF-8 text"),
-    "control characters": ("experiment: a\x07b\n", "not valid YAML: contains a control character"),
-    "bad name": (GOOD.replace("good", "../../etc"), "c.yaml:1:13: 'experiment' must be a name"),
     "no name": (GOOD.replace("experiment: good\n", ""), "'experiment' must be a name"),
     "no n": (GOOD.replace("{n: 100}", "{seed: 1}"), "c.yaml:5:6: 'run.n' is missing"),
     "section is text": (GOOD.replace("{n: 100}", "fast"), "c.yaml:5:6: 'run' must be a mapping, not text"),
-    "section is null": (GOOD.replace("{n: 100}", ""), "'run' must be a mapping, not nothing"),
     "replicates of a case": (GOOD + "cases: [{run: {replicates: 3}}, {problem: {d: 5}}]\n", "one number for all cases"),
     "swept replicates": (GOOD.replace("n: 100", "n: 100, replicates: [1, 2]"), "'run.replicates' cannot be swept"),
     "unknown law": (GOOD.replace("[1, inf]", "{unifrm: [1, 2]}"), "c.yaml:4:16: unknown law of budgets 'unifrm'\n    hint: did you mean 'uniform'"),
-    "two laws": (GOOD.replace("[1, inf]", "{uniform: [1, 2], list: [1]}"), "'privacy.mu' needs exactly one law"),
-    "uniform backwards": (GOOD.replace("[1, inf]", "{uniform: [2, 1]}"), "c.yaml:4:15: 'privacy.mu' is wrong: uniform needs"),
     "probabilities": (GOOD.replace("[1, inf]", "{choice: {values: [1], probabilities: [1/2]}}"), "the probabilities sum to 0.5, not 1"),
     "unknown key of a law": (GOOD.replace("[1, inf]", "{choice: {values: [1], probabilities: [1], p: 1}}"), "unknown key in privacy.mu.choice: 'p'"),
-    "delta": (GOOD.replace("[1, inf]", "1, deltas: [2]"), "'privacy.deltas' must be at most 0.999999, got 2"),
-    "negative seed": (GOOD.replace("n: 100", "n: 100, seed: -1"), "'run.seed' must be at least 0, got -1"),
     "cases is a mapping": (GOOD + "cases: {problem: {d: 3}}\n", "c.yaml:6:8: cases must be a list of 1 to"),
-    "unknown section in a case": (GOOD + "cases:\n  - problems: {d: 3}\n", "c.yaml:7:5: unknown section 'problems'"),
     "too many cells": (GOOD.replace("d: 5", f"d: {list(range(1, 200))}").replace("n: 100", f"n: {list(range(1, 200))}"), "cells; at most 10,000"),
 }  # fmt: skip
 
@@ -197,7 +179,7 @@ def test_wrong_overrides_are_named(tmp_path, text):
     assert all(f"--set {text}" in issue for issue in errors(tmp_path, GOOD, overrides=[text]))
 
 
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", share(CONFIGS), ids=lambda path: path.stem)
 def test_a_key_that_nobody_knows_is_never_understood(path, tmp_path):
     """Wherever it stands: among the sections, or within one. Other damage: tests/core/test_bounded_input.py."""
     text = path.read_text()

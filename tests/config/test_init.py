@@ -7,13 +7,11 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
-from dpexp.config.error_messages import meanings
 from dpexp.config.experiment_file import load_experiment, located, read_experiment
 from dpexp.config.shipped import shipped, spelled
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
-from dpexp.problems.softmax import DataSource
 from dpexp.reporting.page import about
 from tests.conftest import share
 
@@ -35,11 +33,6 @@ def test_one_name_is_enough_for_a_starter_that_names_every_key(problem, algorith
             assert any(f"{start}{key}:" in text for start in ("  ", "  # ", "\n# "))
     assert max(map(len, text.splitlines())) <= 120
     assert "a mapping;" not in text
-
-
-def test_what_a_field_means_is_read_from_the_source():
-    assert meanings(DataSource)["target"] == "column of the classes, of a table"
-    assert "passes over" in meanings(ALGORITHMS["tree-momentum"])["epochs"]
 
 
 def test_the_first_line_says_what_it_is_and_no_instruction_does(tmp_path):
@@ -164,13 +157,3 @@ def test_paths_start_at_the_config_wherever_the_command_is_run(tmp_path, monkeyp
         "  - problem: {data: {path: ../other.csv, target: income, categories: {income: [low, high]}, records: 200}}\n"
     )
     assert [cell.problem.data.path for cell in load_experiment(out).cells] == ["../people.csv", "../other.csv"]
-
-
-def test_a_draft_for_a_table_with_marks_of_yaml_in_its_names(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "people #1.csv").write_text("x,a: b\n1,no\n2,yes\n3,no\n4,yes\n5,no\n6,yes\n")
-    (tmp_path / "there").mkdir()
-    command.init(data=Path("people #1.csv"), target="a: b", out=Path("there/own.yaml"))
-    written = (tmp_path / "there/own.yaml").read_text().replace("[ONE, OTHER]", '["no", "yes"]')
-    (cell,) = read_experiment(written, "there/own.yaml").cells
-    assert (cell.problem.data.path, cell.problem.data.target) == ("../people #1.csv", "a: b")

@@ -7,7 +7,6 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.inference.user_blocks import BLOCK
 from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
 
@@ -35,26 +34,6 @@ def test_memory_has_room_for_what_grows_with_the_run(algorithm, problem, least):
     for size, bytes_of_one in least.items():
         grown = ALGORITHMS[algorithm]().memory(problem, **sizes | {size: sizes[size] + 100}) - before
         assert grown >= 100 * bytes_of_one, size
-
-
-def test_memory_of_intervals_has_room_for_the_products_of_a_block_of_users():
-    """Of 480 users of eight replicates each, p covariates three times and p^2 products."""
-
-    small, large = (PROBLEMS["huber-linear"](d=d) for d in (5, 20))
-    algorithm = ALGORITHMS["staged-newton"]()
-    least = 8 * 8 * BLOCK * (3 * (large.p - small.p) + large.p**2 - small.p**2)
-    assert algorithm.memory(large, 20_000, 5, 1) - algorithm.memory(small, 20_000, 5, 1) >= least
-
-
-def test_memory_of_square_root_noise_has_room_for_the_noise_of_every_parameter():
-    """It is drawn for the whole run at once: n numbers for each of d parameters."""
-
-    n = 4_000
-    for d in (10, 200):
-        problem = PROBLEMS["rippled-mean"](N=100, d=d)
-        tree = ALGORITHMS["tree-momentum"](order="fixed").memory(problem, n, 5, 1)
-        whole = ALGORITHMS["tree-momentum"](design="square-root", order="fixed").memory(problem, n, 5, 1)
-        assert whole - tree >= 8 * n * d
 
 
 def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():

@@ -89,26 +89,11 @@ def test_what_cannot_be_run_is_said_before(text, words):
     assert words in said(text)
 
 
-def test_plain_sgd_takes_no_budget_that_it_cannot_keep():
-    plain = SOFTMAX.replace("dp-sgd, batch_size", "sgd, batch_size")
-    assert "plain sgd has no privacy" in said(plain)
-    assert "plain sgd has no privacy" in said(plain.replace("eps: 1, delta: 1e-5", "mu: 1"))
-    assert said(plain.replace("eps: 1, delta: 1e-5", "eps: inf")) == ""
-
-
 def test_memory_is_named_in_bytes_before_anything_runs():
     message = said(LINEAR.replace("n: 100", "n: 1e6, checkpoints: 1e5, replicates: 1e6"))
     assert message.startswith("c.yaml:4:6: needs about ")
     assert "TB for results" in message
     assert "; the limit is " in message
-
-
-@pytest.mark.slow
-def test_shipped_configs_fit():
-    for path in CONFIGS:
-        experiment = load_experiment(path)
-        require_room(experiment, 2)
-        assert 1e6 < sum(needs(experiment, 2).values()) < 3e9
 
 
 def test_libraries_are_part_of_every_estimate(monkeypatch):
@@ -182,17 +167,6 @@ def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_line_refuses_with_exit_code_2(tmp_path):
-    path = tmp_path / "c.yaml"
-    path.write_text(LINEAR)
-    for option in ("run.checkpoints=1e9", "problem.d=1e99", "run.n=1e13", "privacy.mu=1e-300", "problem.c=nan"):
-        assert str(option.split("=")[0].split(".")[1]) in call("validate", path, "--set", option, code=2).stderr
-    for arguments in (["--replicates", "10" * 20], ["--replicates", "0"], ["--profile", "huge"], ["--only", "1/0"],
-                      ["--only", "mu=10" + "0" * 5000]):  # fmt: skip
-        assert call("run", path, "--dry-run", *arguments, code=2).stderr.strip()
-
-
-@pytest.mark.slow
 def test_a_share_of_the_campaign(tmp_path):
     """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few, untimed."""
     lines = []
@@ -218,22 +192,9 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
         said = "people.csv: needs about 150 GB of memory" if name == "large" else "no such file"
         for command in (["validate", tmp_path / "own.yaml"], ["fit", path, "--target", "y", "--eps", "1"]):
             assert said in call(*command, code=2).stderr
-
-
-def test_what_is_no_ordinary_file_is_refused_as_a_config(tmp_path):
-    """A device would be read for ever, and a pipe waited for: this test would hang."""
-    os.mkfifo(tmp_path / "pipe.yaml")
-    (tmp_path / "large.yaml").touch()
-    os.truncate(tmp_path / "large.yaml", 10**12)
-    for path, said in (
-        ("/dev/zero", "no ordinary file"),
-        (tmp_path / "pipe.yaml", "no ordinary file"),
-        (tmp_path / "large.yaml", "at most 1,000,000 are read"),
-    ):
-        for command in ("validate", "run"):
-            message = call(command, path, code=2).stderr
-            assert f"{path}: cannot be read: it " in message
-            assert said in message
+    # a device would be read for ever, and a pipe waited for: this test would hang
+    for config in ("/dev/zero", path):
+        assert "it is no ordinary file" in call("validate", config, code=2).stderr
 
 
 OWN_TABLE = """experiment: own
