@@ -224,7 +224,8 @@ def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, K
         each = [row | share_and_steps(row | others, groups) for row in each]
     except ValueError as error:
         raise config_error(root.key("epochs"), str(error)) from None
-    if absent := [name for name in ONE_PHASE if not all(name in row for row in each)]:
+    # of phases that are listed every field is checked, at its place
+    if not rows and (absent := [name for name in ONE_PHASE if not all(name in row for row in each)]):
         hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
         raise config_error(root.at(), f"a card needs {', '.join(absent)}", hint)
     paths: dict[Keys, Keys] = {}

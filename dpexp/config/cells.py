@@ -28,20 +28,16 @@ if TYPE_CHECKING:
 ID_LENGTH = 12
 """hexadecimal digits of a cell's id"""
 SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
-OTHER_COLUMNS = (
+RESERVED_COLUMNS = (
     "cell_id", "problem", "algorithm", "schedule", "mu", "budget", "eps", "delta", "status", "reason", "replicates",
     "n_diverged", "wall_s",
     "estimator", "step", "metric", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi",
     "median_lo", "median_hi",
-)  # fmt: skip
-"""columns of cells.parquet and, from the third line on, of summary.parquet that are no parameters of a section. The
-summary's `n`, its number of replicates, is not among them: the parameter `n` of a run has that name in cells.parquet"""
-PRIVACY_COLUMNS = (
     "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
     "projections", "released", "deployment",
 )  # fmt: skip
-"""columns that a mechanism's row and the runs themselves add. `accountant` is not among them: where it is a parameter
-of an algorithm, its mechanism's row repeats it"""
+"""columns that are no parameters of a section: of cells.parquet, from the third line on of summary.parquet, and from
+the fifth on those that a mechanism's row and the runs themselves add. `n` and `accountant` are parameters too"""
 OF_THE_EXPERIMENT = ("replicates", "release")
 """keys of the section run that change no number of a replicate: how many there are, and which of them are released"""
 NAMED = ("problem", "algorithm", "schedule")
@@ -57,16 +53,13 @@ IMPLIED = {
 
 def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:
     """Names that two sections have, or a column that is no parameter: it would be open which parameter is meant."""
-    count = Counter([*OTHER_COLUMNS, *PRIVACY_COLUMNS, *(key for _, key in dict.fromkeys(parameters))])
+    count = Counter([*RESERVED_COLUMNS, *(key for _, key in dict.fromkeys(parameters))])
     return frozenset(name for name, times in count.items() if times > 1)
 
 
 def column_name(parameter: Parameter, shared: Container[str]) -> str:
-    """How a parameter is called wherever it is named: columns, lists, comparisons, labels and JSON.
-
-    Its own name, or `section.name` where that is one of the `shared` ones. The name of a problem, an algorithm or a
-    schedule is called as its section; the privacy section has the columns mu, eps and delta.
-    """
+    """The name of a parameter in columns, lists, comparisons, labels and JSON: its own, or `section.name` where that is
+    one of the `shared` ones; of a section's name that section."""
     section, key = parameter
     if key == "name" and section in NAMED:
         return section
@@ -157,7 +150,6 @@ class Cell:
     @cached_property
     def pass_key(self) -> str:
         """Cells with equal keys are computed in one pass over the random numbers."""
-        # What cells of one pass share: the algorithm says what, and seed, steps and checkpoints are the run's.
         return digest([_jsonable(self.algorithm.common(self.problem)), self.parameters["run"]])
 
     @cached_property
@@ -191,20 +183,14 @@ class Cell:
         return column_name(parameter, self._shared)
 
     def columns(self) -> dict[str, Any]:
-        """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users.
-
-        A parameter has its own name, and its section's before it where another column is called so too.
-        """
+        """The scalar parameters as columns of cells.parquet; `mu` is NaN where budgets differ between users."""
         budget, target = self.privacy.mu, {"eps": self.privacy.eps, "delta": self.privacy.delta}
         columns = {self.name_of(parameter): v for parameter, v in self.values.items() if parameter[0] != "privacy"}
         columns |= {"mu": math.nan if budget.constant is None else budget.constant, "budget": budget.label}
         return columns if self.privacy.eps is None else columns | target
 
     def setting(self) -> dict[str, Any]:
-        """What is swept, by the names of its columns; None for what this cell does not have.
-
-        A budget goes by its label; a target has no mu.
-        """
+        """What is swept, by the names of its columns; None for what this cell does not have; a budget by its label."""
         swept = [p for p in self.swept if p != ("privacy", "mu") or self.privacy.eps is None]
         return {self.name_of(p): self.values.get(p, IMPLIED.get(self.name_of(p))) for p in swept}
 
@@ -275,20 +261,13 @@ def _numbers(value: Any) -> Any:
     return math.inf if value == "inf" else value
 
 
-def is_noisy(cell: Cell) -> bool:
-    """False for a twin without noise, and for a budget of inf: neither states a guarantee."""
-    mu = cell.privacy.mu.constant
-    return (mu is None or math.isfinite(mu)) and bool(cell.algorithm.model_dump().get("noise", True))
-
-
 T = TypeVar("T")
 
 
 def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
-    """The cell whose `parameters` these are.
+    """The cell of stored `parameters`.
 
-    Raises ResultsMissing where they name something that is not there, as after a plug-in has lost it, and ValueError
-    where this version does not take them.
+    Raises ResultsMissing where a plug-in that they need is not loaded, and ValueError where this version refuses them.
     """
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES

@@ -78,39 +78,34 @@ def kind(value: Any) -> str:
 
 
 def explain(
-    error: ValidationError, name: str, value: Located, hint: str | type[Parameters], inside: Keys = ()
+    error: ValidationError, name: str, value: Located, fields: str | type[Parameters], inside: Keys = ()
 ) -> list[Issue]:
     """All that pydantic says against the value called `name`, or against what is `inside` it, each at its place.
 
-    The hint is one for all, or what the fields of a class take.
+    `fields` is one hint for all, or the class whose fields the hints describe.
     """
     by_keys: dict[Keys, list[ErrorDetails]] = {}
     for detail in error.errors():
-        by_keys.setdefault(_real((*inside, *detail["loc"]), value.value), []).append(detail)
+        # pydantic puts its names of alternatives between the keys
+        keys, inner = tuple[int | str, ...](), value.value
+        for key in (*inside, *detail["loc"]):
+            if key in inner if isinstance(inner, dict) else isinstance(inner, tuple) and key in range(len(inner)):
+                keys, inner = (*keys, key), inner[key]
+        by_keys.setdefault(keys, []).append(detail)
     issues: list[Issue] = []
     for keys, details in by_keys.items():
         # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
         deeper = any(keys == other[: len(keys)] != other for other in by_keys)
-        general = [
-            d for d in details if deeper and (d["type"] in ("too_short", "literal_error") or d["type"][-5:] == "_type")
-        ]
-        issues += _issues([d for d in details if d not in general], name, keys, value, hint)
+        general = ("too_short", "literal_error") if deeper else ()
+        details = [d for d in details if d["type"] not in general and not (deeper and d["type"].endswith("_type"))]
+        issues += _issues(details, name, keys, value, fields)
     return issues
-
-
-def _real(keys: Keys, value: Any) -> Keys:
-    """Those of the keys that lead somewhere: pydantic puts its names of alternatives between."""
-    real: Keys = ()
-    for key in keys:
-        if key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value)):
-            real, value = (*real, key), value[key]
-    return real
 
 
 def _issues(
     details: list[ErrorDetails], name: str, keys: Keys, value: Located, fields: str | type[Parameters]
 ) -> Iterator[Issue]:
-    """What is wrong at one place."""
+    """The mistakes at one place."""
 
     def named(*keys: int | str) -> str:
         return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
@@ -118,7 +113,7 @@ def _issues(
     def takes(*keys: int | str) -> str:
         return fields if isinstance(fields, str) else f"allowed: {in_words(field(fields, *keys))}" if keys else ""
 
-    where, hint, words = value.at(*keys), takes(*keys), list[str]()
+    where, hint, words = value.at(*keys), takes(*keys), dict[str, None]()
     for detail in details:
         context = dict(detail.get("ctx", {}))
         wrong = context.get("error")
@@ -129,18 +124,16 @@ def _issues(
         elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
             yield Issue(where, f"'{named(*keys, key)}' is missing", takes(*keys, key))
         elif isinstance(wrong, Faults):
-            for fault in wrong.faults:
-                at = (*keys, *fault.keys)
+            for at, fault in (((*keys, *fault.keys), fault) for fault in wrong.faults):
                 yield Issue(value.at(*at), f"'{named(*at)}' {fault.message}", fault.hint)
         elif wrong is not None:
             message = f"'{named(*keys)}' is wrong: {wrong}" if named(*keys) else str(wrong)
             yield Issue(where, message, "" if hint.startswith("allowed: a mapping") else hint)
         else:
-            words.append(_WORDS.get(detail["type"], detail["msg"]).format(**context))
+            words[_WORDS.get(detail["type"], detail["msg"]).format(**context)] = None
     if words:
         # Of several alternatives, such as a word or a number, all are named.
-        first, *more = dict.fromkeys(words)
-        text = " or ".join([first, *(other.removeprefix("must be ") for other in more)])
+        text = " or ".join(words).replace(" or must be ", " or ")
         yield Issue(where, f"'{named(*keys)}' {text}, got {show(value.value_at(keys))}", hint)
 
 

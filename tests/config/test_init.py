@@ -61,24 +61,6 @@ def test_own_table_by_its_header_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "found"),
-    [
-        ("t.csv", b"a;y\n1,5;u\n", "a: [LOW, HIGH]"),
-        ("t.csv", "gr\xf6\xdfe,y\n1,u\n".encode("latin-1"), "größe: [LOW, HIGH]"),
-        ("t.tsv", b"a\ty\n1\tu\n", "a: [LOW, HIGH]"),
-    ],
-)
-@pytest.mark.parametrize("public", [False, True])
-def test_drafts_of_odd_tables(tmp_path, name, content, found, public):
-    """Semicolons and a decimal comma, Latin-1, tabs, and a name that is there twice."""
-    (tmp_path / name).write_bytes(content + content.split(b"\n")[1] + b"\n")
-    assert found in command.init(data=tmp_path / name, target="y", for_fit=public)
-    (tmp_path / "twice.csv").write_text("a,y,a\n1,2,3\n")
-    with pytest.raises(UsageError, match="repeated columns a"):
-        command.init(data=tmp_path / "twice.csv", target="y", for_fit=public)
-
-
-@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"problem": "hubert-linear"}, "unknown problem 'hubert-linear'"),

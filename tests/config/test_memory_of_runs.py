@@ -1,13 +1,8 @@
 """The memory that a run is said to need, beside what it takes."""
 
-import tracemalloc
-
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.finite_sum_run import drawn_order
-from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS
 
 
@@ -34,23 +29,3 @@ def test_memory_has_room_for_what_grows_with_the_run(algorithm, problem, least):
     for size, bytes_of_one in least.items():
         grown = ALGORITHMS[algorithm]().memory(problem, **sizes | {size: sizes[size] + 100}) - before
         assert grown >= 100 * bytes_of_one, size
-
-
-def test_memory_of_reduced_momentum_has_room_for_the_split_of_its_noise():
-    """What tracemalloc sees while an order is drawn and its noise is split, and the two lengths that it grows between."""
-
-    problem, algorithm = PROBLEMS["rippled-mean"](N=50, d=3), ALGORITHMS["reduced-momentum"]()
-    peaks, estimates, sizes = [], [], (200, 20_000, 60_000)
-    for steps in sizes:  # the first one imports and compiles
-        plan = algorithm.plan(problem, SCHEDULES["path-length"](length=2.0), Target(eps=1.0, delta=1e-5), steps)
-        tracemalloc.start()
-        try:
-            drawn_order(1, 0, 50, steps, "fixed")
-            algorithm.unit_stds(problem, plan, Target(eps=1.0, delta=1e-5))
-            peaks.append(tracemalloc.get_traced_memory()[1])
-        finally:
-            tracemalloc.stop()
-        estimates.append(algorithm.memory(problem, steps, 5, 1))
-    grown = peaks[2] - peaks[1]
-    assert grown <= estimates[2] - estimates[1] <= 4 * grown
-    assert peaks[2] <= estimates[2]

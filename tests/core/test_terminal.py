@@ -1,4 +1,4 @@
-"""Nothing that a user's files hold can command the terminal; ~ is the home folder wherever a path is given."""
+"""Nothing that a user's files hold can command the terminal."""
 
 import io
 import re
@@ -60,18 +60,3 @@ def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
     assert "\\x1b[31mstaff" in call("privacy", "--users", users).stdout
     users.write_text(f"mu\n{RED}1\n")
     assert "x1b[31m1" in call("privacy", "--users", users, code=2).stderr
-
-
-@pytest.mark.slow
-def test_every_option_with_a_path_takes_a_tilde(tmp_path, config):
-    home = {"HOME": str(tmp_path)}
-    call("run", config, "--results", "~/r", "-q", env=home)
-    assert (tmp_path / "r" / "small" / "cells.parquet").is_file()
-    call("diff", "~/r/small", "~/r/small", env=home)
-    assert "small" in call("list", "--configs", "~", "--results", "~/r", env=home).stdout
-    (tmp_path / "users.csv").write_text("mu\n1\n")
-    call("privacy", "--users", "~/users.csv", env=home)
-    call("table", "sgld_table4", "--out", "~/t", env=home)
-    assert (tmp_path / "t" / "sgld_table4.md").is_file()
-    assert "--results" in call("table", "table1", "--results", "~/none", env=home, code=3).stderr
-    assert "no such user" in call("list", "--results", "~nobody-of-this-name/x", code=2).stderr

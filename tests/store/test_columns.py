@@ -14,8 +14,7 @@ from dpexp.config.cell_settings import identity, named, select
 from dpexp.config.cells import (
     NAMED,
     OF_THE_EXPERIMENT,
-    OTHER_COLUMNS,
-    PRIVACY_COLUMNS,
+    RESERVED_COLUMNS,
     Cell,
     Experiment,
     RunSettings,
@@ -109,9 +108,9 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
         assert len(set(names.values())) == len(names)
         assert set(columns) == set(names.values()) | FIXED | (TARGETED if number % 2 else set())
         assert len(columns) == len(names) + len(FIXED) + len(TARGETED) * (number % 2)
-        assert not set(names.values()) & {*OTHER_COLUMNS, *PRIVACY_COLUMNS}
+        assert not set(names.values()) & {*RESERVED_COLUMNS}
         for (section, key), name in names.items():  # the literal rule, over all sections and reserved names
-            alone = [k for _, k in names].count(key) == 1 and key not in (*OTHER_COLUMNS, *PRIVACY_COLUMNS)
+            alone = [k for _, k in names].count(key) == 1 and key not in RESERVED_COLUMNS
             assert name == (key if alone else f"{section}.{key}")
             qualified |= set() if alone else {name}
 
@@ -170,7 +169,7 @@ class Summarised(Beta):
 
 def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypatch, tmp_path):
     reserved = {"cell_id", "estimator", "step", "metric", *COLUMNS} - {"n"}
-    assert reserved <= set(OTHER_COLUMNS)
+    assert reserved <= set(RESERVED_COLUMNS)
     monkeypatch.setitem(PROBLEMS, "beta-problem", Summarised)
     monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
     one = COLLIDING.replace("[1, 2]", "1").replace("[3, 4]", "3").replace("[1/3, 1/2]", "1/2")
