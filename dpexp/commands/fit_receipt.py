@@ -31,11 +31,11 @@ def earlier_receipts(out: Path) -> list[dict[str, Any]]:
             if receipt["path"].parent == out.parent and own.fullmatch(receipt["path"].name)]  # fmt: skip
 
 
-def check(out: Path, deployment: bool, again: bool) -> None:
-    """Raises UsageError where a budget was spent under this name and `again` is not said."""
+def check(out: Path, deployment: bool, further: bool) -> None:
+    """Raises UsageError where a budget was spent under this name and no `further` one is meant."""
     earlier = earlier_receipts(out)
     # a rehearsal must not take the place of a deployment's file either
-    if earlier and not (deployment and again):
+    if earlier and not (deployment and further):
         spent = f"{counted(len(earlier), 'deployment')} spent {receipts.together(earlier)} here"
         hint = f"--again spends a further budget, and writes {out.stem}-{len(earlier) + 1}.json"
         hint = hint if deployment else "name another file for a rehearsal"
@@ -43,17 +43,17 @@ def check(out: Path, deployment: bool, again: bool) -> None:
 
 
 def begin(
-    out: Path, document: Mapping[str, Any], data: str, records: receipts.Records, again: bool
+    out: Path, document: Mapping[str, Any], data: str, records: receipts.Records, further: bool
 ) -> tuple[Path, receipts.Receipt]:
     """Write down what is about to be spent, from the document before the fit: where to write the fit, and the receipt.
 
-    Raises UsageError unless it is `again` where a fit or a run released these records into the same results before.
+    Raises UsageError unless it is a `further` one where these records were released into the same results before.
     """
     beside = out.parent.parent
     results = beside if experiments_in(beside) else out.parent
     with receipts.alone(results):
-        check(out, True, again)  # another process may have begun meanwhile
-        if not again and (refusal := receipts.why_refused(results, records))[0]:
+        check(out, True, further)  # another process may have begun meanwhile
+        if not further and (refusal := receipts.why_refused(results, records))[0]:
             raise UsageError(*refusal)
         out.parent.mkdir(parents=True, exist_ok=True)
         budget = document["budget"]

@@ -11,7 +11,7 @@ from dpexp.core.text import columns, counted, few, up
 from dpexp.data.regression import Units
 from dpexp.inference.intervals import FLAT
 from dpexp.inference.models import MODELS
-from dpexp.inference.rehearsals import MOST
+from dpexp.inference.rehearsals import LARGEST
 from dpexp.inference.user_scale import in_line
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
@@ -109,7 +109,7 @@ def _plan(plan: Document) -> str:
             cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"]
         rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     n, table = plan["n_finite"], columns(rows, ["name", "expected se", "interval", "finite"])
-    needs = f"{f'n = {n:,} is' if n else f'More than {MOST:,} records are'} needed"
+    needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed"
     assumed = f"Assumed, since no public input states it: {'; '.join(plan['assumed'])}." if plan["assumed"] else ""
     return (
         f"{100 * plan['level']:.4g}% intervals of {plan['rehearsals']} rehearsals on simulated tables (medians)\n\n"
@@ -164,8 +164,8 @@ def budget(fit: Document) -> str:
             f"{unit.capitalize()} i has mu_i-GDP with mu_i from {low:.4g} to {up(largest)}. At the largest: {eps}."
         ]
     else:
-        what = "The fit as a whole is" if _is_central(fit) else "The messages are"
-        words = [f"{what} {up(largest)}-GDP for {whom}: {eps}. n is public."]
+        subject = "The fit as a whole is" if _is_central(fit) else "The messages are"
+        words = [f"{subject} {up(largest)}-GDP for {whom}: {eps}. n is public."]
     if "stated_by" in budget_ and math.isfinite(largest):
         words.append(f"This is the statement of a plug-in ({budget_['stated_by']}), and dpexp has not proved it.")
     if "column" in budget_:

@@ -32,9 +32,9 @@ def predict(
 
     With `out` a file is written, and the text is its path. How many records have no prediction is a remark.
     """
-    what, formats = ("parameters", [".json"]) if table is None else ("predictions", [".csv", ".json"])
+    content, formats = ("parameters", [".json"]) if table is None else ("predictions", [".csv", ".json"])
     if out is not None and (out.is_dir() or out.suffix.lower() not in formats):
-        raise UsageError(f"{out}: {what} are written as {' or '.join(formats)}")
+        raise UsageError(f"{out}: {content} are written as {' or '.join(formats)}")
     release, losses = read_release(result, results, cell, estimator, replicate), list[str]()
     document, text = release.document(), release.text()
     if table is not None:

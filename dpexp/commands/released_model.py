@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dpexp.store.generation import Generation
 
-STATED = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
+STATEMENT_COLUMNS = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ReleasedModel(Release):
             "names": self.names, "classes": self.classes, "values": self.values.tolist(),
             "formula": self.softmax.formula if self.softmax else None,
             "target": self.legend.get("target"), "encoding": self.legend.get("encoding"),
-            "privacy": privacy | {name: self.row[name] for name in STATED if name in self.row},
+            "privacy": privacy | {name: self.row[name] for name in STATEMENT_COLUMNS if name in self.row},
         }  # fmt: skip
 
     def text(self) -> str:

@@ -377,12 +377,8 @@ def by_person(table: RecordTable, records: FitRecords, column: str) -> FitRecord
     bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
     # by owner first, so that the rows of nobody, -1, are the first and are left out
     rows = np.lexsort((*bits.T, owners))[np.count_nonzero(owners < 0) :]
-    mu = None if records.mu is None else least_budgets(records.mu, whose, n)
+    mu = None
+    if records.mu is not None:  # of several budgets of a person the smallest counts
+        mu = np.full(n, math.inf)
+        np.minimum.at(mu, whose[whose >= 0], records.mu[whose >= 0])
     return FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
-
-
-def least_budgets(mu: np.ndarray, whose: np.ndarray, n: int) -> np.ndarray:
-    """Of each person the smallest budget of its lines [n], from those of the lines."""
-    least = np.full(n, math.inf)
-    np.minimum.at(least, whose[whose >= 0], mu[whose >= 0])
-    return least

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 # roundings are 1e-10, and nothing that is guessed or simulated is known so well
-KEPT = 32
+DIGITS = 32
 """binary digits of 53"""
 
 T = TypeVar("T", float, np.ndarray)
@@ -24,7 +24,7 @@ def rounded(value: T) -> T:
 
     Numbers are below 1e300.
     """
-    scaled = value * (2.0 ** (53 - KEPT) + 1)
+    scaled = value * (2.0 ** (53 - DIGITS) + 1)
     # with t = (2^21 + 1) x, the rounding of t - (t - x) leaves 53 - 21 digits of x
     return scaled - (scaled - value)
 

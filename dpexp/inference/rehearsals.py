@@ -37,7 +37,7 @@ Fit = Callable[["Planned", np.ndarray, np.ndarray, np.ndarray, "DrawNormals", "n
 """of a plan, covariates, responses, budgets [n], normals and owners"""
 ROWS, FEWEST_RUNS, MOST_RUNS = 400_000, 6, 20
 """simulated records of one rehearsal, and the number of fits that share them"""
-MOST = 200_000
+LARGEST = 200_000
 """records of one fit; what more give is scaled"""
 
 
@@ -107,9 +107,9 @@ def _shares(column: PublicColumn, public: PublicInputs) -> np.ndarray:
 def rehearse(
     planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, rows: Collection[int]
 ) -> Rehearsed:
-    """Fits of n records, `MOST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
+    """Fits of n records, `LARGEST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
     # errors fall like n^-1/2, and so does an owner's noise beside them with a budget that grows like n^1/2
-    factor, n = math.sqrt(min(n, MOST) / n), min(n, MOST)
+    factor, n = math.sqrt(min(n, LARGEST) / n), min(n, LARGEST)
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
     # lengths vary more than whether they are finite: single ones of a local scale by a factor of two
     runs = int(np.clip((3 if rows else 1) * ROWS // n, FEWEST_RUNS, MOST_RUNS))
@@ -143,7 +143,7 @@ def outlook(planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: i
         rehearsed = rehearse(planner, fit, units, public, records, level, ())
         return bool((rehearsed.finite[units.visible] == 1).all())
 
-    fewest = next((k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons), MOST)
+    fewest = next((k for k in (10 * 2**e for e in range(40)) if not planner(k)[0].checked.reasons), LARGEST)
     own = rehearse(planner, fit, units, public, n, level, units.visible)
     known = [(None if math.isinf(v) else float(v)) for v in (*own.errors, *2 * own.widths)]
     rows = [
@@ -156,8 +156,8 @@ def outlook(planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: i
 
 
 def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
-    """About the least number of records for which it holds, between `fewest` and `MOST`, to a tenth or so."""
-    low, high = 0, min(start, MOST)
+    """About the least number of records for which it holds, between `fewest` and `LARGEST`, to a tenth or so."""
+    low, high = 0, min(start, LARGEST)
     if holds(high):
         # down by halves, then between the last two
         while high > fewest and holds(max(high // 2, fewest)):
@@ -165,9 +165,9 @@ def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
         low = max(high // 2, fewest)
     else:
         while not holds(high):
-            if high >= MOST:
+            if high >= LARGEST:
                 return None
-            low, high = high, min(2 * high, MOST)
+            low, high = high, min(2 * high, LARGEST)
     for _ in range(3 if low < high else 0):
         middle = round(math.sqrt(low * high))
         low, high = (low, middle) if holds(middle) else (middle, high)

@@ -98,7 +98,7 @@ class TableUsers:
     """whether all messages have one weight, whatever their budgets"""
 
     def __post_init__(self) -> None:
-        self.taken = 0
+        self.served = 0
         with np.errstate(divide="ignore"):
             self.inverse_mu = 1 / self.mu
         self.v = self.u = np.ones_like(self.mu)
@@ -111,9 +111,9 @@ class TableUsers:
         self.w = np.minimum(1.0, WEIGHT_CAP / (1 + np.sum(self.x * self.x, axis=1))) / counts[owners]
 
     def block(self, count: int, first: int, every: int) -> Users:
-        users = slice(self.taken, self.taken + count)
-        rows = self.rows[self.taken : self.taken + count + 1]
-        self.taken += count
+        users = slice(self.served, self.served + count)
+        rows = self.rows[self.served : self.served + count + 1]
+        self.served += count
         p, sent = self.model.p, hessian_users(count, first, every)
         records = (values[rows[0] : rows[-1]] for values in (self.x, self.y, self.w))
         known = (values[users] for values in (self.inverse_mu, self.v, self.u))

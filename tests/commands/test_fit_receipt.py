@@ -87,11 +87,11 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
 def test_two_at_once_cannot_both_begin(lab):
     document = dict.fromkeys(("model", "method", "unit"), "m") | {"glance": {"target": "y"}, "public": {}}
     document["budget"] = {"mu": 1.0, "eps": [[1e-5, 4.0]]}
-    fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, again=False)
+    fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, further=False)
     # the other one looked before there was a receipt
     with pytest.raises(UsageError, match="1 deployment spent"):
-        fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "c", "key": "b"}, again=False)
-    out, _ = fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, again=True)
+        fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "c", "key": "b"}, further=False)
+    out, _ = fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, further=True)
     assert out.name == "fit-2.json"
 
 

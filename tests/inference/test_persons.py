@@ -46,7 +46,7 @@ def read(folder, lines, model="huber-linear", **more):
     path = folder / "t.csv"
     path.write_text(FORMATS + "\n".join(lines) + "\n")
     binary = PublicInputs(categories={"y": ("0", "1")}) if model == "mallows-logistic" else PublicInputs()
-    request = Request(path, "y", model, "1", person="who", public=binary, **more)
+    request = Request(path, "y", model=model, mu="1", person="who", public=binary, **more)
     return entering(request, 7)[0]
 
 
