@@ -92,8 +92,10 @@ mutants: $(READY)
 	  (test -e session.sqlite || cosmic-ray init tools/mutants.toml session.sqlite) && cosmic-ray baseline tools/mutants.toml && \
 	  cosmic-ray exec tools/mutants.toml session.sqlite && cr-report session.sqlite
 
-# The sdist and the wheel of what is committed, into dist/; then the wheel alone in an empty environment, and one toy run
-# with it. On the index's page, which shows README, links lead to the project's address.
+# The sdist and the wheel of what is committed, into dist/; then the wheel alone in an empty environment of each of PYTHONS,
+# the lowest and the newest Python that are here, where the tutorial runs from its first command to its last. On the index's
+# page, which shows README, links lead to the project's address.
+PYTHONS ?= $(PYTHON_LOWEST) $(lastword $(PYTHON) $(foreach minor,12 13 14,$(shell command -v python3.$(minor))))
 SOURCE = $(shell sed -n 's/^Source = "\(.*\)"/\1/p' pyproject.toml)
 build: $(VENV_RELEASE)/.ready
 	rm -rf dist build/empty build/source
@@ -103,9 +105,9 @@ build: $(VENV_RELEASE)/.ready
 	$(VENV_RELEASE)/bin/python -m build --quiet --outdir dist build/source
 	$(VENV_RELEASE)/bin/twine check --strict dist/*
 	test -z "$$(find dist -size +3M)"  # a package index, and everybody who installs, is spared what is not needed
-	$(VENV_RELEASE)/bin/python -m venv build/empty/venv
-	build/empty/venv/bin/python -m pip install --quiet dist/*.whl
-	cd build/empty && venv/bin/dpexp run @linear_d5 --profile smoke && venv/bin/dpexp privacy @linear_d5 && venv/bin/dpexp --version
+	for python in $(PYTHONS); do rm -rf build/empty && $$python -m venv build/empty/venv && \
+	  build/empty/venv/bin/python -m pip install --quiet dist/*.whl && mkdir build/empty/folder && \
+	  (cd build/empty/folder && ../venv/bin/python ../../../tools/tutorial.py ../../../docs/tutorial.md && ../venv/bin/dpexp --version -v) || exit; done
 
 # The records of `fashion`, into build/data: a package of its own that is published once.
 build-data: $(VENV_RELEASE)/.ready
