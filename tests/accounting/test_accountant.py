@@ -127,15 +127,6 @@ def test_nothing_costs_nothing_and_no_noise_has_no_guarantee():
     assert bare.get_delta(3.0) == 1
 
 
-@pytest.mark.parametrize("event", [poisson(0.1, math.inf), gaussian(math.inf)])
-def test_noise_without_end_gives_nothing_away(event):
-    assert Accountant().compose(event, 3).get_epsilon(1e-5) == 0
-    assert Accountant().compose(event).compose(poisson(), 10).history[1] == (1.0, 0.01, 10)
-    assert Accountant().compose(event).compose(poisson(), 10).get_epsilon(1e-5) == Accountant().compose(
-        poisson(), 10
-    ).get_epsilon(1e-5)
-
-
 def random_tree(rng, depth=0):
     kind = rng.choice(["one", "one", "self", "all"]) if depth < 2 else "one"
     if kind == "self":

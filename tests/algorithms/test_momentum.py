@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, drawn_order
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
@@ -17,7 +17,6 @@ from dpexp.privacy.mechanisms.momentum import recursion_coefficients, recursion_
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
 from dpexp.privacy.momentum.trees import cover
 from dpexp.problems import PROBLEMS
-from dpexp.theory.momentum.momentum_formulas import lemma5_sharp
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 
@@ -114,23 +113,6 @@ def test_algorithm_2_is_the_literal_pseudo_code(noise, n, steps):
     np.testing.assert_allclose(ours[0], path, atol=1e-11)
 
 
-def test_lemma_5_over_a_whole_run_is_the_sum_of_its_steps_and_can_fail():
-    problem, algorithm = problem_of(30), SUMS["tree-momentum"](alpha=0.2)
-    data, steps = data_of(problem), 150
-    plan = algorithm.plan(problem, PATH, ONE, steps)
-    every = np.arange(1, steps + 1)
-    assert np.array_equal(looks(steps, 30), every)
-    out = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, plan.eta, problem.smoothness)
-    gap = problem.objective(problem.start())[0] - out[-1, 1]
-    bound = lemma5_sharp(gap, out[-1, 4], plan.eta, steps, problem.smoothness)
-    assert bound - out[-1, 3] >= out[-1, 5] >= 0
-    unequal = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, every, 40 * plan.eta, 0.0)
-    assert unequal[-1, 5] != out[-1, 5]
-    wrong = SUMS["tree-momentum"](noise=False, alpha=1.0, normalised=False)  # steps of another length than eta
-    fast = wrong.stepper(problem, RunPlan(steps, 1.0, 3.0, 1.0), ONE, 1, 0, data)
-    assert follow(fast, data, every, 1e-3, problem.smoothness)[-1, 5] < 0
-
-
 @pytest.mark.parametrize("steps", [150, 230])
 def test_metrics_are_those_of_the_path_whether_looks_are_neighbours_or_far_apart(steps):
     problem, algorithm = problem_of(12), SUMS["tree-momentum"]()
@@ -159,6 +141,7 @@ def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_
     assert plan.eta == pytest.approx(1 / math.sqrt(1000 * steps))
     assert tree.complaints(problem, PRESCRIBED, ONE, steps) == []
     assert tree.complaints(problem, PRESCRIBED, ONE, 10)
+    assert tree.plan(problem, PATH, ONE, 400).eta == pytest.approx(PATH.length / 400)
 
 
 def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order():

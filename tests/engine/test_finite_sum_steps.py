@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from dpexp.core.discounts import discounts
 from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.losses import LOSSES
 from dpexp.engine.finite_sum.momentum_loop import Data, Momentum, Order, Together
@@ -70,16 +69,3 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
         few = runs_of(problem, data, 8)[first : first + count]
         part = follow_all(few, data, at, eta[first : first + count], problem.smoothness)
         np.testing.assert_array_equal(part, whole[first : first + count])
-
-
-@pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 1001])
-def test_discounts_are_powers_of_one_minus_alpha(alpha: float, count: int) -> None:
-    """Beside powers in 50 digits."""
-    import mpmath
-
-    with mpmath.workdps(50):
-        wanted = [float((1 - mpmath.mpf(alpha)) ** k) for k in range(count)]
-    found = discounts(alpha, count)
-    assert found.shape == (count,)
-    np.testing.assert_allclose(found, wanted, rtol=3e-13, atol=1e-300)

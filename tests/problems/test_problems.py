@@ -8,7 +8,7 @@ import pytest
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_losses import insensitive_risk as conditional_risk
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment, mean_weight, rule
+from dpexp.problems.mallows import cubic_moment
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -81,15 +81,6 @@ def test_the_sensitivity_of_quantile_regression_is_attained(tau, wanted):
     ends = [problem.gradient(theta, row[None], np.array([y]))[0] for row in x for y in (-9.0, 9.0)]
     largest = max(np.linalg.norm(one - other) for one in ends for other in ends)
     assert largest == pytest.approx(wanted, rel=1e-12)
-
-
-@pytest.mark.parametrize("d", [2, 3, 4])
-@pytest.mark.parametrize("sigma_z", [0.5, 3.0, 10.0])
-def test_mean_weights_along_a_direction_are_those_along_the_radius(d, sigma_z):
-    """E w and E w^2 by the rule in z_1, given the rest, and by one integral over |z|: two orders of integration."""
-    for power in (1, 2):
-        along = rule(d, sigma_z, power=power)
-        assert np.sum(along.weights) == pytest.approx(float(mean_weight(d, power, np.zeros(1), sigma_z)[0]), rel=1e-10)
 
 
 LINEAR = {  # H_b0, H_b, H_sigma, S_b0, S_b, S_sigma, F*

@@ -65,10 +65,7 @@ def test_the_cell_is_that_of_the_content(tmp_path):
     ("design", "rest", "rows", "place", "key"),
     [
         ("rows: none.csv", "", ROWS, "3:29", "no such file"),
-        ("rows: rows.csv", "d: 4, ", ROWS, "3:43", "2 columns"),
-        ("rows: rows.csv, law: t", "", ROWS, "3:44", "law"),
         ("rows: rows.csv, correlation: {ar1: 0.5}", "", ROWS, "3:52", "correlation"),
-        ("rows: rows.csv, sha256: abc", "", ROWS, "3:29", "content"),
         ("rows: rows.csv", "", np.array([[1, 2], [np.nan, 2]]), "3:29", "rows.csv:3"),
     ],
 )

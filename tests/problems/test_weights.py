@@ -50,14 +50,3 @@ def test_the_engine_and_all_numbers_take_the_weight_of_a_plug_in():
     # by 131,072 Sobol rows, and along rays
     np.testing.assert_allclose(own.curvature().hessian, ours.curvature().hessian, atol=1e-4)
     assert own.model_dump()["population"]["weights"] == {"name": "again", "cap": 2}
-
-
-def test_without_weights_a_run_without_noise_is_finite_and_predicted():
-    from dpexp.algorithms.near_the_optimum import local
-
-    problem, budget = of("none"), ConstantBudget(mu=math.inf)
-    values = LdpSgd().simulate(problem, [(SCHEDULES["power"](), budget)], np.array([100]), 3, range(8)).values
-    assert np.isfinite(values).all()
-    np.testing.assert_array_equal(local(problem, budget).covariance, problem.curvature().score_covariance)
-    row = LdpSgd().mechanism(problem, SCHEDULES["power"](), budget, 100).row([1e-5])
-    assert row["gdp_mu"] == math.inf

@@ -20,7 +20,7 @@ from dpexp.theory.ldp_sgd.convex import (
     theorem6_completed,
     theorem6_visible,
 )
-from dpexp.theory.ldp_sgd.terms import fourth_moment, power_sum, psi, second_moment
+from dpexp.theory.ldp_sgd.terms import fourth_moment, second_moment
 from dpexp.theory.ldp_sgd.theorem3 import theorem3_printed, theorem3_recursion
 from tests.oracles import bounds
 
@@ -94,14 +94,6 @@ def test_recursions_agree_with_their_literal_forms(alpha):
     np.testing.assert_allclose(found, [bounds.last_iterate(n, eta, alpha, second, start) for n in steps], rtol=1e-12)
     found = theorem6_completed(steps, eta, alpha, c0, p, delta, inverse, start)
     np.testing.assert_allclose(found, [bounds.averaged_gap(n, eta, alpha, second, start) for n in steps], rtol=1e-12)
-
-
-def test_power_sums():
-    assert power_sum(0.5, np.array([4, 1, 0])) == pytest.approx([1 + 2**-0.5 + 3**-0.5 + 0.5, 1, 0])
-    for s in (0.3, 1.0, 1.5):
-        for n in (1, 10, 1_200_000):
-            total = power_sum(s, np.array([n]))[0]
-            assert psi(1 - s, n) <= total <= 1 + psi(1 - s, n)
 
 
 def test_theorems_5_and_6_are_the_printed_formulas():
