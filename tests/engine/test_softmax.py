@@ -1,6 +1,7 @@
 """Softmax regression steps against a literal transcription, finite differences and Opacus; sampling schemes."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from dpexp.algorithms.schedules import LangevinSchedule
 from dpexp.engine.softmax import softmax_loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
 from dpexp.engine.softmax.softmax_metrics import RECORDS, tallies, tally
-from tests.oracles import opacus_softmax
 from tests.oracles import softmax as oracle
 
 RNG = np.random.default_rng
@@ -105,24 +105,21 @@ def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
         assert np.array_equal(go([run])[0], together[k])
 
 
-def opacus_equal(features, labels, batches, start, plain, noisy, noise):
-    m = batches.shape[1]
-    steps = np.full(len(batches), opacus_softmax.STEP)
-    run = softmax.SoftmaxRun(start, steps, opacus_softmax.REGULARISER, opacus_softmax.CLIP)
+def test_fifty_steps_of_opacus_as_recorded():
+    """torch.nn.Linear with weight decay under Opacus' DPOptimizer, without noise, and with the noise that it drew."""
+    with np.load(Path(__file__).parents[1] / "data" / "opacus_softmax.npz") as recorded:
+        features, labels, batches, start, plain, noisy, noise = (
+            recorded[name] for name in ("features", "labels", "batches", "start", "plain", "noisy", "noise")
+        )
+    m, multiplier, clip, steps = batches.shape[1], 1.1, 0.3, np.full(len(batches), 0.5)
+    run = softmax.SoftmaxRun(start, steps, 0.01, clip)
     (ours,) = trained(features, labels, run, iter(batches), m)
     assert np.max(np.abs(ours - plain)) < 1e-6
-    multiplier = 1.1
-    draws = -noise / np.float32(multiplier * opacus_softmax.CLIP)
-    run = run._replace(scale=softmax.gradient_noise_scale(steps, multiplier, opacus_softmax.CLIP, m))
+    draws = -noise / np.float32(multiplier * clip)
+    run = run._replace(scale=softmax.gradient_noise_scale(steps, multiplier, clip, m))
     (ours,) = trained(features, labels, run, iter(batches), m, lambda out: np.copyto(out, draws[: len(out)]))
     assert np.max(np.abs(ours - noisy)) < 1e-6
     assert np.max(np.abs(noisy - plain)) > 0.05
-    return ours
-
-
-def test_fifty_steps_of_opacus_as_recorded():
-    with np.load(opacus_softmax.FILE) as recorded:
-        opacus_equal(**recorded)
 
 
 # --- loss and accuracy -----------------------------------------------------------------------------------------------

@@ -79,9 +79,8 @@ def m_estimate(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         step, size = np.linalg.solve(h + 1e-9 * np.eye(model.p), g), 1.0
         while size > 1e-6:
             trial = theta - size * step
-            if (not model.has_scale or trial[-1] > 0.01) and np.linalg.norm(g_new := gradient(trial)) < np.linalg.norm(
-                g
-            ):
+            positive = not model.has_scale or trial[-1] > 0.01
+            if positive and np.linalg.norm(g_new := gradient(trial)) < np.linalg.norm(g):
                 break
             size /= 2
         else:

@@ -27,12 +27,8 @@ def constant_gradients(sampling: str, relation: str, rng: np.random.Generator) -
     batches, epochs = int(10 ** rng.uniform(0.31, 1.8)), int(10 ** rng.uniform(0, 1.2))
     noise = float(10 ** rng.uniform(-0.2, 0.8))
     q = float(10 ** rng.uniform(-2, 0)) if sampling == "cyclic-poisson" else 1.0
-    mechanism = EpochGaussian.model_validate(
-        {
-            "noise_multiplier": noise, "batches": batches, "epochs": epochs, "sampling": sampling,
-            "sampling_probability": q, "neighboring_relation": relation,
-        }
-    )  # fmt: skip
+    sizes = {"noise_multiplier": noise, "batches": batches, "epochs": epochs, "sampling_probability": q}
+    mechanism = EpochGaussian.model_validate({**sizes, "sampling": sampling, "neighboring_relation": relation})
     replaced = relation == "replace-one"
     attained: dict[str, Callable[[float], float]] = {}
     if sampling == "cyclic-poisson":
@@ -44,11 +40,8 @@ def constant_gradients(sampling: str, relation: str, rng: np.random.Generator) -
     ordered = sampling in ("shuffled", "reshuffled")
     mu = (2 if replaced and ordered else 1) / noise
     fresh = sampling in ("balls-in-bins", "reshuffled")
-    pair = (
-        binned_epochs.epochs(mu, batches, epochs, WIDTH)
-        if fresh
-        else binned_epochs.epochs(mu * math.sqrt(epochs), batches, 1, WIDTH)
-    )
+    distance, times = (mu, epochs) if fresh else (mu * math.sqrt(epochs), 1)
+    pair = binned_epochs.epochs(distance, batches, times, WIDTH)
     attained["all iterates"] = EitherOrder(pair).eps
     # the sum of all releases: the record is in `epochs` of them, whichever these are
     sums = (2 if replaced else 1) * epochs / noise / math.sqrt(batches * epochs)

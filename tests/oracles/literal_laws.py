@@ -138,13 +138,8 @@ def sampled_gaussian(rng: np.random.Generator) -> Small:
     elif sampling != "poisson":
         q = 1 / int(rng.choice([k for k in range(1, places + 1) if places % k == 0]))
     z = _noise(rng)
-    given = {
-        "noise_multiplier": z,
-        "sampling_probability": q,
-        "steps": steps,
-        "sampling": sampling,
-        "neighboring_relation": relation,
-    }
+    given = {"noise_multiplier": z, "sampling_probability": q, "steps": steps}
+    given |= {"sampling": sampling, "neighboring_relation": relation}
     kind = MECHANISMS["sampled-gaussian"]
 
     def law(data: Data) -> list[Part]:
@@ -165,10 +160,8 @@ def epoch_gaussian(rng: np.random.Generator) -> Small:
     sampling = str(rng.choice(["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]))
     batches, epochs = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2)][rng.integers(5)]
     relation, z = str(rng.choice(["add-remove", "replace-one"])), _noise(rng)
-    ordered, q = (
-        sampling in ("shuffled", "reshuffled"),
-        float(rng.uniform(0.1, 1)) if sampling == "cyclic-poisson" else 1.0,
-    )
+    ordered = sampling in ("shuffled", "reshuffled")
+    q = float(rng.uniform(0.1, 1)) if sampling == "cyclic-poisson" else 1.0
     places = batches if ordered else int(rng.integers(1, 3))
     steps = batches * epochs
 
@@ -227,12 +220,7 @@ def shown_sizes(rng: np.random.Generator) -> Small:
         return [Part(w, sums(data, b, z), tuple(map(len, b))) for w, b in every]
 
     kind = MECHANISMS["shown-sizes"]
-    given = {
-        "n": places,
-        "sampling_probability": q,
-        "steps": steps,
-        "neighboring_relation": relation,
-    }
+    given = {"n": places, "sampling_probability": q, "steps": steps, "neighboring_relation": relation}
     planted = kind.model_validate(given | {"noise_multiplier": 2 * z})
     return Small(
         kind.model_validate(given | {"noise_multiplier": z}), _parts(law), neighbours(places, steps, relation, rng, 30), planted=planted
@@ -246,9 +234,8 @@ def k_of_t(rng: np.random.Generator) -> Small:
 
     def law(data: Data) -> list[Part]:
         # a record's steps in all epochs
-        own = [
-            sum(uses, ()) for uses in product(*(list(combinations(range(e * t, e * t + t), k)) for e in range(epochs)))
-        ]
+        choices = [list(combinations(range(e * t, e * t + t), k)) for e in range(epochs)]
+        own = [sum(uses, ()) for uses in product(*choices)]
         present, found = there(data), []
         for drawn in product(own, repeat=len(present)):
             batches = [[i for i, uses in zip(present, drawn, strict=True) if s in uses] for s in range(steps)]
@@ -256,13 +243,8 @@ def k_of_t(rng: np.random.Generator) -> Small:
         return found
 
     kind = MECHANISMS["k-of-t"]
-    given = {
-        "steps_per_epoch": t,
-        "selected": k,
-        "epochs": epochs,
-        "neighboring_relation": relation,
-        "noise_multiplier": z,
-    }
+    given = {"steps_per_epoch": t, "selected": k, "epochs": epochs}
+    given |= {"neighboring_relation": relation, "noise_multiplier": z}
     planted = kind.model_validate(given | {"selected": k - 1}) if k > 1 else None
     return Small(kind.model_validate(given), _parts(law), neighbours(n, steps, relation, rng, 20), planted=planted)
 
@@ -272,9 +254,8 @@ def cap_sampling(rng: np.random.Generator) -> Small:
     eps = float(rng.uniform(0.1, 6))
     found = cap(eps, 2)
     half = math.acos(found.gamma)
-    edges = np.unique(
-        np.concatenate([np.linspace(0, 2 * math.pi, 361), [half, 2 * math.pi - half, math.pi - half, math.pi + half]])
-    )
+    ends = [half, 2 * math.pi - half, math.pi - half, math.pi + half]
+    edges = np.unique([*np.linspace(0, 2 * math.pi, 361), *ends])
     middle, share = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / (2 * math.pi)
 
     def law(every: Sequence[Data]) -> np.ndarray:
@@ -294,10 +275,8 @@ def private_selection(rng: np.random.Generator) -> Small:
     shape = float(rng.choice([math.inf, math.inf, 0.0, 1.0, 2.5]))
     sampling = str(rng.choice(["poisson", "full-batch"]))
     q = 1.0 if sampling == "full-batch" else q
-    sign, edges = (
-        float(rng.choice([-1.0, 1.0])),
-        np.concatenate([[-np.inf], np.linspace(-7 - n / z, 7 + n / z, 3000), [np.inf]]),
-    )
+    sign = float(rng.choice([-1.0, 1.0]))
+    edges = np.array([-np.inf, *np.linspace(-7 - n / z, 7 + n / z, 3000), np.inf])
 
     def of_number(x: np.ndarray) -> np.ndarray:
         """E[x^K] (Papernot and Steinke, Definition 1), by the sum over K."""
@@ -307,11 +286,9 @@ def private_selection(rng: np.random.Generator) -> Small:
         for _ in range(200):
             gamma = (low + high) / 2
             low, high = (gamma, high) if _mean_of(shape, gamma) > mean else (low, gamma)
-        return (
-            np.log1p(-(1 - low) * x) / math.log(low)
-            if shape == 0
-            else ((1 - (1 - low) * x) ** -shape - 1) / (low**-shape - 1)
-        )
+        if shape == 0:
+            return np.log1p(-(1 - low) * x) / math.log(low)
+        return ((1 - (1 - low) * x) ** -shape - 1) / (low**-shape - 1)
 
     def law(every: Sequence[Data]) -> np.ndarray:
         rows = []
@@ -361,9 +338,8 @@ def last_iterate(
                 for step, (pull, push) in enumerate(run, start=1):
                     moved = places * (1 - pull / size) - move * push / size
                     if step < len(run):
-                        density = (
-                            np.exp(-(((half * nodes)[:, None] - moved) ** 2) / 2) @ shares / math.sqrt(2 * math.pi)
-                        )
+                        normal = np.exp(-(((half * nodes)[:, None] - moved) ** 2) / 2) / math.sqrt(2 * math.pi)
+                        density = normal @ shares
                         ends = [ndtr(-half - moved) @ shares, ndtr(moved - half) @ shares]
                         places, shares = at, np.append(half * weights * density, ends)
                     else:
@@ -412,12 +388,8 @@ def clipped_noisy_sgd(rng: np.random.Generator) -> Small:
 
 
 def langevin(rng: np.random.Generator) -> Small:
-    n, steps, eta, curvature = (
-        int(rng.integers(1, 5)),
-        int(rng.integers(1, 3)),
-        _noise(rng, 0.1, 0.9),
-        float(rng.uniform(0.1, 1)),
-    )
+    n, steps = int(rng.integers(1, 5)), int(rng.integers(1, 3))
+    eta, curvature = _noise(rng, 0.1, 0.9), float(rng.uniform(0.1, 1))
     sampling = str(rng.choice(["fixed-size", "full-batch"]))
     size, sigma = n if sampling == "full-batch" else int(rng.integers(1, n + 1)), _noise(rng, 0.3, 3)
     sd = math.sqrt(2 * eta) * sigma
@@ -466,10 +438,8 @@ def tree_momentum(rng: np.random.Generator) -> Small:
     pairs = []
     for place in range(min(n, steps)):
         for a in product((-1.0, 0.0, 1.0), repeat=epochs) if epochs < 4 else [(1.0,) * epochs, (1.0, -1.0) * 4]:
-            one = a[:epochs]
-            pairs += [
-                ((*others[:place], one, *others[place:]), (*others[:place], tuple(-g for g in one), *others[place:]))
-            ]
+            two = a[:epochs], tuple(-g for g in a[:epochs])
+            pairs.append(tuple((*others[:place], own, *others[place:]) for own in two))
     return Small(mechanism, *directed(move, pairs))
 
 
@@ -497,17 +467,9 @@ def gradient_recursion(rng: np.random.Generator) -> Small:
 
 
 DRAWS: dict[str, Callable[[np.random.Generator], Small]] = {
-    "local-gaussian": local_gaussian,
-    "sampled-gaussian": sampled_gaussian,
-    "epoch-gaussian": epoch_gaussian,
-    "truncated-poisson": truncated_poisson,
-    "shown-sizes": shown_sizes,
-    "k-of-t": k_of_t,
-    "cap-sampling": cap_sampling,
-    "private-selection": private_selection,
-    "noisy-sgd": noisy_sgd,
-    "clipped-noisy-sgd": clipped_noisy_sgd,
-    "langevin": langevin,
-    "tree-momentum": tree_momentum,
-    "gradient-recursion": gradient_recursion,
-}
+    draw.__name__.replace("_", "-"): draw
+    for draw in (
+        local_gaussian, sampled_gaussian, epoch_gaussian, truncated_poisson, shown_sizes, k_of_t, cap_sampling,
+        private_selection, noisy_sgd, clipped_noisy_sgd, langevin, tree_momentum, gradient_recursion,
+    )
+}  # fmt: skip

@@ -4,8 +4,6 @@
 of lanes, blocks or upper triangles.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 
-from dpexp.engine.finite_sum.noise_designs import square_root_coefficients
-
 
 def nodes(steps):
     """The set I of the paper, as a list of (start, end)."""
@@ -113,19 +111,6 @@ def equation3(gradient, change, residual, cover, n, alpha, gamma, steps):
     return np.array(out)
 
 
-def square_root_variance(alpha: float, steps: int) -> np.ndarray:
-    """sum_{k<t} c_k^2, t = 1..T; [T]. It grows like log(t) / pi up to t of order 1 / alpha."""
-    return np.cumsum(square_root_coefficients(alpha, steps) ** 2)
-
-
-def independent_variance(alpha: float, steps: int) -> np.ndarray:
-    """(1 - (1 - alpha)^(2 t)) / (alpha (2 - alpha)), t = 1..T; [T]."""
-    if alpha == 1:
-        return np.ones(steps)
-    rate = 2 * math.log1p(-alpha)
-    return np.array([-math.expm1(rate * t) for t in range(1, steps + 1)]) / (alpha * (2 - alpha))
-
-
 def largest_count(n: int, steps: int) -> int:
     """Upper bound on the nodes that hold one record, for any N, T and any orders of the epochs.
 
@@ -135,19 +120,3 @@ def largest_count(n: int, steps: int) -> int:
     # the ceiling of T / N
     epochs = -(-steps // n)
     return sum(min(epochs, steps >> b) for b in range(steps.bit_length()))
-
-
-def largest_node_sensitivity(n: int, alpha: float, *, reshuffled: bool = False) -> float:
-    """Supremum over nodes of any length of the sum of discounts of one record; times 2 G (2 alpha G) a sensitivity.
-
-    With b = (1 - alpha)^N: 1 / (1 - b) when every epoch repeats one order; 1 + (1 - alpha) / (1 - b) when a record can
-    end one epoch and begin the next. In the first case its steps lie 0, N, 2 N, .. from the end of the node at best, in
-    the second 0, 1, N + 1, 2 N + 1, .., because between two uses that are not neighbours lies a whole epoch or more.
-    The printed 2 holds in the first case for b <= 1/2, in the second only for b <= alpha.
-    Raises ValueError for n < 1 or alpha outside (0, 1].
-    """
-    if n < 1 or not 0 < alpha <= 1:
-        raise ValueError(f"N={n}, alpha={alpha}: need a record and alpha in (0, 1]")
-    # 1 - b, which has its digits also where b is next to 1
-    missing = -math.expm1(n * math.log1p(-alpha)) if alpha < 1 else 1.0
-    return 1 + (1 - alpha) / missing if reshuffled else 1 / missing

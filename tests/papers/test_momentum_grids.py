@@ -1,15 +1,11 @@
 """The grids of `momentum`: the best setting of every method, where it lies in its grid, and how its noise was set."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 from dpexp.config.experiment_file import load_experiment
-from dpexp.papers.momentum import momentum_runs as stored
-from dpexp.papers.momentum.claims import run_claims
-from dpexp.papers.momentum.momentum_runs import ends
-from dpexp.reporting.evidence import Evidence
+from dpexp.papers.momentum.claims.run_claims import smaller
+from dpexp.papers.momentum.momentum_runs import best_rows, ends
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
 
@@ -28,94 +24,58 @@ cases:
 """
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("grids")
-    (folder / "toy.yaml").write_text(TOY)
-    run(load_experiment(folder / "toy.yaml"), Options(folder / "results", jobs=1, quiet=True))
-    return folder / "results"
-
-
-@pytest.fixture
-def rows(results, monkeypatch):
-    monkeypatch.setattr(stored, "GRIDS", ("toy_grid",))
-    return {r["method"]: r for r in stored.grid_rows(results)}
-
-
-def test_the_best_setting_is_read_off_over_G(results, rows):
-    assert set(rows) == {"tree", "reduced", "descent"}
-    summary = load_summary(results, "toy_grid")
+def test_the_best_setting_is_read_off_over_G_and_its_ends_are_named(tmp_path):
+    (tmp_path / "toy.yaml").write_text(TOY)
+    run(load_experiment(tmp_path / "toy.yaml"), Options(tmp_path / "results", jobs=1, quiet=True))
+    rows = best_rows(tmp_path / "results", ["toy_grid"]).set_index("method")
+    assert list(rows.index) == ["tree", "reduced", "descent"]
+    summary = load_summary(tmp_path / "results", "toy_grid")
     own = summary[(summary.metric == "grad_norm") & (summary.step == summary.groupby("cell_id").step.transform("max"))]
     for key, algorithm in (("tree", "tree-momentum"), ("reduced", "reduced-momentum"), ("descent", "batch-descent")):
         least = own[own.algorithm == algorithm]["mean"].min()
-        assert rows[key]["mean"] == pytest.approx(least / 1.5)  # G of the rippled mean
-        assert rows[key]["ci_lo"] < rows[key]["mean"] < rows[key]["ci_hi"]
-    assert [rows[key]["settings"] for key in ("tree", "reduced", "descent")] == [12, 6, 2]
-    assert not rows["tree"]["iterates"]
-
-
-def test_steps_are_told_in_natural_units_and_ends_of_grids_by_name(rows):
-    assert rows["tree"]["step"] == pytest.approx(3 / 0.75)  # G / L = 1.5 / 2
-    assert "step" not in rows["tree"]["edges"]
-    assert "epochs" in rows["tree"]["edges"]  # there are but two
-    assert rows["reduced"]["alpha_n"] == 1
-    assert "alpha_n" not in rows["reduced"]["edges"]  # there is but one
-    assert rows["descent"]["step"] == pytest.approx(0.5 * 2)
-    assert rows["descent"]["edges"] == ["step"]
+        assert rows["mean"][key] == pytest.approx(least / 1.5)  # G of the rippled mean
+    assert (rows.ci_lo < rows["mean"]).all()
+    assert list(rows.settings) == [12, 6, 2]
+    assert list(rows.tuned) == [3, 3, 0.5]
+    assert rows.alpha_n["reduced"] == 1
+    assert rows.ends["descent"] == "largest step"
+    assert rows.ends["tree"].partition(",")[0] in ("fewest epochs", "most epochs")  # of two
+    assert "alpha" not in rows.ends["reduced"]  # of one
 
 
 @pytest.mark.parametrize(
-    ("apart", "verdict"), [("tree", "reproduced"), ("reduced", "false"), ("", "not at this sample size")]
-)
-def test_methods_are_compared_place_by_place(rows, monkeypatch, apart, verdict):
-    """Larger gradients of the one or of the other, with certainty, or the same."""
-    found = {
-        name: rows[name] | ({"ci_lo": 9.0, "ci_hi": 10.0} if name == apart else {}) for name in ("tree", "reduced")
-    }
-    if not apart:
-        found["reduced"] = rows["tree"] | {"method": "reduced"}
-    places = [row | {"place": "p", "ends": ""} for row in found.values()]
-    monkeypatch.setattr(run_claims, "tuned_places", lambda results: places)
-    outcome = run_claims.smaller("tree", "")(Evidence(Path()))
-    assert outcome.verdict == verdict
-    assert f"{found['reduced']['mean']:.3g} against {found['tree']['mean']:.3g}" in outcome.measured
-    assert run_claims.smaller("tree", "", other=True)(Evidence(Path())).numbers["better"] == outcome.numbers["worse"]
-
-
-def _line_up(*settings):
-    return pd.DataFrame(settings, columns=["epochs", "step"])
-
-
-@pytest.mark.parametrize(
-    ("best", "found"),
+    ("mine", "theirs", "at_an_end", "verdict"),
     [
-        ((30, 6.0), {}),
-        ((30, 3.0), {"step": "least"}),
-        ((10, 6.0), {"epochs": "least"}),
-        ((60, 12.0), {"epochs": "largest", "step": "largest"}),
-        ((30, 12.0), {"step": "largest"}),
-        ((120, 24.0), {"epochs": "only", "step": "only"}),
+        ((1, 2), (3, 4), "", "reproduced"),
+        ((1, 2), (3, 4), "most epochs", "not at this sample size"),  # a wider grid may have a better setting
+        ((3, 4), (1, 2), "", "false"),
+        ((1, 3), (2, 4), "", "not at this sample size"),
     ],
 )
-def test_inside_means_that_the_grid_goes_on_in_both_directions(best, found):
-    """Along lines through the best setting: that others reach further elsewhere does not count."""
-    square = [(k, x) for k in (10, 30, 60) for x in (3.0, 6.0, 12.0)]
-    grid = _line_up(*square, (120, 24.0))
-    assert ends(grid, pd.Series(dict(zip(grid.columns, best, strict=True))), ("epochs", "step")) == found
+def test_methods_are_compared_place_by_place(mine, theirs, at_an_end, verdict):
+    places = [
+        {"method": name, "place": "p", "ends": own, "mean": sum(ci) / 2, "ci_lo": ci[0], "ci_hi": ci[1]}
+        for name, ci, own in (("reduced", mine, ""), ("tree", theirs, at_an_end))
+    ]
+    outcome = smaller(places, "tree", "", inside=True)
+    assert outcome.verdict == verdict
+    assert smaller(places, "tree", "", other=True).numbers["better"] == outcome.numbers["worse"]
 
 
-def test_an_axis_with_one_value_was_not_tuned():
-    grid = _line_up((10, 3.0), (30, 3.0))
-    assert ends(grid, grid.iloc[0], ("epochs", "step")) == {"epochs": "least"}
-
-
-def test_the_tuned_comparison_says_where_a_best_setting_lies(results, monkeypatch):
-    monkeypatch.setattr(stored, "TUNED", ("toy_grid",))
-    found = stored.tuned_rows(results).set_index("method")
-    assert found.ends["descent"] == "largest step"
-    assert found.tuned["descent"] == 0.5
-    assert found.tuned["tree"] == 3
-    assert found.ends["tree"] in ("fewest epochs", "most epochs")  # of two
+@pytest.mark.parametrize(
+    ("best", "names"),
+    [
+        ((30, 6.0), []),
+        ((30, 3.0), ["least step"]),
+        ((60, 12.0), ["most epochs", "largest step"]),
+        ((120, 24.0), ["only epochs", "only step"]),  # that others reach further elsewhere does not count
+    ],
+)
+def test_inside_means_that_the_grid_goes_on_in_both_directions(best, names):
+    settings = [*((k, x) for k in (10, 30, 60) for x in (3.0, 6.0, 12.0)), (120, 24.0)]
+    grid = pd.DataFrame(settings, columns=["epochs", "tuned"])
+    assert ends(grid, pd.Series(dict(zip(grid.columns, best, strict=True)))) == names
+    assert ends(grid[grid.tuned == 3.0], grid.iloc[0]) == ["fewest epochs"]  # one value was not tuned
 
 
 @pytest.mark.parametrize("name", ["momentum_grid", "momentum_large"])

@@ -21,7 +21,7 @@ from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.campaigns.survey_of_bounds import cases, survey, table
 from tests.conftest import mostly_slow
-from tests.oracles import binned_epochs, untilted_composition
+from tests.oracles import binned_epochs
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
 SMOOTH = {**LAST, "convex": True, "smooth": True}
@@ -53,11 +53,6 @@ def constant_contraction(
     loss = step_loss(sampling_probability, noise_multiplier, "replace-one")
     contracted = partial(convex, width=width, contraction=min(1.0, contraction))
     return hybrid_eps(loss.eps, contracted, steps, delta)
-
-
-def untilted(delta, *, sampling_probability, noise_multiplier, steps):
-    """Composition by a Fourier transform of the law itself: cells below its rounding are empty."""
-    return untilted_composition.eps(sampling_probability, noise_multiplier, steps, delta)
 
 
 def add_remove(delta, *, sampling_probability, noise_multiplier, steps):
@@ -141,13 +136,6 @@ WITNESSES = {
         {"n": 10, "batch_size": 1, "steps": 20, "step_size": 1, "noise_std": 1, "lipschitz": 10.995, "diameter": 10,
          "smoothness": 0.999, "strong_convexity": 0.999, "delta": 0.12, "family": "linear", "against": 1},
         0.3013, 0.0,
-    ),
-    "untilted": (
-        untilted,
-        {**ALL, "sampling": "poisson", "relation": "add-remove"},
-        {"n": 100, "batch_size": 1, "steps": 1000, "step_size": 1, "noise_std": 1, "lipschitz": 1, "delta": 1e-14,
-         "family": "composition", "against": 0},
-        4.5436, 3.9806,
     ),
     "add-remove, fixed size": (
         add_remove,

@@ -9,10 +9,9 @@ the target: with less noise than that the target is missed, whatever is proved s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,48 +28,47 @@ from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 PANELS = ((0.5, 1), (0.5, 10))
 """eta lambda and number of steps"""
 SHIFTS = np.geomspace(0.2, 16, 23)
 PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
 SHIFT_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
 MARKED = "settings of the counterexamples"
+RULE = r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, where $v$ is the variance of the output over that of one step's noise"
 LEVELS, SHADES = (2, 16, 128), ("#8c1245", "#f0973c", "#8fb8de")
 
 
 def draw_region(results: Path) -> Drawing:
-    """A panel a number of steps: lines of the smallest order that fails, settings of the table as points."""
+    """A panel a number of steps: lines of the smallest order that fails, settings of the counterexamples as points."""
     import pandas as pd
 
     canvas, axes = style.panels(7.2, 3.7, 2, log=False, sharex=True, sharey=True)
-    frames = []
+    rows = []
     for panel, (eta_lambda, steps) in zip(axes, PANELS, strict=True):
         order = np.array([[failing(eta_lambda, steps, float(q), float(s)) for s in SHIFTS] for q in PROBABILITIES])
-        panel.set(xlim=SHIFTS[[0, -1]], ylim=PROBABILITIES[[0, -1]], xscale="log", yscale="log")
+        title = rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}"
+        panel.set(xlim=SHIFTS[[0, -1]], ylim=PROBABILITIES[[0, -1]], xscale="log", yscale="log", title=title)
         # outside of the outermost line no order fails
         contours = panel.contour(SHIFTS, PROBABILITIES, np.minimum(order, 2 * LEVELS[-1]), levels=LEVELS, colors=SHADES)
         panel.clabel(contours, fmt="order %g", fontsize=8)
         if steps == 1:
-            _rule(panel, eta_lambda)
+            # order = 8 log(1/q) v / shift^2 at order 128: where the failing orders come into view
+            q = np.geomspace(PROBABILITIES[0], 0.3, 60)
+            shift = np.sqrt(8 * np.log(1 / q) * QuadraticLangevin(eta_lambda, 1, 0.1, 1.0).variance / 128)
+            panel.plot(shift, q, color="#333333", linestyle=":", linewidth=1.1, label=RULE)
         # full batches have no place on this axis
         cases = [c for c in CASES if (c.eta * c.strong_convexity, c.steps) == (eta_lambda, steps) and c.q < 1]
-        for k, case in enumerate(cases):
-            label = "" if k else MARKED
-            panel.plot(case.shift, case.q, "o", color="#2b6cb8", markeredgecolor="white", markersize=7, label=label)
+        looks: dict[str, Any] = {"color": "#2b6cb8", "markeredgecolor": "white", "markersize": 7, "label": MARKED}
+        panel.plot([case.shift for case in cases], [case.q for case in cases], "o", **looks)
         style.ticks_at(panel, SHIFT_TICKS)
-        title = rf"$\eta\lambda$ = {eta_lambda:g}, $K$ = {steps}"
-        panel.set(xlabel="shift $s$ of one step, in sd of its noise", title=title)
+        panel.set_xlabel("shift $s$ of one step, in sd of its noise")
         panel.grid(False)
-        grid = [
+        rows += [
             (eta_lambda, steps, s, q, order[i, j]) for i, q in enumerate(PROBABILITIES) for j, s in enumerate(SHIFTS)
         ]
-        frames.append(pd.DataFrame(grid, columns=["eta_lambda", "steps", "shift", "q", "order"]))
     axes[0].set_ylabel("sampling probability $q$")
     style.legend_below(canvas, 1)
-    return Drawing(canvas, pd.concat(frames))
+    return Drawing(canvas, pd.DataFrame(rows, columns=["eta_lambda", "steps", "shift", "q", "order"]))
 
 
 def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
@@ -80,14 +78,6 @@ def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     return LANGEVIN_ORDERS[first] if first < len(LANGEVIN_ORDERS) else math.inf
 
 
-def _rule(axes: Axes, eta_lambda: float) -> None:
-    """order = 8 log(1/q) v / shift^2 at order 128: where the failing orders come into view."""
-    q = np.geomspace(PROBABILITIES[0], 0.3, 60)
-    shift = np.sqrt(8 * np.log(1 / q) * QuadraticLangevin(eta_lambda, 1, 0.1, 1.0).variance / 128)
-    words = r"$8\,v\,\log(1/q)\,/\,s^2 = 128$, where $v$ is the variance of the output over that of one step's noise"
-    axes.plot(shift, q, color="#333333", linestyle=":", linewidth=1.1, label=words)
-
-
 EPS, DELTA = 1.0, 1e-5
 SETTINGS = ((16, 1), (16, 10), (128, 10))
 """batches of an epoch, epochs: every record is used once in an epoch, or once on average"""
@@ -95,66 +85,44 @@ GROUPS = 5
 """public groups of cyclic Poisson sampling; batches are as large as those of the others on average"""
 TOLERANCE = 1e-4
 """of the noise, relative"""
-Made = Callable[[float], Mechanism]
-"""the mechanism with this noise multiplier"""
-
-
-class Scheme(NamedTuple):
-    """A way to draw batches, and the neighbours for which it is stated."""
-
-    name: str
-    words: str
-    relation: Relation
-
-    def of(self, batches: int, epochs: int) -> Made:
-        """With so many batches and epochs."""
-        kind: type[Mechanism] = EpochGaussian
-        own: dict[str, Any] = {"batches": batches, "epochs": epochs}
-        if self.name in ("poisson", "fixed-size"):
-            kind, own = SampledGaussian, {"sampling_probability": 1 / batches, "steps": batches * epochs}
-        elif self.name == "cyclic-poisson":
-            # a group has its turn in every GROUPS-th step, so that its records are drawn GROUPS times as often then
-            cycles, unfinished = divmod(batches * epochs, GROUPS)
-            own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
-            # as many steps as the others, though groups have their turns in cycles
-            own |= {"unfinished": unfinished or None}
-        statement = {"sampling": self.name, "neighboring_relation": self.relation, **own}
-        return lambda z: kind.model_validate({"noise_multiplier": z, **statement})
-
-
-SCHEMES = (
-    Scheme("balls-in-bins", "balls in bins", "add-remove"),
-    Scheme("balls-in-bins", "balls in bins", "replace-one"),
-    Scheme("reshuffled", "a new order in every epoch", "add-remove"),
-    Scheme("reshuffled", "a new order in every epoch", "replace-one"),
-    Scheme("shuffled", "one order for all epochs", "add-remove"),
-    Scheme("shuffled", "one order for all epochs", "replace-one"),
-    Scheme("poisson", "Poisson", "add-remove"),
-    Scheme("poisson", "Poisson", "replace-one"),
-    Scheme("cyclic-poisson", f"cyclic Poisson, {GROUPS} groups", "add-remove"),
-    Scheme("fixed-size", "fixed size", "replace-one"),
+SCHEMES: tuple[tuple[str, str, tuple[Relation, ...]], ...] = (
+    ("balls-in-bins", "balls in bins", ("add-remove", "replace-one")),
+    ("reshuffled", "a new order in every epoch", ("add-remove", "replace-one")),
+    ("shuffled", "one order for all epochs", ("add-remove", "replace-one")),
+    ("poisson", "Poisson", ("add-remove", "replace-one")),
+    ("cyclic-poisson", f"cyclic Poisson, {GROUPS} groups", ("add-remove",)),
+    ("fixed-size", "fixed size", ("replace-one",)),
 )
-"""schemes with the same law from below stand together, so that it is computed once"""
+"""ways to draw batches, in words, and the neighbours; those with the same law from below stand together"""
 
 
-def unit(scheme: Scheme) -> float:
-    """In what unit noise is sought: 2 where a replaced record of an order attains what a removed one does at half."""
-    return 2.0 if scheme.relation == "replace-one" and scheme.name in ("reshuffled", "shuffled") else 1.0
+def mechanism_of(sampling: str, relation: Relation, batches: int, epochs: int, z: float) -> Mechanism:
+    """Batches drawn in this way, with noise multiplier z."""
+    kind: type[Mechanism] = EpochGaussian
+    own: dict[str, Any] = {"batches": batches, "epochs": epochs}
+    if sampling in ("poisson", "fixed-size"):
+        kind, own = SampledGaussian, {"sampling_probability": 1 / batches, "steps": batches * epochs}
+    elif sampling == "cyclic-poisson":
+        # a group has its turn in every GROUPS-th step, so that its records are drawn GROUPS times as often then
+        cycles, unfinished = divmod(batches * epochs, GROUPS)
+        own = {"batches": GROUPS, "epochs": cycles, "sampling_probability": GROUPS / batches}
+        # as many steps as the others, though groups have their turns in cycles
+        own |= {"unfinished": unfinished or None}
+    return kind.model_validate({"noise_multiplier": z, "sampling": sampling, "neighboring_relation": relation, **own})
 
 
-def bracket(made: Made, unit: float = 1.0) -> tuple[float, float]:
-    """(low, high) of the noise multiplier for epsilon 1 at delta 1e-5, of all iterates.
-
-    The unit changes which multipliers are tried, and nothing else: laws that were asked before are kept.
-    """
+def bracket(sampling: str, relation: Relation, batches: int, epochs: int) -> tuple[float, float]:
+    """(low, high) of the noise multiplier for epsilon 1 at delta 1e-5, of all iterates."""
+    # a replaced record of an order attains what a removed one does at half the noise, whose laws are kept
+    unit = 2.0 if relation == "replace-one" and sampling in ("reshuffled", "shuffled") else 1.0
 
     def states(z: float) -> float:
-        return min(a.eps(DELTA) for a in made(unit * z).upper_bounds() if a.valid and a.released == ALL)
+        bounds = mechanism_of(sampling, relation, batches, epochs, unit * z).upper_bounds()
+        return min(a.eps(DELTA) for a in bounds if a.valid and a.released == ALL)
 
     def attains(z: float) -> float:
-        return max(b.eps(DELTA) for b in made(unit * z).lower_bounds())
+        return max(b.eps(DELTA) for b in mechanism_of(sampling, relation, batches, epochs, unit * z).lower_bounds())
 
-    # both come from the mechanism's own lines, so that no scheme gets another one's number
     high, low = (unit * least_noise(of, EPS, TOLERANCE) for of in (states, attains))
     # the search ends a little above the noise that it looks for, where more than the target is no longer attained
     return min(high, low * (1 - 2 * TOLERANCE)), high
@@ -167,12 +135,13 @@ COLOURS = {"add-remove": "#2b6cb8", "replace-one": "#e0701a"}
 def rows() -> dict[tuple[str, str], list[dict[str, Any]]]:
     """By neighbours and scheme, a record of each setting; schemes with the least noise first."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for (batches, epochs), scheme in product(SETTINGS, SCHEMES):
-        low, high = bracket(scheme.of(batches, epochs), unit(scheme))
-        groups.setdefault((scheme.relation, scheme.words), []).append(
-            {"neighboring_relation": scheme.relation, "sampling": scheme.name, "batches": batches, "epochs": epochs,
-             "eps": EPS, "delta": DELTA, "noise_multiplier_low": low, "noise_multiplier": high}
-        )  # fmt: skip
+    for (batches, epochs), (sampling, words, relations) in product(SETTINGS, SCHEMES):
+        for relation in relations:
+            low, high = bracket(sampling, relation, batches, epochs)
+            groups.setdefault((relation, words), []).append(
+                {"neighboring_relation": relation, "sampling": sampling, "batches": batches, "epochs": epochs,
+                 "eps": EPS, "delta": DELTA, "noise_multiplier_low": low, "noise_multiplier": high}
+            )  # fmt: skip
     return dict(sorted(groups.items(), key=lambda item: (item[0][0], sum(r["noise_multiplier"] for r in item[1]))))
 
 

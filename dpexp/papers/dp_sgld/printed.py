@@ -43,27 +43,6 @@ DELTA = 1e-5
 """of all rows, by the text of section 5.2; the command of the Pneumonia run has 1e-4"""
 
 
-class PrintedConstants(NamedTuple):
-    """A row of table 4, with the sizes of its data."""
-
-    n: int
-    classes: int
-    width: int
-    """features with the bias entry"""
-    beta: float
-    condition: float
-    """beta / lambda"""
-    ratio: float
-    """the last column"""
-
-
-TABLE4 = {
-    "CIFAR-10, ResNet18": PrintedConstants(50_000, 10, 513, 55.0, 5.5e4, 3.2e-3),
-    "CIFAR-10, AlexNet": PrintedConstants(50_000, 10, 257, 259.0, 2.6e5, 1.5e-4),
-    "Pneumonia, ResNet18": PrintedConstants(5163, 3, 513, 354.0, 7.1e4, 6.8e-5),
-}
-
-
 def beside(table: int) -> str:
     """The printed accuracies of a table in words."""
     rows = ", ".join(

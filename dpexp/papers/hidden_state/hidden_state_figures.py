@@ -22,16 +22,13 @@ if TYPE_CHECKING:
 
 COLOURS = {0.0: "#a50f4c", 0.1: "#e0701a", 0.5: "#2a9d6f", 1.0: "#2b6cb8", 2.0: "#111111"}
 """of an epsilon"""
-BASELINES: dict[str, tuple[Callable[[], StepLoss], str, tuple[float, float], Any]] = {
-    "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", (1.5e9, 1.5e9), "lower left"),
-    "forgotten": (
-        eta_forgotten,
-        r"step size ignored: multiplier $\sigma/C$ = 1",
-        (1.5e9, 1.5e9),
-        "lower right",
-    ),
+BASELINES: dict[str, tuple[Callable[[], StepLoss], str, Any]] = {
+    "same": (same_mechanism, r"baseline: the same mechanism, step $\eta C$ = 0.01", "lower left"),
+    "forgotten": (eta_forgotten, r"step size ignored: multiplier $\sigma/C$ = 1", "lower right"),
 }
-"""a step, a title, how far steps are computed and shown, and where the crossings are listed"""
+"""a step, a title, and where the crossings are listed"""
+LONGEST = 1.5e9
+"""steps"""
 LOOKS: dict[str, dict[str, Any]] = {
     "bound": {"linestyle": "-", "linewidth": 1.8, "label": "main result"},
     "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2, "label": "composition (loss distribution)"},
@@ -45,9 +42,8 @@ def draw(results: Path) -> Drawing:
     from matplotlib.lines import Line2D
 
     canvas, panels = style.panels(7.2, 4.3, 2, sharey=True)
-    curves = [_curves(name, step(), longest) for name, (step, _, (longest, _), _) in BASELINES.items()]
-    data = pd.concat(curves, ignore_index=True)
-    for axes, (name, (_, title, (_, end), corner)) in zip(panels, BASELINES.items(), strict=True):
+    data = pd.concat([_curves(name, step()) for name, (step, *_) in BASELINES.items()], ignore_index=True)
+    for axes, (name, (_, title, corner)) in zip(panels, BASELINES.items(), strict=True):
         for eps, curve in data[data.baseline == name].groupby("eps"):
             colour, at = COLOURS[float(str(eps))], curve.crossing.iloc[0]
             for column, look in LOOKS.items():
@@ -55,7 +51,7 @@ def draw(results: Path) -> Drawing:
             words = rf"$\epsilon$ = {eps:g}: $T$ = {_power(at)}"
             axes.plot([at], [curve.bound.iloc[-1]], "o", color=colour, markersize=4.5, label=words)
         axes.legend(title="crossings", loc=corner, frameon=False, fontsize=8, title_fontsize=8, handlelength=1)
-        axes.set(xlim=(1, end), ylim=(1e-12, 1.0), xlabel="steps $T$", title=title)
+        axes.set(xlim=(1, LONGEST), ylim=(1e-12, 1.0), xlabel="steps $T$", title=title)
     panels[0].set_ylabel(r"$\delta(\epsilon, T)$")
     canvas.suptitle(r"dia = 1, C = 1, $\eta$ = 0.01, $\sigma$ = 1, p = 0.001 (b = 1)", fontsize=9.5)
     handles = [Line2D([], [], color="#555555", **look) for look in LOOKS.values()]
@@ -63,11 +59,11 @@ def draw(results: Path) -> Drawing:
     return Drawing(canvas, data)
 
 
-def _curves(name: str, loss: StepLoss, longest: float) -> pd.DataFrame:
+def _curves(name: str, loss: StepLoss) -> pd.DataFrame:
     """Of every epsilon the bound, composition, the hybrid of both, and the steps at which the first two cross."""
     import pandas as pd
 
-    steps, pieces = np.unique(np.geomspace(1, longest, 25).round().astype(np.int64)), []
+    steps, pieces = np.unique(np.geomspace(1, LONGEST, 25).round().astype(np.int64)), []
     composed, least = [], 0.0
     # where every delta is nearly 1 there is nothing to see
     for t in map(int, steps):

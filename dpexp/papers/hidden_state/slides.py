@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
 from dpexp.accounting.loss_steps import StepLoss, step_loss
+from dpexp.accounting.search import narrow
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 
 DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
@@ -40,33 +40,12 @@ def crossing(composed: Callable[[int], float], level: float, first: tuple[int, i
 
     `first` is where to begin to look: delta is below the level at its lower end.
     """
-    from scipy.optimize import brentq
-
     low, high = first
-    # a delta of 10^9 steps takes half a second, so that none is asked for twice
-    excess = cache(lambda t: math.log(max(composed(t), 1e-300) / level))
-    while excess(high) < 0:
+    while composed(high) < level:
         low, high = high, 16 * high
         if high > 1 << 33:
             return math.inf
-
-    def at(log_steps: float) -> float:
-        """The excess at the nearest whole number; the closest ones on either side are kept."""
-        nonlocal low, high
-        steps = min(max(round(math.exp(log_steps)), low), high)
-        if excess(steps) < 0:
-            low = steps
-        else:
-            high = steps
-        return excess(steps)
-
-    near = brentq(at, math.log(low), math.log(high), xtol=CLOSE / 4)  # log delta against log T is smooth
-    # the root was approached from one side alone
-    if math.log(high) > near + CLOSE / 2:
-        at(near + CLOSE / 3)
-    if math.log(low) < near - CLOSE / 2:
-        at(near - CLOSE / 3)
-    # what the root left open is halved, on the scale of logarithms
-    while high > low + 1 and high > low * (1 + CLOSE):
-        at(math.log(low * high) / 2)
-    return float(high)
+    # a delta of 10^9 steps takes half a second: few of them, on the scale of logarithms
+    end = narrow(lambda log_steps: composed(round(math.exp(log_steps))) >= level, math.log(low), math.log(high),
+                 absolute=CLOSE)  # fmt: skip
+    return float(round(math.exp(end.above)))

@@ -150,7 +150,4 @@ def _lines(axes: Axes, alpha: float) -> None:
         style.note(axes, f"{text}: {'−' + fraction(-value)}", (9e7, value), ha="right", va="bottom", color="#333333")
 
 
-FIGURES = {
-    "figure1": (draw_figure1, ("figure1",)),
-    "rates": (draw_rates, tuple(CURVES)),
-}
+FIGURES = {"figure1": (draw_figure1, ("figure1",)), "rates": (draw_rates, tuple(CURVES))}

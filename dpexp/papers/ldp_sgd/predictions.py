@@ -25,12 +25,7 @@ from dpexp.reporting.results.lines import CLOSURE, Theory
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.closure import MOST_INDEX, Closure, closure
-from dpexp.theory.ldp_sgd.linearised import (
-    averaged_covariance,
-    iterate_covariance,
-    linearised_moments,
-    spectral_norm,
-)
+from dpexp.theory.ldp_sgd.linearised import averaged_covariance, iterate_covariance, linearised_moments, spectral_norm
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 from dpexp.theory.ldp_sgd.terms import power_sum, psi
 
@@ -48,9 +43,15 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
     curvature = curvature_of(problem)
     eta, alpha = decay_of(schedule)
     error = problem.start() - problem.optimum()
-    flat = is_flat(problem)
+
+    def trace(covariance: np.ndarray) -> float:
+        return float(np.trace(averaged_covariance(curvature.hessian, covariance)))
+
     # a singular Hessian has no inverse, and so no sandwich
-    private = None if flat else local(problem, budget).covariance
+    flat = is_flat(problem)
+    traces = (math.inf, math.inf)
+    if not flat:
+        traces = trace(curvature.score_covariance), trace(local(problem, budget).covariance)
     return {
         "eta": eta,
         "alpha": alpha,
@@ -63,8 +64,8 @@ def constants(problem: LinearPredictorProblem, schedule: Schedule, budget: Budge
         "mean_inverse_square": budget.mean_inverse_square,
         "delta0": float(error @ error),
         "hessian_lipschitz": _hessian_lipschitz(problem),
-        "public_trace": math.inf if flat else _trace(curvature.hessian, curvature.score_covariance),
-        "private_trace": math.inf if private is None else _trace(curvature.hessian, private),
+        "public_trace": traces[0],
+        "private_trace": traces[1],
     }
 
 
@@ -74,12 +75,7 @@ def _hessian_lipschitz(problem: LinearPredictorProblem) -> float:
     everywhere, third = problem.hessian_lipschitz(), problem.third_derivative()
     if everywhere is not None:
         return everywhere
-    # where nothing is known everywhere, the third derivative at the optimum
     return math.nan if third is None else spectral_norm(third)
-
-
-def _trace(hessian: np.ndarray, covariance: np.ndarray) -> float:
-    return float(np.trace(averaged_covariance(hessian, covariance)))
 
 
 class Curves(NamedTuple):
@@ -218,22 +214,18 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
     linearised = "prediction, linearised recursion"
     if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in lines:
         return lines
+    name, values = linearised, lines[linearised]
     try:
         closed = _closure(linear_predictor_of(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
+        j = f"J = {closed.j_index:.2f}"
+        if closed.j_index <= MOST_INDEX:
+            accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
+            name, values = f"{CLOSURE} ({j}{accuracy})", closed.iterate if estimator == "sgd" else closed.average
+        else:
+            name += f" ({j}: the law of the iterate is too far from normal for the closure of moments)"
     except UsageError as error:
-        return _renamed(lines, f"{linearised}, since {error.message}", lines[linearised])
-    if not closed.j_index <= MOST_INDEX:
-        why = f"J = {closed.j_index:.2f}: the law of the iterate is too far from normal for the closure of moments"
-        return _renamed(lines, f"{linearised} ({why})", lines[linearised])
-    values = closed.iterate if estimator == "sgd" else closed.average
-    accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
-    return _renamed(lines, f"{CLOSURE} (J = {closed.j_index:.2f}{accuracy})", values)
-
-
-def _renamed(lines: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> dict[str, np.ndarray]:
-    """The curves with this prediction in place of the linearised one."""
-    return {name if old.startswith("prediction") else old: values if old.startswith("prediction") else line
-            for old, line in lines.items()}  # fmt: skip
+        name += f", since {error.message}"
+    return {name if old == linearised else old: values if old == linearised else line for old, line in lines.items()}
 
 
 LDP_SGD_THEORY = Theory(exponent, curves, drawn)

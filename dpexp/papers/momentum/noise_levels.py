@@ -45,20 +45,3 @@ def fixed_path_levels(n: int, epochs: int, length: float, eps: float = 1.0, delt
     variances = stream_variances(n, steps, alpha, plan.gamma).mean(axis=1)
     reduced, exact = math.sqrt(float(stds**2 @ variances)), covering(plan, n, 1.0, 1.0)
     return Levels(tree, reduced, reduced if exact is None else reduced / exact.mu)
-
-
-def crossing(n: int, length: float, epochs: tuple[int, ...] = (2, 4, 8, 16)) -> float:
-    """Epochs from which on Algorithm 2 has less noise: the first of `epochs` if it has less there already.
-
-    By log-linear interpolation between two of them; inf if it never has.
-    """
-    # above 0 where Algorithm 2 has less noise
-    ratios = [math.log(levels.tree / levels.reduced) for levels in (fixed_path_levels(n, k, length) for k in epochs)]
-    if ratios[0] >= 0:
-        return float(epochs[0])
-    for k in range(1, len(epochs)):
-        if ratios[k - 1] < 0 <= ratios[k]:
-            # the log of the ratio as a straight line in the log of the epochs, which is 0 at this share of the way
-            share = -ratios[k - 1] / (ratios[k] - ratios[k - 1])
-            return float(math.exp((1 - share) * math.log(epochs[k - 1]) + share * math.log(epochs[k])))
-    return math.inf

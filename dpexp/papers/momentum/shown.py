@@ -6,17 +6,18 @@ The noise is drawn in closed form beside runs. The methods are tuned with alpha 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpexp.papers.momentum.momentum_runs import EPOCHS, GRIDS, METHODS, TUNED, G, epoch_rows, grid_rows, tuned_rows
-from dpexp.papers.momentum.noise_levels import crossing, fixed_path_levels
-from dpexp.problems.robust_means import RippledMean
+from dpexp.papers.momentum.momentum_runs import EPOCHS, GRIDS, METHODS, TUNED, best_rows, finite_sum, last_rows
+from dpexp.papers.momentum.noise_levels import fixed_path_levels
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.text_table import Column, Content, Table, by_column
+from dpexp.reporting.text_table import Column, Content, Table, by_column, without_constants
 
 LOOKS = {"tree": ("#2b6cb8", "o"), "reduced": ("#e0701a", "s")}
 """colour and marker of a method"""
@@ -27,9 +28,9 @@ def draw(results: Path) -> Drawing:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import LogLocator
 
-    rows: Any = epoch_rows(results)
+    rows: Any = last_rows(results, EPOCHS, "grad_norm")
     n, d, path = int(rows.N.iloc[0]), int(rows.d.iloc[0]), float(rows.length.iloc[0])
-    p = RippledMean(N=n, d=d)
+    p = finite_sum(str(rows.problem.iloc[0]), n, d)
     length = round(path * p.smoothness / p.lipschitz, 12)  # in units of G / L
     levels = {k: fixed_path_levels(n, k, length)._asdict() for k in sorted(map(int, rows.epochs.unique()))}
     rows["noise"] = [levels[int(row.epochs)][row.method] for row in rows.itertuples()]
@@ -42,11 +43,10 @@ def draw(results: Path) -> Drawing:
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4}
         first.plot(part.epochs, part.noise, **look, label=METHODS[name])
         if name == "reduced":
-            first.plot(
-                part.epochs, part.noise_by_nodes, "--", color=colour, linewidth=1, label="Algorithm 2: all nodes"
-            )
-        mean, bars = part["mean"] / G, [(part["mean"] - part.ci_lo) / G, (part.ci_hi - part["mean"]) / G]
-        right.errorbar(part.epochs, mean, bars, **look, linewidth=1.1, elinewidth=0.9, capsize=2)
+            nodes: dict[str, Any] = {"color": colour, "linewidth": 1, "label": "Algorithm 2: all nodes"}
+            first.plot(part.epochs, part.noise_by_nodes, "--", **nodes)
+        mean, low, high = (part[column] / p.lipschitz for column in ("mean", "ci_lo", "ci_hi"))
+        right.errorbar(part.epochs, mean, [mean - low, high - mean], **look, linewidth=1.1, elinewidth=0.9, capsize=2)
     part = rows[rows.method == "tree"]
     # a guide of the exponent 1/2 from the first point
     level = part.noise.iloc[0] * np.sqrt(part.epochs / part.epochs.iloc[0])
@@ -65,66 +65,56 @@ def draw(results: Path) -> Drawing:
     words = f"bars: 95% CI of the mean, {rows.n.max()} replicates"
     bar: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.1, "linestyle": ""}
     style.legend_below(canvas, 2, more=[Line2D([], [], color="#5c5c5c", label=words, **bar)])
-    return Drawing(canvas, rows.assign(crossing=crossing(n, length, tuple(sorted(levels)))))
+    shown = ["method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step", "mean", "se", "ci_lo", "ci_hi", "n",
+             "n_diverged", "noise", "noise_by_nodes"]  # fmt: skip
+    return Drawing(canvas, rows[[name for name in shown if name in rows]])
 
 
 FIGURES = {"momentum_epochs": (draw, (EPOCHS,))}
+COLUMNS: dict[str, Column] = {
+    "problem": "{problem}",
+    "d": "{d:g}",
+    "eps": lambda r: "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}",
+    "N": "{N:,.0f}",
+    "method": lambda r: METHODS[r["method"]] + ("" if _by_iterates(r) else ", by nodes"),
+    "grad norm / G": "{mean:#.3g} [{ci_lo:#.3g}, {ci_hi:#.3g}]",
+    "F": "{objective:.4f}",
+    "norm of w": "{param_norm:.3f}",
+    "best of": "{settings}",
+    "epochs": "{epochs:g}",
+    "step": "{tuned:.3g}",
+    "alpha N": lambda r: "-" if r["method"] == "descent" else f"{r['alpha_n']:.3g}",
+    "at an end": lambda r: r["ends"] or "-",
+    "diverged": "{n_diverged} of {n}",
+}
 
 
-def tuned(results: Path) -> Content:
+def _by_iterates(record: dict[str, Any]) -> bool:
+    """Whether the noise is what the iterates need, as of every method but a part of Algorithm 2's settings."""
+    return record["method"] != "reduced" or str(record["accountant"]).startswith("certified-iterates")
+
+
+NOTE = (
+    "delta = 1e-5, replaced records, all noise calibrated exactly: Algorithm 2 by its iterates, certified for every "
+    "position of a record, or, where it says so, by the release of all nodes. 'Best of' counts a method's settings. The "
+    "best setting is read off the same runs, which is not private, and a little too good for every method. Step: length "
+    "of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a better one "
+    "may lie there. Last iterates; 95% intervals over replicates. In every row: {same}."
+)
+
+
+def build(experiments: Sequence[str], results: Path) -> Content:
     """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
-    # the best setting of each method alone: the grids have hundreds
-    best: Any = tuned_rows(results)
-    records = [{str(k): v for k, v in r.items()} for r in best.to_dict("records")]
-    columns: dict[str, Column] = {
-        "d": "{d}",
-        "eps": lambda r: "no noise" if math.isinf(r["eps"]) else f"{r['eps']:g}",
-        "N": "{N:,}",
-        "method": lambda r: METHODS[r["method"]],
-        "grad norm / G": lambda r: f"{r['mean'] / G:#.3g} [{r['ci_lo'] / G:#.3g}, {r['ci_hi'] / G:#.3g}]",
-        "F": "{objective:.4f}",
-        "norm of w": "{param_norm:.3f}",
-        "best of": "{settings}",
-        "epochs": "{epochs:g}",
-        "step": "{tuned:g}",
-        "at an end": lambda r: r["ends"] or "-",
-        "diverged": lambda r: f"{r['n_diverged']} of {r['n']}",
-    }
-    note = (
-        "Rippled mean; all methods calibrated exactly to (eps, 1e-5) for replaced records, each with what is kept of a wider "
-        "grid ('best of' counts the settings): the best one and the next on either side. Algorithm 2 is accounted for by its iterates, "
-        "certified for every position of a record. The best setting is read off the results, which is not private. Step: "
-        "length of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a "
-        "better one may lie there. Last iterates; 95% intervals over replicates."
+    records = [{str(k): v for k, v in row.items()} for row in best_rows(results, experiments).to_dict("records")]
+    head, rows, *_ = by_column(COLUMNS, records, "")
+    head, rows, same = without_constants(head, rows, but=("at an end", "diverged"))
+    return Content(head, rows, NOTE.format(same=", ".join(f"{name} = {value}" for name, value in same)), records)
+
+
+MOMENTUM_TABLES = tuple(
+    Table(name, title, "momentum", experiments, partial(build, experiments))
+    for name, title, experiments in (
+        ("momentum_tuned", "Tuned methods", TUNED),
+        ("momentum_grid", "Tuned methods on three problems, and at N = 100,000", GRIDS),
     )
-    return by_column(columns, records, note)
-
-
-def build_grid(results: Path) -> Content:
-    """The rows as a table."""
-    records = grid_rows(results)
-    head = ["problem", "N", "eps", "method", "grad norm / G", "F", "norm of w", "epochs", "step", "alpha N", "best of"]
-    head += ["at an end", "diverged"]
-    rows = [
-        [
-            r["problem"], f"{r['N']:,}", f"{r['eps']:g}", METHODS[r["method"]] + ("" if r["iterates"] or r["method"] != "reduced" else ", by nodes"),
-            f"{r['mean']:#.3g} [{r['ci_lo']:#.3g}, {r['ci_hi']:#.3g}]", f"{r['objective']:.4f}", f"{r['param_norm']:.3f}",
-            f"{r['epochs']:g}", f"{r['step']:.3g}", "-" if r["method"] == "descent" else f"{r['alpha_n']:.3g}",
-            f"{r['settings']}", ", ".join(r["edges"]).replace("alpha_n", "alpha") or "-", f"{r['diverged']} of {r['seeds']}",
-        ]
-        for r in records
-    ]  # fmt: skip
-    note = (
-        "d = 10, delta = 1e-5, replaced records, all noise calibrated exactly: Algorithm 2 by its iterates, certified for "
-        "every position of a record, or, where it says so, by the release of all nodes. Step: length of the path in G / "
-        "L, for descent eta L. At an end: where the best setting is the last one of its grid. The best setting is read "
-        "off the same runs, which is not private, and a little too good for every method. Last iterates; 95% intervals "
-        "over replicates. At N = 100,000 only the first few epochs are tried."
-    )
-    return Content(head, rows, note, records)
-
-
-MOMENTUM_TABLES = (
-    Table("momentum_tuned", "Tuned methods", "momentum", TUNED, tuned),
-    Table("momentum_grid", "Tuned methods on three problems, and at N = 100,000", "momentum", GRIDS, build_grid),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.exact.walk import WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 from dpexp.reporting import style
+from dpexp.reporting.epsilon_curves import EpsilonCurve
 from dpexp.reporting.figure import Drawing
 
 if TYPE_CHECKING:
@@ -73,57 +73,16 @@ def _knee(axes: Axes, height: float) -> None:
 
 
 DELTA = 1e-5
-SETTING = NoisySgd(
-    n=100, batch_size=1, step_size=0.1, noise_std=5.0, lipschitz=1.0, diameter=2.0, smoothness=1.0, steps=1
-)
-REFUSED: dict[str, Any] = {"linestyle": (0, (4, 2)), "linewidth": 1.1}
-ANALYSES: dict[str, dict[str, Any]] = {
-    "contraction": {"color": "#7a4fa3", "label": "last iterate: contraction (hidden-state)"},
-    "renyi-composition": {"color": "#9a9a9a", "label": "all iterates: Renyi composition"},
-    "pld-composition": {"color": "#444444", "label": "all iterates: loss distribution"},
-    "iteration-symmetrised": {"color": "#2b6cb8", "label": "last iterate: (3.6), repaired"},
-    "iteration-mixture": {"color": "#c9a300", "label": "(3.6), larger order: not a guarantee", **REFUSED},
-    "iteration-literal": {"color": "#e0701a", "label": "(3.6), as printed: not a guarantee", **REFUSED},
-    "hybrid": {"color": "#a50f4c", "label": "last iterate: hybrid (ours)", "linewidth": 2.0},
-    "exact-walk": {"color": "#2a9d6f", "label": "attained by a pair: a lower bound", "linewidth": 2.0},
-}
+SETTING: dict[str, Any] = {
+    "n": 100, "batch_size": 1, "step_size": 0.1, "noise_std": 5.0, "lipschitz": 1.0, "diameter": 2.0, "smoothness": 1.0,
+}  # fmt: skip
 
 
 def draw_analyses(results: Path) -> Drawing:
-    """Epsilon at delta = 1e-5 from 1 to 10^7 steps."""
-    import pandas as pd
-
-    steps = np.unique(np.geomspace(1, 1e7, 71).round().astype(np.int64))
-    data = pd.DataFrame([{"steps": n, **epsilons(int(n))} for n in steps])
-    canvas, (axes,) = style.panels(7.2, 5.0)
-    for name, look in ANALYSES.items():
-        axes.plot(data.steps, data[name], **look)
-    axes.fill_between(
-        # between what a pair attains and the least that is proved
-        data.steps, data["exact-walk"], data[list(UPPER)].min(axis=1), color="#2a9d6f", alpha=0.10, linewidth=0,
-        label="where the true loss lies",
-    )  # fmt: skip
-    axes.set(xlabel="steps $T$", ylabel=r"$\epsilon$ at $\delta = 10^{-5}$", xlim=(1, 1e7), ylim=(5e-3, 500))
-    s = SETTING
-    axes.set_title(
-        f"n = {s.n}, b = {s.batch_size}, L = {s.lipschitz:g}, D = {s.diameter:g}, $\\eta$ = {s.step_size:g}, "
-        f"$\\sigma$ = {s.noise_std:g} on the gradient; one record replaced"
-    )
-    style.legend_below(canvas, 2)
-    return Drawing(canvas, data)
+    """Epsilon at delta = 1e-5 from 1 to 10^7 steps, by every analysis."""
+    steps = np.unique(np.geomspace(1, 1e7, 71).round()).tolist()
+    settings = tuple(({"steps": n}, NoisySgd(**SETTING, steps=int(n))) for n in steps)
+    return EpsilonCurve("noisy-sgd", SETTING, {"steps": steps}, (DELTA,), settings).draw()._replace(caption="")
 
 
-def epsilons(steps: int) -> dict[str, float]:
-    """Epsilon at delta of every analysis after so many steps, by name; "exact-walk" is a lower bound."""
-    mechanism = SETTING.model_copy(update={"steps": steps})
-    bounds = {analysis.name: analysis.eps for analysis in mechanism.upper_bounds()}
-    bounds |= {bound.name: bound.eps for bound in mechanism.lower_bounds()}
-    return {name: bounds[name](DELTA) if name in bounds else math.nan for name in ANALYSES}
-
-
-UPPER = ("pld-composition", "renyi-composition", "iteration-symmetrised", "contraction", "hybrid")
-"""analyses that are guarantees"""
-FIGURES = {
-    "noisy_sgd_figure1": (draw, ()),
-    "privacy_analyses": (draw_analyses, ()),
-}
+FIGURES = {"noisy_sgd_figure1": (draw, ()), "privacy_analyses": (draw_analyses, ())}

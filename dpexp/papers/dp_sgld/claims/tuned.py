@@ -14,7 +14,6 @@ from typing import Any
 from dpexp.papers.dp_sgld.langevin_tables import CHOSEN, METHODS, TUNED, against, tuned_accuracy_rows
 from dpexp.papers.dp_sgld.printed import ACCURACIES
 from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.evidence import Evidence
 
 Row = dict[str, Any]
 RIVALS = ("plain", "average", "momentum", "full")
@@ -51,20 +50,19 @@ def in_words(differences: Sequence[Row]) -> str:
     )
 
 
-def compared(evidence: Evidence, method: str, other: str | None) -> tuple[list[Row], list[Row]]:
-    """All tuned rows, and on each data set one method less another; less the best form of DP-SGD where none is named."""
-    rows = tuned_accuracy_rows(evidence.results)
+def compared(rows: list[Row], method: str, other: str | None) -> list[Row]:
+    """On each data set one method less another; less the best form of DP-SGD where none is named."""
     differences = []
     for data in dict.fromkeys(r["data"] for r in rows):
         rival = other or best_of(rows, data)
         name = f"{data}, {METHODS[method]} less {METHODS[rival]}"
         differences.append({**against(rows, data, method, rival), "name": name})
-    return rows, differences
+    return differences
 
 
-def _tuned(method: str, other: str | None, sign: int, predicted: str, evidence: Evidence) -> Outcome:
+def ordered(method: str, other: str | None, sign: int, predicted: str, rows: list[Row]) -> Outcome:
     """One method less another, or less the best form of DP-SGD, on every data set."""
-    rows, differences = compared(evidence, method, other)
+    differences = compared(rows, method, other)
     return Outcome(
         direction(differences, sign), predicted, f"{in_words(differences)}{_ends(rows)}", EACH,
         {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in differences},
@@ -77,10 +75,9 @@ def _ends(rows: Sequence[Row]) -> str:
     return f"; choices at an end of their grid: {', '.join(ends)}" if ends else "; no choice is at an end of its grid"
 
 
-def reduces_gap(evidence: Evidence) -> Outcome:
+def reduces_gap(rows: list[Row]) -> Outcome:
     """Of the best DP-SGD's distance to no DP: what share DP-SGLD takes away, by published and by sound accounting."""
-    rows, nominal = compared(evidence, "published", None)
-    _, sound = compared(evidence, "prescribed", None)
+    nominal, sound = (compared(rows, method, None) for method in ("published", "prescribed"))
     reached = {(r["data"], r["method"]): r["accuracy"] for r in rows}
 
     def gap(data: str, method: str) -> float:
@@ -121,15 +118,20 @@ def reduces_gap(evidence: Evidence) -> Outcome:
     )
 
 
-RUNS = (*TUNED, CHOSEN)
 ORDERS = {
     "tuned": ("published", None, 1, "DP-SGLD by the published accounting is above the best DP-SGD"),
     "tuned-sound": ("prescribed", None, -1, "DP-SGLD as prescribed, soundly accounted for, is below the best DP-SGD"),
     "start": ("zero", "prescribed", 1, "DP-SGLD started at 0 is above DP-SGLD with its prescribed start"),
 }
 """row -> a method, the other one or None for the best DP-SGD, and the sign of the difference, also in words"""
-DECIDES: dict[str, Callable[[Evidence], Outcome]] = {
-    **{row: partial(_tuned, *arguments) for row, arguments in ORDERS.items()},
+DECIDES: dict[str, Callable[[list[Row]], Outcome]] = {
+    **{row: partial(ordered, *arguments) for row, arguments in ORDERS.items()},
     "reduces-gap": reduces_gap,
 }
-CHECKS = {f"dp-sgld/table-1/{row}": Check(check, RUNS) for row, check in DECIDES.items()}
+
+
+def _of_rows(check: Callable[[list[Row]], Outcome]) -> Check:
+    return Check(lambda evidence: check(tuned_accuracy_rows(evidence.results)), (*TUNED, CHOSEN))
+
+
+CHECKS = {f"dp-sgld/table-1/{row}": _of_rows(check) for row, check in DECIDES.items()}

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.algorithms.near_the_optimum import decay_of, local
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import (
-    constants_of,
-    local_of,
-    predicted_of,
-    problem_of,
-    used,
-)
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, local_of, predicted_of, problem_of, used
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.reporting.checks import predictions_agree, ratio_over_decade, ratio_to
 from dpexp.reporting.claim import Outcome

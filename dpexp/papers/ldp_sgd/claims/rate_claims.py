@@ -11,10 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import (
-    Used,
-    used,
-)
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, used
 from dpexp.reporting.checks import JOINT, last_decade
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run

@@ -10,13 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import (
-    constants_of,
-    predicted_of,
-    problem_of,
-    theorem_holds,
-    used,
-)
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, predicted_of, problem_of, theorem_holds, used
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run

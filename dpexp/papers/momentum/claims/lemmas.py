@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.momentum.momentum_runs import METHODS, PRESCRIBED, VARIANTS, prescribed_rows
+from dpexp.papers.momentum.momentum_runs import METHODS, PRESCRIBED, VARIANTS, last_rows
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import near
 
 
-def lemma_5(evidence: Evidence) -> Outcome:
+def lemma_5(rows: Any) -> Outcome:
     """Least one-step slack with sharp constants over all prescribed runs."""
-    rows: Any = prescribed_rows(evidence.results, "lemma5_slack")
     # the slack holds on every path, so that its least mean is that of the worst setting
     worst = rows.loc[rows["mean"].idxmin()]
     holds = bool((rows["mean"] >= -1e-9).all())
@@ -77,6 +75,6 @@ def _error(n: int, alpha: float, gamma: float, reshuffled: bool, epochs: int = 5
 
 
 CHECKS = {
-    "momentum/lemma-5": Check(lemma_5, (PRESCRIBED,)),
+    "momentum/lemma-5": Check(lambda e: lemma_5(last_rows(e.results, PRESCRIBED, "lemma5_slack")), (PRESCRIBED,)),
     "momentum/equation-3/reshuffled": equation_3(reshuffled=True),
 }  # fmt: skip

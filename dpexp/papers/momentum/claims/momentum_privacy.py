@@ -22,18 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.papers.momentum.momentum_runs import DELTA
-from dpexp.privacy.momentum.tree_streams import (
-    node_sensitivities,
-    printed_counts,
-    printed_sensitivities,
-)
-from dpexp.privacy.momentum.trees import (
-    fixed_order,
-    node_counts,
-    printed_count,
-    reshuffled_bound,
-    squared_sensitivities,
-)
+from dpexp.privacy.momentum.tree_streams import node_sensitivities, printed_counts, printed_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above
@@ -124,13 +114,6 @@ def over_orders() -> dict[str, float]:
     return ratios
 
 
-def counts(whole_epochs: bool = False) -> dict[str, float]:
-    """V over the largest number of nodes that hold a record in one order, for every T from N to 5 N, or whole epochs."""
-    # every length, since what is counted depends on how T ends in the tree
-    pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1, n if whole_epochs else 1)]
-    return {f"N = {n}, T = {t}": printed_count(n, t) / node_counts(fixed_order(n, t)).max() for n, t in pairs}
-
-
 ATTACKED = 3
 """records of the example that the iterates show, alpha = 1 / N"""
 COMPLETED = {
@@ -156,7 +139,7 @@ def completed() -> dict[str, float]:
     return {label: with_l(n, steps) for label, (n, steps) in COMPLETED.items()}
 
 
-def repaired(least: float = 0.0) -> str:
+def repaired() -> str:
     return f"with 2 L eta N, in any order: {min(completed().values()):.3g} times what all nodes need, or more"
 
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 
 from dpexp.accounting.search import narrow
-from dpexp.papers.noisy_sgd.claims.instances import (
-    ORDER,
-    SLOPE,
-    WIDTH,
-    Q,
-    Wide,
-    exact,
-)
+from dpexp.papers.noisy_sgd.claims.instances import ORDER, SLOPE, WIDTH, Q, Wide, exact
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import EXACT, near

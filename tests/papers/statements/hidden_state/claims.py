@@ -8,21 +8,14 @@ from itertools import product
 
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.loss_steps import StepLoss
-from dpexp.papers.hidden_state.hidden_state_claims import (
-    FIELDS,
-    PUSH,
-    _pair,
-    exact_delta,
-)
-from dpexp.papers.hidden_state.slides import crossing, eta_forgotten, limit, same_mechanism
+from dpexp.papers.hidden_state.hidden_state_claims import FIELDS, PUSH, _pair, exact_delta
+from dpexp.papers.hidden_state.slides import crossing, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, WalkLaw
 from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd
 from dpexp.reporting.row import above
 
 EPSILONS = (0.01, 0.5, 4.0)
-
-
 SIGMA = 0.5
 
 
@@ -60,27 +53,8 @@ def crossings(loss: StepLoss, over: Callable[[float], float]) -> dict[str, float
     return {f"eps = {eps:g}": over(crossing(partial(loss.delta, eps=eps), limit(eps))) for eps in EPSILONS}
 
 
-CROSSING = "privacy loss distribution: the crossing to 2%"
-
-
 CHECKS = {
-    "hidden-state/noise-scale": above(
-        noise_scale, "with noise sigma^2 Z, delta is at most the bound with theta((dia + 2 eta C) / sigma)",
-        f"sigma = {SIGMA:g}, T = 100, eps = 0", otherwise="misprint",
-    ),
-    "hidden-state/figure": above(
-        lambda: crossings(same_mechanism(), lambda steps: steps / 1e5),
-        "composition of the same mechanism has the smaller delta for the first 10^5 steps at every eps",
-        "step eta C = 0.01 in noise of 1, batches of one (of b: times b^2)", CROSSING, "steps at the crossing / 10^5",
-        held="reproduced",
-    ),
-    "hidden-state/figure/eta-forgotten": above(
-        lambda: crossings(eta_forgotten(), lambda steps: 1e6 / steps),
-        "the bound is smaller than composition with multiplier sigma / C = 1 from 10^6 steps on at the latest",
-        "Poisson sampling, one record added or removed, multiplier 1", CROSSING, "10^6 / steps at the crossing",
-        held="reproduced",
-    ),
-    "hidden-state/hybrid": above(
-        hybrid_holds, "at least the exact epsilon of every loss", "", "exact law: error below 1e-4",
-    ),
-}  # fmt: skip
+    "hidden-state/noise-scale": above(noise_scale, "", otherwise="misprint"),
+    "hidden-state/figure": above(lambda: crossings(same_mechanism(), lambda steps: steps / 1e5), "", held="reproduced"),
+    "hidden-state/hybrid": above(hybrid_holds, ""),
+}
