@@ -1,7 +1,6 @@
 """A plug-in tried alone: a copy of its Python files and its `inputs`, in an empty folder, without the environment.
 
-What it reads elsewhere is missing there, and named with the line that opens it. Results name
-these files as their source; any further dependence rests on the author's word.
+What it reads elsewhere is missing there, and named with the line that opens it.
 """
 
 from __future__ import annotations

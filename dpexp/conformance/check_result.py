@@ -1,7 +1,4 @@
-"""What a check is: a function that tries one promise of one thing, and returns what it tried or what is wrong.
-
-It has a folder of its own for what it writes.
-"""
+"""What a check is: a function that tries one promise of one thing, and returns what it tried or what is wrong."""
 
 from __future__ import annotations
 
@@ -131,7 +128,6 @@ def place_of_error(error: BaseException, value: object) -> str:
 
 
 def _unwrapped(value: Any) -> Any:
-    # A partial has no lines of its own.
     while isinstance(value, partial):
         value = value.func
     if inspect.isclass(value) or inspect.isfunction(value) or inspect.ismethod(value):

@@ -1,8 +1,7 @@
 """What every problem must do: losses and gradients that belong together, constants that hold, an optimum that is one.
 
-Two families of losses say enough of themselves to be tried: weighted M-estimators, whose users can be drawn and whose
-risk is known (`LinearPredictorProblem`), and finite sums of compiled losses (`FiniteSum`). For other problems what is
-tried is that they have the members and that the algorithms that take them run.
+Two families say enough of themselves to be tried: weighted M-estimators, whose users can be drawn and whose risk is
+known (`LinearPredictorProblem`), and finite sums of compiled losses (`FiniteSum`). Others have members, and run.
 """
 
 from __future__ import annotations
@@ -99,12 +98,12 @@ def registered_problem(subject: Subject[Any]) -> str:
 
 def is_run(subject: Subject[Any]) -> str:
     """Every registered algorithm that takes the problem accepts some toy setting of it."""
-    kind = _kind(subject)
-    name = value_of(subject).name
-    runners = []
-    for algorithm, runner in ALGORITHMS.items():
-        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)})):
-            runners.append(algorithm)
+    kind, name = _kind(subject), value_of(subject).name
+    runners = [
+        algorithm
+        for algorithm, runner in ALGORITHMS.items()
+        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)}))
+    ]
     if not runners:
         raise Breach("no algorithm runs on it, in any toy setting", kind)
     return ", ".join(runners)
@@ -161,15 +160,12 @@ def sensitivity_holds(subject: Subject[Any]) -> str:
         theta = _states_near(problem, rng, 20_000, spread)
         first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
         worst, bound = max(worst, _norms(first - second).max()), max(bound, _norms(first).max())
-    exact, largest = problem.exact_sensitivity(), problem.gradient_bound()
-    kind = type(problem)
+    exact, largest, kind = problem.exact_sensitivity(), problem.gradient_bound(), type(problem)
     if worst > exact * (1 + 1e-12):
-        raise Breach(
-            f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
-        )
+        message = f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}"
+        raise Breach(message, kind.exact_sensitivity)
     if bound > largest * (1 + 1e-12):
         raise Breach(f"a gradient of norm {bound:.6g}, the bound says {largest:.6g}", kind.gradient_bound)
-    # Two gradients are no further apart than twice the longest, and the paper's constant bounds them all.
     if exact > 2 * largest * (1 + 1e-12) or exact > problem.paper_sensitivity() * (1 + 1e-12):
         raise Breach("the exact sensitivity is larger than the bounds on it", kind.exact_sensitivity)
     return f"60,000 pairs: at most {worst:.4g} of {exact:.4g} apart"
@@ -225,15 +221,9 @@ def sensitivity_reached(subject: Subject[Any]) -> str:
     problem, kind = _linear(subject), _kind(subject)
     exact = problem.exact_sensitivity()
     farthest = furthest(problem, np.random.default_rng(3), lambda gradient: gradient, 0.97 * exact)
-    if farthest > exact * (1 + 1e-12):
-        raise Breach(
-            f"two users' gradients are {farthest:.6g} apart, the sensitivity says {exact:.6g}", kind.exact_sensitivity
-        )
     if farthest < 0.97 * exact:
-        raise Breach(
-            f"no two gradients are further than {farthest:.6g} apart, the exact sensitivity says {exact:.6g}",
-            kind.exact_sensitivity,
-        )
+        message = f"no two gradients are further than {farthest:.6g} apart, the exact sensitivity says {exact:.6g}"
+        raise Breach(message, kind.exact_sensitivity)
     return f"two users {farthest:.4g} apart, of {exact:.4g}"
 
 
@@ -346,10 +336,8 @@ def sum_constants(subject: Subject[Any]) -> str:
     if not (np.array_equal(first.x, second.x) and np.array_equal(first.y, second.y)):
         raise Breach("the data are others when they are built again", kind.build)
     if first.x.shape != (problem.count, problem.dimension) or first.y.shape != (problem.count,):
-        message = (
-            f"the data are {first.x.shape} and {first.y.shape}, stated N = {problem.count}, d = {problem.dimension}"
-        )
-        raise Breach(message, kind.build)
+        sizes = f"stated N = {problem.count}, d = {problem.dimension}"
+        raise Breach(f"the data are {first.x.shape} and {first.y.shape}, {sizes}", kind.build)
     steepest = bend = 0.0
     direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
     for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
@@ -359,9 +347,7 @@ def sum_constants(subject: Subject[Any]) -> str:
         a, b = _gradients(problem, w), _gradients(problem, near)
         # neighbours differ in what depends on the record: a common part of all gradients is no record's
         apart = _norms(a - a[:1]).max() / 2
-        steepest = max(
-            steepest, min(float(_norms(a).max()), float(apart)) if apart < problem.lipschitz else float(apart)
-        )
+        steepest = max(steepest, float(apart))
         bend = max(bend, float((_norms(b - a) / np.linalg.norm(near - w)).max()))
     if steepest > problem.lipschitz * (1 + 1e-9):
         message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"
@@ -374,17 +360,13 @@ def sum_constants(subject: Subject[Any]) -> str:
 
 LOSSES: tuple[Promise[Any], ...] = (
     Promise("gradient", "The gradient is the slope of the loss, by finite differences.", gradient),
-    Promise(
-        "sensitivity holds", "No random pair of users is further apart than the exact sensitivity.", sensitivity_holds
-    ),
+    Promise("sensitivity holds", "No random pair of users is further apart than stated.", sensitivity_holds),
     Promise("sensitivity reached", "Some pair of users is as far apart, up to 3 %.", sensitivity_reached),
     Promise("optimum", "The mean gradient of many users is zero at the optimum, and not nearby.", optimum),
     Promise("risk", "The risk gap is the mean of the losses of many users; zero at the optimum, else positive.", risk),
     Promise("curvature", "Hessian and score covariance are those of the risk and of the gradients.", curvature),
     Promise("gradient of the sum", "The gradient of F is its slope, by finite differences.", sum_gradient),
-    Promise(
-        "constants of the sum", "No record exceeds G and L; the data are the same when built again.", sum_constants
-    ),
+    Promise("constants of the sum", "No record exceeds G and L; data built again are the same.", sum_constants),
 )
 """what holds for any parameters of a problem"""
 CHECKS: tuple[Promise[Any], ...] = (

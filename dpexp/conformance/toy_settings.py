@@ -54,7 +54,6 @@ class Toy(NamedTuple):
             cell = read_experiment(self.config(privacy), "toy.yaml").cells[0]
         except ConfigError:
             return None
-        # What an algorithm calls slow is left out, so that a check of it ends.
         return cell if cell.algorithm.seconds(cell.problem, cell.run.n) < MOST_WORK else None
 
     def config(self, privacy: str) -> str:

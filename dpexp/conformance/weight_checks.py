@@ -26,10 +26,16 @@ def _made(subject: Subject[type[Weight]]) -> Weight:
 
 
 def between(subject: Subject[type[Weight]]) -> str:
-    w = _made(subject).of(LENGTHS)
+    """Numbers from 0 to 1, which the engine multiplies by as they are on arrays."""
+    weight = _made(subject)
+    w = weight.of(LENGTHS)
     if w.shape != LENGTHS.shape or not np.all((w >= 0) & (w <= 1)):
         raise Breach("a weight is a number from 0 to 1 for every length", subject.value.weight)
-    return f"lengths up to {math.sqrt(LENGTHS[-1]):.0e}"
+    problem = HuberLinear(population=Population(d=3, weights=weight))
+    x, _ = draw_users(problem.model(), 1000, 3)
+    if (w := problem.weight(x)).shape != (1000,) or not np.isfinite(w).all():
+        raise Breach("a weight of rows [n, d + 1] is [n]", subject.value.weight)
+    return f"lengths up to {math.sqrt(LENGTHS[-1]):.0e}, and 1,000 users drawn"
 
 
 def lengths(subject: Subject[type[Weight]]) -> str:
@@ -44,24 +50,16 @@ def lengths(subject: Subject[type[Weight]]) -> str:
     z = w * np.sqrt(LENGTHS - 1)
     apart = float(np.max(np.hypot(w[:, None] - w, z[:, None] + z)))
     if apart > across * (1 + ROUNDING):
-        raise Breach(
-            f"two rows have w x and w x' {apart:.6g} apart, and `across` says {across:.6g}", subject.value.across
-        )
+        message = f"two rows have w x and w x' {apart:.6g} apart, and `across` says {across:.6g}"
+        raise Breach(message, subject.value.across)
     return f"reach {longest:.4g} of {reach:.4g}, across {apart:.4g} of {across:.4g}"
 
 
-def compiled_weight(subject: Subject[type[Weight]]) -> str:
-    """The engine multiplies by what the weight is on arrays."""
-    problem = HuberLinear(population=Population(d=3, weights=_made(subject)))
-    x, _ = draw_users(problem.model(), 1000, 3)
-    w = problem.weight(x)
-    if w.shape != (1000,) or not np.isfinite(w).all():
-        raise Breach("a weight of rows [n, d + 1] is [n]", subject.value.weight)
-    return "1,000 users drawn"
-
-
 CHECKS: tuple[Promise[type[Weight]], ...] = (
-    Promise("between 0 and 1", "Weights of rows of any length are numbers from 0 to 1.", between),
+    Promise(
+        "between 0 and 1",
+        "Weights of rows and of drawn users are numbers from 0 to 1.",
+        between,
+    ),
     Promise("reach", "No weighted row is longer, and no two are farther apart, than stated: a search.", lengths),
-    Promise("compiled", "The engine compiles it and draws users with it.", compiled_weight),
 )

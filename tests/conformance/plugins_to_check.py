@@ -52,12 +52,12 @@ SIMULATED, METHOD = "super().simulate(problem, settings,", f"{NAME}\n\n    def "
 WRONG = {
     "numbers depend on the other cells": (VALUES, f"{VALUES} + 1e-9 * len(settings)", "algorithm", "other cells"),
     "a replicate depends on its place in the chunk": (VALUES, f"{VALUES} + 1e-9 * np.arange(len(replicates))", "algorithm", "chunks"),
-    "global random state": (VALUES, f"np.random.seed(seed + replicates[0]); {VALUES} + 1e-9 * np.random.random()", "algorithm", "global state"),
+    "global random state": (VALUES, f"np.random.seed(seed + replicates[0]); {VALUES} + 1e-9 * np.random.random()", "algorithm", "chunks"),
     "random numbers without a seed": (VALUES, f"{VALUES} + np.random.default_rng().random()", "algorithm", "jobs"),
     "the seed is left out": ("steps, seed, replicates)\n        values", "steps, 7, replicates)\n        values", "algorithm", "seeds"),
     "no noise": (SIMULATED, "super().simulate(problem, [(s, ConstantBudget(mu=math.inf)) for s, _ in settings],", "algorithm", "noise"),
     "noise that falls like a root": (SIMULATED, "super().simulate(problem, [(s, ConstantBudget(mu=b.largest**0.5)) for s, b in settings],", "algorithm", "noise"),
-    "no privacy is something else": (VALUES, f"{VALUES}.copy(); values[[math.isinf(b.largest) for _, b in settings]] *= 2", "algorithm", "no privacy"),
+    "no privacy is something else": (VALUES, f"{VALUES}.copy(); values[[math.isinf(b.largest) for _, b in settings]] *= 2", "algorithm", "noise"),
     "an error that is no number": (VALUES, f"{VALUES} * math.nan", "algorithm", "shapes"),
     "the budget is overspent": ("problem, schedule, budget, n)\n\n    def sim", "problem, schedule, ConstantBudget(mu=2 * budget.largest), n)\n\n    def sim", "algorithm", "budget stated"),
     "an understated sensitivity of messages": (

@@ -7,10 +7,10 @@ from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
 from tests.conftest import AT_LENGTH
 
-SLOW = {
-    ("algorithm", name)
-    for name in ("attacked", "shapes", "chunks", "other cells", "jobs", "global state", "seeds", "no privacy")
-} | {("problem", "is run"), ("problem", "risk")}
+SLOW = {("algorithm", name) for name in ("attacked", "shapes", "chunks", "other cells", "jobs", "seeds")} | {
+    ("problem", "is run"),
+    ("problem", "risk"),
+}
 """simulates much, or has to be compiled; nothing that tests privacy"""
 DEAR = {
     *((name, "constants of the sum") for name in PROBLEMS if name != "sigmoid"),

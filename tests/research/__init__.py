@@ -1,4 +1,4 @@
-"""The plug-ins of `research/`, each as a module whose names no registry has."""
+"""Plug-ins of the repository, each as a module whose names no registry has."""
 
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -8,9 +8,9 @@ from tests.conftest import ROOT
 
 
 def module(place: str) -> ModuleType:
-    """A plug-in's file below `research/`, such as `stretched/stretched_ldp_sgd.py`."""
-    file = ROOT / "research" / place
-    spec = spec_from_file_location(f"research_{file.stem}", file)
+    """A plug-in's file, such as `research/stretched/stretched_ldp_sgd.py`."""
+    file = ROOT / place
+    spec = spec_from_file_location(f"tried_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
     found = module_from_spec(spec)

@@ -13,7 +13,7 @@ from dpexp.problems.huber_linear import HuberLinear
 from tests.algorithms.test_ldp_sgd import snapshots
 from tests.research import module
 
-extrapolated = module("extrapolated/extrapolated_ldp_sgd.py")
+extrapolated = module("research/extrapolated/extrapolated_ldp_sgd.py")
 ExtrapolatedLdpSgd, ends, weights = extrapolated.ExtrapolatedLdpSgd, extrapolated.ends, extrapolated.weights
 PROBLEM = HuberLinear(d=3)
 SETTINGS = [(Power(eta=0.3, alpha=alpha), ConstantBudget(mu=mu)) for alpha in (1 / 3, 0.55) for mu in (1.0, math.inf)]
@@ -35,14 +35,6 @@ def test_weights_take_off_what_is_proportional_to_the_step_size(steps, alpha):
     assert found.sum() == pytest.approx(1)
     path = np.add.reduceat(5 + 3 * schedule.step_sizes(1, steps), bounds[:-1]) / np.diff(bounds)
     assert found @ path == pytest.approx(5 if len(found) > 1 else path[0])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("alpha", "price"), [(1 / 3, 4.0), (0.4, 2.25)])
-def test_the_variance_of_independent_numbers_has_the_limit_that_is_stated(alpha, price):
-    n = 2 * 10**7
-    bounds, found = of_schedule(Power(alpha=alpha), n)
-    assert n * (found**2 / np.diff(bounds)).sum() == pytest.approx(price, rel=0.05)
 
 
 def test_it_is_the_intercept_of_the_literal_path_and_the_rest_is_ldp_sgd():
