@@ -40,9 +40,7 @@ def papers() -> Registry[Paper]:
     registry: Registry[Paper] = Registry("paper", our_papers())
     for loaded in LOADED.values():
         for paper in _each(loaded.plugin.papers, Paper, loaded):
-            if not all(isinstance(sentence, ToKnow) for sentence in paper.what_to_know):
-                message = f"{where(loaded, paper.id)}: what_to_know has a sentence without the claims that it rests on"
-                raise UsageError(message, f"each is a {ToKnow.__module__}.{ToKnow.__name__}")
+            list(_each(paper.what_to_know, ToKnow, loaded))
             registry.add(paper.id, paper, where(loaded, paper.id))
     return registry
 
@@ -92,10 +90,10 @@ def _every(
 
 
 def _each(values: Iterable[object], kind: type[T], loaded: Loaded) -> Iterator[T]:
-    """The values, of which every one is of this kind. Raises UsageError, since plug-ins are written by hand."""
+    """The values, all of this kind. Raises UsageError, since plug-ins are written by hand."""
     for value in values:
         if not isinstance(value, kind):
             description = value.__name__ if isinstance(value, type) else f"a value of type {type(value).__name__}"
-            message = f"{description} stands among the {kind.__name__.lower()}s"
+            message = f"{description} is among the {kind.__name__.lower()}s"
             raise UsageError(f"{where(loaded, 'PLUGIN')}: {message}", f"each is a {kind.__module__}.{kind.__name__}")
         yield value

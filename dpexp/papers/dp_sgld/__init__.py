@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from dpexp.papers.dp_sgld import langevin_figures
-from dpexp.papers.dp_sgld.claims import CHECKS
+from dpexp.papers.dp_sgld.claims import langevin_privacy, table_claims, tuned, utility_claims
 from dpexp.papers.dp_sgld.langevin_tables import CHOSEN, SGLD_TUNED, TUNED
 from dpexp.reporting.paper import Paper, declared_paper
 
+CHECKS = {**langevin_privacy.CHECKS, **table_claims.CHECKS, **tuned.CHECKS, **utility_claims.CHECKS}
 PAPER = Paper(
     id="dp-sgld",
     title="Differential privacy guarantees for stochastic gradient Langevin dynamics",

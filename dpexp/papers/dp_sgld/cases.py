@@ -1,6 +1,6 @@
-"""Settings in which all hypotheses of Theorem 3.1 of `dp-sgld` hold, with the exact divergence beside the printed one.
+"""Settings in which all hypotheses of Theorem 3.1 of `dp-sgld` hold, with the exact divergence and the printed one.
 
-The quadratic of `exact_langevin` on C = [-R, R] is (B + lambda R)-Lipschitz, lambda-strongly convex and lambda-smooth.
+The quadratic of `exact_law` on C = [-R, R] is (B + lambda R)-Lipschitz, lambda-strongly convex and lambda-smooth.
 The exact law is that of the iteration without projection.
 """
 

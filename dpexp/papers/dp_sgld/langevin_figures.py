@@ -93,7 +93,7 @@ SCHEMES: tuple[tuple[str, str, tuple[Relation, ...]], ...] = (
     ("cyclic-poisson", f"cyclic Poisson, {GROUPS} groups", ("add-remove",)),
     ("fixed-size", "fixed size", ("replace-one",)),
 )
-"""ways to draw batches, in words, and the neighbours; those with the same law from below stand together"""
+"""ways to draw batches, in words, and the neighbours; those with one lower law follow each other"""
 
 
 def mechanism_of(sampling: str, relation: Relation, batches: int, epochs: int, z: float) -> Mechanism:

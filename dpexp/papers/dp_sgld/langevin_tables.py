@@ -1,9 +1,7 @@
 """Table 1 of `dp-sgld` with every method tuned: chosen by validation records, with accuracies on the test records.
 
-The grids (`dp_sgld_tuned_*`) hold out a tenth of the training records and never look at a test record. For each method
-the setting with the best mean validation accuracy is the choice; `dp_sgld_chosen` runs it with other seeds on all
-training records. Every accuracy has two errors: over replicates, that is over batches, noise and start on the same
-records, and that of the test records themselves, which are a sample.
+The grids (`dp_sgld_tuned_*`) hold out a tenth of the training records and never look at a test record; `dp_sgld_chosen`
+runs the best setting of each method with other seeds on all training records.
 """
 
 from __future__ import annotations
@@ -33,14 +31,14 @@ METHODS = {
 """key -> method; those with momentum release the last iterate or the average, whichever validation prefers"""
 SETTING = ["data", "method", "estimator", "batch", "epochs", "eta"]
 FULL = 0
-"""what `batch` is where a batch is all of the training records, of which tuning has a tenth less"""
+"""what `batch` is where a batch is all of the training records, a tenth fewer in tuning"""
 
 
 def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
     """One record for each data set and method: the choice, how it was chosen, and its accuracy with both errors, in percent.
 
     `behind`: by how much the setting that was run is behind the best one in validation accuracy, in percentage points;
-    0 where it is the choice. `edges`: in which directions the choice lies at the end of its grid. `settings`: how many
+    0 where it is the choice. `edges`: the directions in which the choice is at the end of its grid. `settings`: how many
     were tried. `seeds_reach` and `test_reach` are halves of 95% intervals: Student t over replicates, and binomial.
     """
     import pandas as pd
@@ -66,19 +64,15 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
                 "method": method,
                 "estimator": row["estimator"],
                 "guarantee": bool(row["guarantee"]) or method == "free",
-                "batch": int(row["batch"]),
-                "epochs": int(row["epochs"]),
-                "eta": float(row["eta"]),
+                **{name: int(row[name]) for name in ("batch", "epochs")},
+                **{name: float(row[name]) for name in ("eta", "noise_multiplier")},
                 "eps": float(row[EPS]),
-                "noise_multiplier": float(row["noise_multiplier"]),
                 "settings": len(grid),
                 "validation": 100 * validated[at],
                 "behind": 100 * (float(grid["mean"].max()) - validated[at]),
                 "edges": _edges(grid, row),
                 "accuracy": 100 * accuracy.mean,
-                "seeds_reach": 100 * accuracy.seeds_reach,
-                "test_reach": 100 * accuracy.test_reach,
-                "se": 100 * accuracy.se,
+                **{name: 100 * getattr(accuracy, name) for name in ("seeds_reach", "test_reach", "se")},
                 "seeds": accuracy.seeds,
                 "test_records": accuracy.records,
             }
@@ -89,41 +83,35 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
 
 def against(records: list[dict[str, Any]], data: str, method: str, other: str) -> dict[str, Any]:
     """The accuracy of one method less that of another, in points: see `dpexp.reporting.accuracies.difference`."""
-    first, second = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
-    return {"data": data, "method": method, "other": other} | difference(
-        _accuracy_of_best(first), _accuracy_of_best(second)
-    )
-
-
-def _accuracy_of_best(record: dict[str, Any]) -> Accuracy:
-    return Accuracy(record["accuracy"] / 100, record["se"] / 100, record["seeds"], record["test_records"])
+    rows = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
+    both = [Accuracy(r["accuracy"] / 100, r["se"] / 100, r["seeds"], r["test_records"]) for r in rows]
+    return {"data": data, "method": method, "other": other, **difference(*both)}
 
 
 def _settings(results: Path, experiment: str) -> Any:
-    """One row for each setting that stands for a method, with its mean held-out accuracy."""
+    """One row for each setting of a method, with its mean held-out accuracy."""
+    import pandas as pd
+
     needs = ["data", "batch_size", "epochs", "eta", "momentum", "clip", "start", "accountant", "guarantee", EPS]
     summary = load_summary(results, experiment, needs)
     last = at_last_step(summary)
     rows = last[last.metric == "test_accuracy"].copy()
-    rows["full"] = [row.batch_size == _records(row) for row in rows.itertuples()]
+    shares = rows.get("validation_fraction", pd.Series(index=rows.index, dtype=float)).fillna(0.0)
+    records = [_trained(data, share) for data, share in zip(rows.data, shares, strict=True)]
+    rows["full"] = rows.batch_size == records
     rows["batch"] = [FULL if full else int(size) for full, size in zip(rows.full, rows.batch_size, strict=True)]
     rows["method"] = [_method(row) for row in rows.itertuples()]
     return rows[rows.method != ""].reset_index(drop=True)
 
 
-def _records(row: Any) -> int:
-    share = getattr(row, "validation_fraction", None)
-    return _trained(row.data, share if share is not None and share == share else None)
-
-
 @lru_cache(maxsize=8)
-def _trained(data: str, share: float | None) -> int:
-    """Training records; remembered, since many settings share a data set."""
-    return Softmax(data=DataSource(name=data), validation_fraction=share).n  # type: ignore[arg-type]
+def _trained(data: str, share: float) -> int:
+    """Training records without the share for validation; many settings have the same."""
+    return Softmax(data=DataSource(name=data), validation_fraction=share or None).n  # type: ignore[arg-type]
 
 
 def _method(row: Any) -> str:
-    """The key of METHODS that a setting belongs to; empty for what is measured beside it and not compared."""
+    """The key of METHODS that a setting belongs to; empty for settings that are not compared."""
     if row.algorithm == "sgd":
         return "free"
     if row.algorithm == "dp-sgld":
@@ -138,7 +126,7 @@ def _method(row: Any) -> str:
 
 
 def _edges(grid: Any, row: Any) -> list[str]:
-    """Where the choice lies at the end of what was tried: over batches, over epochs, or over steps for its batch."""
+    """Where the choice is at the end of what was tried: over batches, over epochs, or over steps for its batch."""
     records = []
     alike = grid[(grid.batch == row.batch) & (grid.epochs == row.epochs)]
     for name, rows in (("batch", grid), ("epochs", grid), ("eta", alike)):

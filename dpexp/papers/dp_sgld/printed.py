@@ -1,4 +1,4 @@
-"""What the tables of `dp-sgld` print, and the settings of its DP-SGLD runs, so that both stand beside our numbers."""
+"""What the tables of `dp-sgld` print, and the settings of its DP-SGLD runs, to be shown with our numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of `hidden-state`: delta against steps beside composition."""
+"""Figures of `hidden-state`: delta against steps, with composition."""
 
 from __future__ import annotations
 

@@ -24,8 +24,6 @@ PROMISED = 0.95
 LEAST_TOLERANCE = 0.01
 STANDARD_ERRORS = 2.6
 """simultaneous over the seven coordinates of d = 5, where 2 would be for one"""
-HALF = 0.5
-"""share of Wald's intervals from which their mean length says something"""
 
 
 def rows_of(results: Path) -> list[dict[str, Any]]:
@@ -47,9 +45,6 @@ def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
         row["single"] = COORDINATES if str(first["problem"]).startswith("huber") else COORDINATES[:-1]
         for name in row["single"]:
             row[f"covered_{name}"], row[f"unbounded_{name}"] = means[f"covered_{name}"], 1 - means[f"bounded_{name}"]
-            wald = row[f"wald_{name}"] = means[f"wald_{name}"]
-            row[f"length_{name}"] = means[f"length_over_bound_{name}"] / wald if wald >= HALF else math.nan
-            row[f"bias_{name}"] = means[f"error_over_bound_{name}"]
         row["verdict"] = verdict(row, row["replicates"])
         row["worst"] = min(row[f"covered_{name}"] for name in row["single"])
         records.append(row)
@@ -72,7 +67,7 @@ def tolerance(replicates: int) -> float:
 
 
 def _setting(row: Any) -> str:
-    """What tells a setting from others but for its budget and n, in words."""
+    """What distinguishes a setting from others but for its budget and n, in words."""
     present = {key: value for key, value in row.items() if value is not None and value == value}
     name = str(row["problem"])
     d = present["d"] if "d" in present else present["population.d"]
@@ -113,9 +108,8 @@ def wilson(share: float, count: int) -> tuple[float, float]:
 
 NOTE = (
     f"Coverage of nominal 95% intervals over all runs, by coordinate ({NAMES}; the last slope is that of a rare level or of "
-    "a range that is stated too wide), the share of runs in which a coordinate is not told (unbounded, which covers), the "
-    "share of Wald's intervals (all others invert a test), and the mean length of Wald's over the efficient bound where at "
-    "least half are Wald's. A setting holds if every coordinate covers within .95 +- max(.01, 2.6 standard errors)."
+    "a range that is stated too wide), and the share of runs in which an interval is unbounded, which covers. A setting "
+    "holds if every coordinate covers within .95 +- max(.01, 2.6 standard errors)."
 )
 
 
@@ -127,8 +121,6 @@ def build(results: Path) -> Content:
         "method": "{method}",
         "coverage": _of_each("covered"),
         "unbounded": _of_each("unbounded"),
-        "Wald's": _of_each("wald"),
-        "length / bound": _of_each("length", "{:.2f}"),
         "runs": "{replicates}",
         "verdict": "{verdict}",
     }
@@ -137,12 +129,11 @@ def build(results: Path) -> Content:
     return by_column(columns, [{**every, **row} for row in rows], NOTE)
 
 
-def _of_each(quantity: str, form: str = "") -> Callable[[dict[str, Any]], str]:
-    """The numbers of a row's coordinates; shares as three digits without the zero in front, a dash for none."""
+def _of_each(quantity: str) -> Callable[[dict[str, Any]], str]:
+    """The shares of a row's coordinates, as three digits without the zero in front; one for all where they agree."""
 
     def text(row: dict[str, Any]) -> str:
-        values = [row[f"{quantity}_{name}"] for name in row["single"]]
-        words = ["-" if math.isnan(v) else form.format(v) if form else f"{v:.3f}".lstrip("0") for v in values]
+        words = [f"{row[f'{quantity}_{name}']:.3f}".lstrip("0") for name in row["single"]]
         return words[0] if len(set(words)) == 1 else " ".join(words)
 
     return text

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpexp.papers.ldp_sgd.claims import CHECKS
+from dpexp.papers.ldp_sgd.claims import figure_claims, level_claims, local_privacy, rate_claims, remarks, theorem_claims
 from dpexp.papers.ldp_sgd.ldp_sgd_figures import FIGURES
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of
 from dpexp.papers.ldp_sgd.ldp_sgd_tables import TABLE1
@@ -17,6 +17,14 @@ NUMBERS = Numbers(
     THEOREMS,
     constants_of,
 )
+CHECKS = {
+    **figure_claims.CHECKS,
+    **level_claims.CHECKS,
+    **local_privacy.CHECKS,
+    **rate_claims.CHECKS,
+    **remarks.CHECKS,
+    **theorem_claims.CHECKS,
+}
 DECLARED = declared_paper(Path(__file__).with_name("paper.yaml"), "ldp-sgd", CHECKS, FIGURES, NUMBERS, LDP_SGD_THEORY)
 PAPER = Paper(
     id="ldp-sgd",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exp
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 ALPHA = 0.5
 """the paper does not say; 1/2 is the middle of its range"""
@@ -30,6 +28,7 @@ def draw_figure1(results: Path) -> Drawing:
     """Left: mean distance for mu = 1, mu = 2 and Uniform(1, 2). Right: the first five replicates at mu = 2."""
     import pandas as pd
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
     summary = load_summary(results, "figure1", ["alpha"])
     means = summary[(summary.metric == "param_distance") & ((summary.alpha - ALPHA).abs() < 1e-9)]
@@ -47,7 +46,11 @@ def draw_figure1(results: Path) -> Drawing:
     title = rf"mean of {int(means.n.max())} replicates, $\alpha$ = 1/2, d = 5"
     budgets_panel.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
     right.set(xlabel=USERS, title=rf"first {PATHS} replicates, $\mu$ = 2")
-    _legend(canvas, budgets)
+    words = [b if b == "non-private" else rf"$\mu_i \sim$ {b}" if "(" in b else rf"$\mu$ = {b}" for b in budgets]
+    lines = [Line2D([], [], color=style.colour_of(b, budgets), label=w) for b, w in zip(budgets, words, strict=True)]
+    lines += [Line2D([], [], color="#555555", linestyle=look, label=NAMES[e]) for e, look in LINE_STYLES.items()]
+    shade = Patch(facecolor="#555555", alpha=style.BAND_ALPHA + 0.1, label="95% CI of the mean")
+    style.legend_below(canvas, 3, more=[*lines, shade])
     handles = [Line2D([], [], color=PATH_COLOURS[e], label=NAMES[e]) for e in ("sgd", "asgd")]
     right.legend(handles=handles, loc="lower left", frameon=False)
     shared = ["budget", "estimator", "step", "mean", "ci_lo", "ci_hi", "n", "n_diverged"]
@@ -75,26 +78,6 @@ def _means(axes: Axes, means: pd.DataFrame, budgets: list[str]) -> None:
     axes.plot([start, n], guide[::2], ":", color="#444444", linewidth=1.1, zorder=1.5)
     place = (start * n) ** 0.5, guide[1]
     style.note(axes, r"slope $-$1/4", place, (0, -3), ha="right", va="top", color="#333333")
-
-
-def _legend(canvas: Canvas, budgets: Sequence[str]) -> None:
-    """One legend under the panels: colour is the budget, line style the estimator, the shading named."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    words = [b if b == "non-private" else rf"$\mu_i \sim$ {b}" if "(" in b else rf"$\mu$ = {b}" for b in budgets]
-    colours = [style.colour_of(b, budgets) for b in budgets]
-    lines = [Line2D([], [], color=c, label=label, linewidth=2) for c, label in zip(colours, words, strict=True)]
-    styles = [Line2D([], [], color="#555555", linestyle=look, label=NAMES[e]) for e, look in LINE_STYLES.items()]
-    shade = Patch(facecolor="#555555", alpha=style.BAND_ALPHA + 0.1, label="95% CI of the mean")
-    guide = Line2D([], [], color="#444444", linestyle=":", linewidth=1.1, label="reference slope")
-    others = [*styles, shade, guide]
-    columns = max(len(lines), len(others))
-    blank: Any = Line2D([], [], linestyle="none", label="")
-    rows = [[*row, *[blank] * (columns - len(row))] for row in (lines, others)]
-    # matplotlib fills a legend column by column, and a row here is one kind of thing
-    handles = [handle for pair in zip(*rows, strict=True) for handle in pair]
-    canvas.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2)
 
 
 def _paths(axes: Axes, paths: pd.DataFrame) -> None:

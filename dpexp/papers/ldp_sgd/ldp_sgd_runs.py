@@ -1,4 +1,4 @@
-"""Stored runs of `ldp-sgd` beside its theory: what `predictions` says at their steps."""
+"""Stored runs of `ldp-sgd` with its theory: what `predictions` says at their steps."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ def predicted_of(run: Run) -> Curves:
 
 @dataclass(frozen=True)
 class Used:
-    """The runs that a claim uses."""
+    """The runs that a claim uses: of these experiments, with these settings as `Evidence.runs` takes them."""
 
     experiments: tuple[str, ...]
     levels: Mapping[str, Any]
-    """their settings, as `Evidence.runs` takes them"""
-    keep: Callable[[Run], bool]
+    keep: Callable[[Run], bool] = lambda run: True
 
     def __call__(self, evidence: Evidence) -> list[Run]:
         return [run for run in evidence.across(self.experiments, **self.levels) if self.keep(run)]

@@ -1,4 +1,4 @@
-"""Table 1 of `ldp-sgd` beside fitted slopes, where the rates are reached."""
+"""Table 1 of `ldp-sgd` with fitted slopes, where the rates are reached."""
 
 from __future__ import annotations
 

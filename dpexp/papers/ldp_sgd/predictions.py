@@ -1,7 +1,4 @@
-"""What theory says of a cell: from a config's problem, schedule and budgets to plain numbers, and to curves.
-
-`ldp-sgd` speaks of any cell that it covers: exponents, bounds, the linearised prediction and the asymptote.
-"""
+"""What `ldp-sgd` says of any cell that it covers: plain numbers, exponents, bounds, predictions and asymptotes."""
 
 from __future__ import annotations
 

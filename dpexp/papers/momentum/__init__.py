@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from dpexp.papers.momentum.claims import CHECKS
+from dpexp.papers.momentum.claims import lemmas, momentum_privacy, run_claims
 from dpexp.papers.momentum.momentum_runs import GRIDS
 from dpexp.papers.momentum.shown import FIGURES, MOMENTUM_TABLES
 from dpexp.reporting.paper import Paper, declared_paper
 
+CHECKS = {**lemmas.CHECKS, **momentum_privacy.CHECKS, **run_claims.CHECKS}
 PAPER = Paper(
     id="momentum",
     title="Momentum aggregation for private non-convex ERM",

@@ -1,11 +1,7 @@
-"""Stored runs of `momentum` as rows: what its figure, tables and claims share, and where in its grid a best setting lies.
+"""Stored runs of `momentum` as rows: what its figure, tables and claims share, and where in its grid a best setting is.
 
-Every row has the mean of a metric over replicates at the last step, its standard error and its 95% interval, beside the
-means of what must be read with a gradient norm: F (`objective`) and the rms of |w| (`param_norm`).
-
-The best setting of a grid is inside it, or at an end, beyond which a better one may be. A setting is looked at along
-one axis at a time, among those that share its values of the other axes. A comparison of tuned methods is fair to the
-loser only if the loser's best setting is inside: more settings can only help the winner.
+A best setting is inside its grid, or at an end, beyond which a better one may be: a comparison of tuned methods is fair
+to the loser only if the loser's is inside. It is looked at along one axis at a time.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ def variant(row: Any) -> str:
 
 
 def last_rows(results: Path, experiment: str, metric: str) -> pd.DataFrame:
-    """A metric at the last step of every cell, by method, variant, N and epochs; means of other metrics beside it."""
+    """A metric at the last step of every cell, by method, variant, N and epochs; with means of other metrics."""
     summary = at_last_step(load_summary(results, experiment, ["N", "eps", "noise"]))
     rows = summary[summary.metric == metric].copy()
     rows["method"] = [method(row) for row in rows.itertuples()]
@@ -90,7 +86,7 @@ def best_rows(results: Path, experiments: Sequence[str]) -> pd.DataFrame:
     """For every problem, d, eps (inf without noise), N and method the setting with the least mean of |grad F| over G.
 
     `tuned` is the length of the path, or eta of descent; `alpha_n` is alpha N, 1 where a method has no momentum of its
-    own; `settings` counts the method's grid; `ends` names the ends of its grid at which the setting lies. The best mean is
+    own; `settings` counts the method's grid; `ends` names the ends of its grid that the setting is at. The best mean is
     read off the replicates that it is compared by: that is not private, and a little too good for every method.
     """
     import pandas as pd
@@ -119,7 +115,7 @@ def best_rows(results: Path, experiments: Sequence[str]) -> pd.DataFrame:
 
 
 def ends(grid: pd.DataFrame, best: pd.Series) -> list[str]:
-    """In words, at which ends of its grid the best row lies; an axis with one value in the whole grid has none."""
+    """In words, the ends of its grid that the best row is at; an axis with one value in the whole grid has none."""
     words = []
     axes = [axis for axis in AXES if axis in grid]
     for axis in axes:

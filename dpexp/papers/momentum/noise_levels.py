@@ -1,9 +1,4 @@
-"""How much noise the momentum carries, in closed form: rms of |m_hat_t - m_t| over a run, in units of G = L = 1.
-
-`fixed_path_levels` compares both algorithms of `momentum` at one path length eta T, exactly calibrated, as epochs
-grow, Algorithm 2 by what its iterates give away and by the release of all its nodes. `printed_noise` follows the
-prescribed schedule of Algorithm 2 up to sizes that nobody can run, where means over t are taken over sampled t.
-"""
+"""Rms of the noise |m_hat_t - m_t| over a run of `momentum`, in closed form and in units of G = L = 1."""
 
 from __future__ import annotations
 

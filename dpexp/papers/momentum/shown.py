@@ -1,7 +1,4 @@
-"""What is shown of `momentum`: the noise of both algorithms against epochs, and tables of the tuned methods.
-
-The noise is drawn in closed form beside runs. The methods are tuned with alpha as prescribed, and with alpha tuned too.
-"""
+"""What is shown of `momentum`: the noise of both algorithms against epochs, and tables of the tuned methods."""
 
 from __future__ import annotations
 
@@ -65,9 +62,9 @@ def draw(results: Path) -> Drawing:
     words = f"bars: 95% CI of the mean, {rows.n.max()} replicates"
     bar: dict[str, Any] = {"marker": "|", "markersize": 9, "markeredgewidth": 1.1, "linestyle": ""}
     style.legend_below(canvas, 2, more=[Line2D([], [], color="#5c5c5c", label=words, **bar)])
-    shown = ["method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step", "mean", "se", "ci_lo", "ci_hi", "n",
+    columns = ["method", "variant", "N", "d", "eps", "epochs", "length", "eta", "step", "mean", "se", "ci_lo", "ci_hi", "n",
              "n_diverged", "noise", "noise_by_nodes"]  # fmt: skip
-    return Drawing(canvas, rows[[name for name in shown if name in rows]])
+    return Drawing(canvas, rows[[name for name in columns if name in rows]])
 
 
 FIGURES = {"momentum_epochs": (draw, (EPOCHS,))}
@@ -96,7 +93,7 @@ def _by_iterates(record: dict[str, Any]) -> bool:
 
 NOTE = (
     "delta = 1e-5, replaced records, all noise calibrated exactly: Algorithm 2 by its iterates, certified for every "
-    "position of a record, or, where it says so, by the release of all nodes. 'Best of' counts a method's settings. The "
+    "position of a record, or, where named so, by the release of all nodes. 'Best of' counts a method's settings. The "
     "best setting is read off the same runs, which is not private, and a little too good for every method. Step: length "
     "of the path, for descent eta. At an end: where the grid does not go on beyond the best setting, so that a better one "
     "may lie there. Last iterates; 95% intervals over replicates. In every row: {same}."
@@ -104,7 +101,7 @@ NOTE = (
 
 
 def build(experiments: Sequence[str], results: Path) -> Content:
-    """Final |grad F| / G of the best setting of every method, with F and the parameter's norm beside it."""
+    """Final |grad F| / G of the best setting of every method, with F and the parameter's norm."""
     records = [{str(k): v for k, v in row.items()} for row in best_rows(results, experiments).to_dict("records")]
     head, rows, *_ = by_column(COLUMNS, records, "")
     head, rows, same = without_constants(head, rows, but=("at an end", "diverged"))

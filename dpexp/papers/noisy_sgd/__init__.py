@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from dpexp.papers.noisy_sgd.claims import CHECKS
+from dpexp.papers.noisy_sgd.claims import lower, upper
 from dpexp.papers.noisy_sgd.noisy_sgd_figures import FIGURES
 from dpexp.reporting.paper import Paper, declared_paper
 
+CHECKS = {**lower.CHECKS, **upper.CHECKS}
 PAPER = Paper(
     id="noisy-sgd",
     title="Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",

@@ -1,4 +1,4 @@
-"""Figures of `noisy-sgd`: its Figure 1 beside exact laws, and every analysis of one mechanism, against the number of steps."""
+"""Figures of `noisy-sgd`: its Figure 1 with exact laws, and every analysis of one mechanism, against the number of steps."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def _claimed(case: Case, order: float) -> float:
 
 
 def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> Check:
-    """A claimed divergence, which is false: it is held over what a threshold test certifies, for every case and order."""
+    """A claimed divergence, which is false: compared with what a threshold test certifies, for every case and order."""
 
     def ratios() -> dict[str, float]:
         # one case and order that exceeds is a counterexample

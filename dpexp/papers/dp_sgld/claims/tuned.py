@@ -1,8 +1,7 @@
-"""Table 1 of `dp-sgld` once more: with every method tuned on validation records, and judged for new test records.
+"""Table 1 of `dp-sgld` with every method tuned on validation records, and judged for new test records.
 
-`tables.py` judges the table's own, untuned settings over seeds. Test records are a sample too, and the papers' methods
-have steps and batches that one would choose: here both are taken into account. An accuracy is certain *over seeds* if
-its 95% interval over replicates says so, and *on new records* if it also says so with the test records' own error.
+An accuracy is certain *over seeds* by its 95% interval over replicates, and *on new records* if it is so with the test
+records' own error, too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dpexp.reporting.claim import Check, Outcome, Verdict
 
 Row = dict[str, Any]
 RIVALS = ("plain", "average", "momentum", "full")
-"""DP-SGD in all its forms, of which validation picks the best; without a clip that never clips, which is DP-SGLD at 0"""
+"""the forms of DP-SGD, among which validation picks the best; without a clip that never clips, which is DP-SGLD at 0"""
 CONSIDERABLE = 0.5
 """share of the gap that one would call a considerable reduction; the two printed gaps on CIFAR-10 fall by 85%"""
 EACH = "95% intervals: Student t over seeds; on new records with the binomial error of the test records as well"

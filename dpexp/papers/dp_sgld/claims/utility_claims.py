@@ -1,7 +1,4 @@
-"""The utility statements of `dp-sgld` against exact moments on ridge regression, table 4, and decreasing steps.
-
-Of these the paper speaks after Theorem 4.2: of the bound, of the error, and of the step sizes of its runs.
-"""
+"""The utility statements of `dp-sgld` against exact moments on ridge regression."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from dpexp.store.stats import interval, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
 FIRST_COMPARED = 100
-"""first step at which curves are compared: before, all stand at the start"""
+"""first step at which curves are compared: before, all are at the start"""
 FIGURE_1 = used("figure1")
 STEADY = used("figure1", alpha=0.5, budget="2")
 ALPHA_ONE = used("linear_d5", "logistic_d5", alpha=1.0)

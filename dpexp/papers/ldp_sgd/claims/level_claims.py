@@ -1,8 +1,6 @@
-"""`ldp-sgd`: levels that closed forms predict. All of these are ours; the paper predicts rates and bounds only.
+"""`ldp-sgd`: levels that closed forms predict, all of them ours: the paper predicts rates and bounds only.
 
-H is the Hessian of the risk at the optimum and S_mu the covariance of what a user sends there, both exact. The iterate's
-mean squared error and loss gap follow from the second moments of theta_k - theta* -> (I - eta_k H)(theta_k - theta*) -
-eta_k noise, the average's from H^-1 S_mu H^-1 / n, and its bias from the third derivative of the risk.
+H is the Hessian of the risk at the optimum and S_mu the covariance of what a user sends there, both exact.
 """
 
 from __future__ import annotations

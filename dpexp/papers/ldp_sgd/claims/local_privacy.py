@@ -135,7 +135,7 @@ def parallel() -> dict[str, tuple[float, float]]:
 
 
 def stretched_messages(evidence: Evidence) -> Outcome:
-    """The average's squared error with the scale's entry stretched over that without, beside the same of asymptotes.
+    """The average's squared error with the scale's entry stretched over that without, and the same of asymptotes.
 
     In S_mu the noise of the scale's entry is then Delta^2 / (a mu)^2.
     """

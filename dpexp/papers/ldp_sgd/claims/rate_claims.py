@@ -1,8 +1,7 @@
-"""`ldp-sgd`, Table 1: the rates of both estimators, cell by cell, and which of the two "converges faster" (section 5).
+"""`ldp-sgd`, section 5: which of both estimators "converges faster", of the slopes as drawn and of steady slopes.
 
-The paper reads the latter off figures of 300,000 users. There a curve may still be forgetting its start, and its slope is
-then no rate. So every such sentence is asked twice: of the slopes as drawn, over the last decade of the paper's own
-settings, and of runs whose slopes are steady. A sentence that is true of one and false of the other is misleading.
+A curve of 300,000 users may still be forgetting its start, and its slope is then no rate: a sentence that is true of one
+and false of the other is misleading.
 """
 
 from __future__ import annotations

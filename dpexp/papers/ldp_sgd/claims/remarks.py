@@ -1,4 +1,4 @@
-"""`ldp-sgd`: what the remarks read off the printed bounds. Nothing is measured: the bounds are evaluated as printed.
+"""`ldp-sgd`: what the remarks read off the printed bounds. The bounds are evaluated as printed.
 
 The plain numbers are those of the linear problem with d = 5, rounded.
 """
@@ -57,7 +57,7 @@ ALPHAS = tuple(k / 100 for k in range(100))
 def falls_like(
     theorem: str, estimator: str, convexity: str, steps: np.ndarray = FAR, but: Sequence[float] = ()
 ) -> Check:
-    """A bound's exponents of n beside those of the remark on it, at every alpha of which it speaks but these."""
+    """A bound's exponents of n and those of the remark on it, at every alpha that it covers but these."""
 
     def cases() -> Cases:
         printed = {a: remark_exponent(estimator, convexity, a) for a in ALPHAS if a not in but}

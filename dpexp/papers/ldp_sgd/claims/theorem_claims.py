@@ -85,7 +85,7 @@ QUARTER = 0.25
 def _exponent(
     slope: float, se: float, exponent: float, predicted: str, words: str, tolerance: float = RATE_TOLERANCE, **more: Any
 ) -> Outcome:
-    """Reproduced where the whole interval lies within the tolerance, false where it lies outside."""
+    """Reproduced where the whole interval is within the tolerance, false where it is outside."""
     # the whole interval decides, on either side
     off, reach = abs(slope - exponent), 1.96 * se
     verdict: Verdict = "false" if off - reach > tolerance else "not at this sample size"

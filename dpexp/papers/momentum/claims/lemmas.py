@@ -1,9 +1,4 @@
-"""The binary tree of `momentum`, Lemmas 5 and 7 and equation (3).
-
-(a) By counting: figure 1, COMPOSE, Proposition 13, and what equation (3) costs.
-(b) Of the noise and the weights: both lemmas, the equation, and two sentences in words: trees against noise in every
-term, and m_t - m_(t-N).
-"""
+"""Lemma 5 of `momentum` on stored runs, and equation (3) by force."""
 
 from __future__ import annotations
 

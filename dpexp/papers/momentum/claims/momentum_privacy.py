@@ -1,17 +1,14 @@
-"""What Theorems 4 and 8 of `momentum` guarantee, by exact sensitivities: multipliers, node counts, nodes, streams, iterates.
+"""What Theorems 4 and 8 of `momentum` guarantee, by exact sensitivities; and an attack on the printed noise of Algorithm 2.
 
-`attack` shows a record by the iterates of Algorithm 2 with its printed noise. One parameter, N records (N odd) in one
-order, alpha = 1 / N, gamma = eta N, w_1 = 0, records x in [-1, 1] and
+One parameter, N records (N odd) in one order, alpha = 1 / N, gamma = eta N, w_1 = 0, records x in [-1, 1] and
 
     f(w, x) = x (G eta / pi) sin(pi w / eta),
 
-which is G-Lipschitz and L-smooth with L = pi G / eta. In one dimension every step is +eta or -eta, whatever the noise,
-so w_t / eta is a whole number of the parity of t - 1 and grad f(w_t, x) = x G (-1)^(t-1). Let all records be 0 but the
-first, which is 1 or -1 in the two neighbours. What it contributes is then known in advance: the release is a Gaussian
-vector, of which the iterates show the signs. From the third epoch on the printed noise of the changes and residuals, 2
-eta N sigma sqrt(V), and the fresh share gamma of a gradient vanish with eta, while the noise inherited from the first
-two epochs is the same number at the same place of every epoch; where it is smaller than the signal, the signs alternate
-with the phase of the record. The event is that they do.
+which is G-Lipschitz and L-smooth with L = pi G / eta. In one dimension every step is +eta or -eta, so that the gradients
+are x G (-1)^(t-1) whatever the noise. Let all records be 0 but the first, which is 1 or -1: the release is a Gaussian
+vector, whose signs the iterates show. From the third epoch on the printed noise of the changes and residuals, 2
+eta N sigma sqrt(V), and the fresh share gamma of a gradient vanish with eta, and where the noise inherited from the first
+two epochs is smaller than the signal, the signs alternate with the phase of the record. The event is that they do.
 """
 
 from __future__ import annotations

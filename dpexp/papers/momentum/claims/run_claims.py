@@ -1,7 +1,4 @@
-"""`momentum` beside runs: bounds and rates at the prescribed schedules, and section 4's idea that noise stops growing.
-
-Theorems 6 and 9 are held against runs at their schedules; tuned runs say whether less noise helps where it can be run.
-"""
+"""`momentum` and its runs: bounds and rates at the prescribed schedules, and which of the tuned methods is better."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def printed_bound(theorem: int, rows: Any) -> Outcome:
 
 
 def rate_6(prescribed: Any) -> Outcome:
-    """Slope in N of the runs with exact noise, beside that of their noise-free twins."""
+    """Slope in N of the runs with exact noise, and that of their noise-free twins."""
     slopes, errors = {}, {}
     for variant in ("exact", "none"):
         own = (prescribed.method == "tree") & (prescribed.variant == variant)
@@ -82,7 +79,7 @@ def smaller(
     """Whether Algorithm 2 ends with smaller gradients than another method, or with `other` the other way round.
 
     Reproduced if certainly so in most places and certainly not so in none, false if the reverse. With `inside`
-    Algorithm 2 counts as better only where the other's best setting lies inside its grid. The words name every end.
+    Algorithm 2 counts as better only where the other's best setting is inside its grid. The words name every end.
     """
     records = {(r["method"], r["place"]): r for r in places}
     better, worse, words = 0, 0, []

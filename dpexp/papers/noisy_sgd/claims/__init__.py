@@ -1,5 +1,1 @@
-"""What decides the claims of `noisy-sgd`: exact laws in one dimension, so no stored results are needed."""
-
-from dpexp.papers.noisy_sgd.claims import lower, upper
-
-CHECKS = lower.CHECKS | upper.CHECKS
+"""The checks of `noisy-sgd`, by the ids of its claims."""
