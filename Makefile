@@ -78,7 +78,6 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.config_mutants
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
 	$(BIN)/python -m tests.campaigns.random_numbers
-	$(BIN)/python -m tests.campaigns.other_seeds
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers
 	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md

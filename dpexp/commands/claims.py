@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpexp.commands.answer import RESULTS, Answer, Pathname
 from dpexp.core.errors import MISSING, OK, REFUTED, ResultsMissing, UsageError
@@ -16,17 +15,11 @@ from dpexp.papers import papers
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import pages
 from dpexp.reporting.ledger.verdicts import judge as judge_now
-from dpexp.reporting.ledger.verdicts import judge_or_read, one_by_one, read_ledger, stored_rows, write_rows
-from dpexp.reporting.worker_processes import in_processes
+from dpexp.reporting.ledger.verdicts import judge_or_read, read_ledger, stored_rows, write_rows
 from dpexp.store.documents import write_text
 
-if TYPE_CHECKING:
-    from dpexp.reporting.claim import Claim, Outcome
-
-FILES = {"md": "", "table": pages.INDEX, "artifact": pages.NAME, "differences": pages.DIFFERENCES}
+FILES = {"md": "", "table": pages.INDEX, "differences": pages.DIFFERENCES}
 """values of --format, and the file of each with --out; md writes pages"""
-GROUP = 5
-"""claims of one task: neighbours read the same results, and each task reads its own"""
 
 
 def claims(
@@ -53,7 +46,7 @@ def claims(
     if judge:
         if ledger.fault:
             note(f"{ledger.fault}: it is written anew with the claims that are judged now", quiet)
-        fresh = judge_now(mine, folder, _in_groups)
+        fresh = judge_now(mine, folder)
         write_rows(folder, fresh, known, {claim.paper for claim in known})
         moved = [row for row in fresh.values() if row.id in ledger.rows and ledger.rows[row.id].found != row.found]
         remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.found['measured']}" for row in moved]
@@ -61,12 +54,11 @@ def claims(
     elif {*ids} <= {claim.paper for claim in known}:
         rows = stored_rows(folder, ledger, mine)
     else:
-        rows = judge_or_read(mine, folder, ledger, _in_groups)
+        rows = judge_or_read(mine, folder, ledger)
     headlines = {name: headline for paper in papers().values() for name, headline in paper.headlines.items()}
     everything = stored_rows(folder, read_ledger(folder), known) if out else rows
     texts: dict[str, Callable[[], str]] = {
         "table": lambda: pages.listed(everything), "md": lambda: "\n\n".join(map(pages.section, everything)),
-        "artifact": lambda: pages.artifact(everything, headlines),
         "differences": lambda: pages.differences(everything, papers().values()),
     }  # fmt: skip
     if bare:
@@ -91,22 +83,6 @@ def claims(
         judging = shell(["claims", *ids, "--judge"], folder)
         remarks.append(f"  hint: run: {f'{run}, then ' if configs else ''}{judging}")
     return Answer(text, [row.document(folder) for row in rows], code, remarks)
-
-
-def _in_groups(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome]]:
-    """A few checks in this process, and many in several; the verdicts are the same."""
-    ids = [claim.id for claim in claims]
-    # names travel to other processes, and claims, which hold functions, do not
-    groups = [ids[k : k + GROUP] for k in range(0, len(ids), GROUP)]
-    work, names = [(group, results) for group in groups], [f"{group[0]} and its neighbours" for group in groups]
-    for judged in in_processes(_by_id, work, "judging group", names, f"judging claims, groups of {GROUP}"):
-        yield from judged
-
-
-def _by_id(ids: Sequence[str], results: Path) -> list[tuple[str, Outcome]]:
-    """The checks of a few claims, in a process of its own."""
-    known = {claim.id: claim for own in claims_of_papers().values() for claim in own}
-    return list(one_by_one([known[name] for name in ids], results))
 
 
 def matching(ids: Sequence[str], words: Sequence[str]) -> list[str]:

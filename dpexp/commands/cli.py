@@ -96,7 +96,7 @@ OPTIONS = {
     "facet": OptionSpec("--facet", "Distinguished by panels; repeatable.", "NAME", many=True),
     "for_fit": OptionSpec("--for-fit", "With --data: public inputs of `dpexp fit`."),
     "force": OptionSpec("--force", "Compute everything anew."),
-    "form/claims": OptionSpec("--format", "How to print.", "table|md|artifact|differences"),
+    "form/claims": OptionSpec("--format", "How to print.", "table|md|differences"),
     "form/table": OptionSpec("--format", "How to print.  [default: md]", "text|md|tex|csv|json"),
     "formats": OptionSpec("--format", "File formats.  [default: png,pdf]", "png,pdf,svg,eps"),
     "formula": OptionSpec("--formula", "Or a formula: 'log(y) ~ x * C(g)'.", "'Y ~ X'"),
@@ -147,7 +147,7 @@ OPTIONS = {
     "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", path),
     "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
     "theory": OptionSpec("--theory", "Add bounds and predictions to the measured values."),
-    "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker, table and figure."),
+    "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker."),
     "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
     "weights": OptionSpec("--weights", "How messages of --mu-column count.  [default: budget]", "budget|equal"),
@@ -170,7 +170,7 @@ COMMANDS = {
         "NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow."),
     "table": CommandSpec(
         "Experiments", "table.table", (("names", "[NAME]...", str),),
-        "every form/table out/text metric estimator only statistic theory results as_json", "",
+        "every form/table out/text metric estimator only statistic results as_json", "",
         "Print the same numbers as tables.",
         "NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`."),
     "diff": CommandSpec(
@@ -205,7 +205,7 @@ COMMANDS = {
         "The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails."),
     "privacy": CommandSpec(
         "Privacy", "privacy.privacy", (("words", "[CONFIG|KEY=VALUE]...", str),),
-        "mechanism set deployment over tradeoff results as_json", "users",
+        "mechanism set deployment over tradeoff as_json", "users",
         "State the privacy of a config, or of a mechanism by its parameters.",
         "With --mechanism the words are its parameters, such as steps=1000."),
     "calibrate": CommandSpec(

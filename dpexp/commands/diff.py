@@ -12,9 +12,9 @@ from dpexp.commands.figure_names import result_folder
 from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
-from dpexp.reporting.accuracies import error_of_records
-from dpexp.reporting.results.compared import Final, Pair, certainty, compared, finals, levels, metrics_of, table_of
+from dpexp.reporting.results.compared import ACCURACIES, Pair, certainty, compared, finals, levels, metrics_of, table_of
 from dpexp.reporting.results.gather import FROM, Source, gather
+from dpexp.reporting.results.lines import Line
 from dpexp.reporting.text_table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 
@@ -54,7 +54,7 @@ def diff(
             # a copy under another name was kept to be compared
             code = 3 if generation.manifest["experiment"] == path.name else code
     if by:
-        pairs, last = levels(sides[0], by, names, metrics, words), ""
+        pairs, last = levels(sides[0], by, names, words), ""
     else:
         pairs, last = _matched(paths, sides, names, metrics, words)
         first, second = ({k: v for k, v in side[0].items() if k not in (*names, FROM)} for side in settings)
@@ -73,8 +73,7 @@ def diff(
         head, texts = table_of(rows, by)
         lines += ["", fitting_columns(texts, head), "", fill(certainty(len(rows)), terminal_width() or 10_000)]
     if "test_accuracy" in metrics:
-        accuracies = [[final.line for final in side if final.metric == "test_accuracy"] for side in sides]
-        lines += ["", *dict.fromkeys(map(error_of_records, accuracies))]
+        lines += ["", ACCURACIES]
     document = {
         "a": str(a), "b": None if b is None else str(b), "by": by or None, "metric": ", ".join(metrics),
         "identical": identical, "changes": changes, "not_current": stale, "rows": rows,
@@ -83,13 +82,12 @@ def diff(
 
 
 def _matched(
-    paths: Sequence[Path], sides: Sequence[Sequence[Final]], names: Sequence[str], metrics: Sequence[str], words: Words
+    paths: Sequence[Path], sides: Sequence[Sequence[Line]], names: Sequence[str], metrics: Sequence[str], words: Words
 ) -> tuple[list[Pair], str]:
     """Settings that A and B have in common, and how many each of them has alone, in words."""
     # by the values of these names (None for a parameter that a cell does not have), the estimator and the metric
-    cells: list[dict[tuple[Any, ...], Final]] = [
-        {(*map(final.settings.get, names), final.line.estimator, final.metric): final for final in side}
-        for side in sides
+    cells: list[dict[tuple[Any, ...], Line]] = [
+        {(*map(line.settings.get, names), line.estimator, line.metric): line for line in side} for side in sides
     ]
     assert [*map(len, cells)] == [*map(len, sides)], "two cells of one setting"
     common = [key for metric in metrics for key in cells[0] if key in cells[1] and key[-1] == metric]

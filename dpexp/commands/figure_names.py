@@ -17,10 +17,9 @@ from dpexp.config.error_messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.files import Damaged
-from dpexp.core.terminal import note
+from dpexp.core.terminal import each, note
 from dpexp.core.text import guess
 from dpexp.reporting.results.gather import Source
-from dpexp.reporting.worker_processes import in_processes, outcomes
 from dpexp.store import Folder
 from dpexp.store.documents import read_document
 from dpexp.store.folder import experiments_in, holds_results
@@ -58,18 +57,21 @@ class Selection:
             raise UsageError("--metric and the like need a name", f"{command} NAME, or its folder")
         work = [*all_of, *self.select(names)] if names or all_of else self.at_hand()
         titles = [item if isinstance(item, str) else " and ".join(source.name for source in item) for item in work]
-        tasks = [(item, *options) for item in work]
-        if names or all_of:
-            return in_processes(make, tasks, self.kind, titles)
-        made = outcomes(make, tasks, self.kind, titles)
-        errors = [(title, e) for title, e in zip(titles, made, strict=True) if isinstance(e, DpexpError)]
-        if len(errors) == len(made):
+        made, errors = list[T](), dict[str, DpexpError]()
+        for title, item in each(list(zip(titles, work, strict=True)), self.kind, lambda pair: pair[0]):
+            try:
+                made.append(make(item, *options))
+            except DpexpError as error:
+                if names or all_of:
+                    raise
+                errors[title] = error
+        if not made:
             nothing = ResultsMissing(f"{self.results}: there are no results in it", "run: dpexp run @linear_d5")
             # Where nothing could be made, the first error has the command to run.
-            raise errors[0][1] if errors else nothing
-        for title, error in errors:
-            note(f"{title}: not made, because {error.message}" + (f" ({error.hint})" if error.hint else ""))
-        return [result for result in made if not isinstance(result, DpexpError)]
+            raise next(iter(errors.values()), nothing)
+        for title, why in errors.items():
+            note(f"{title}: not made, because {why.message}" + (f" ({why.hint})" if why.hint else ""))
+        return made
 
     def single(self, names: Sequence[str]) -> Work:
         """What is named. Raises UsageError where it is not one figure or table."""

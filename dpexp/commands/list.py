@@ -12,10 +12,10 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import shipped as shipped_files
 from dpexp.config.yamlfile import ConfigError, NotChecked
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.text import counted
+from dpexp.core.text import columns, counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
-from dpexp.reporting.text_table import fitting_columns, in_lines
+from dpexp.reporting.text_table import fitting_columns
 from dpexp.store import Folder, load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.generation import config_path
@@ -45,7 +45,7 @@ def inventory(*, configs: Path = Path("configs"), results: Path = RESULTS, shipp
     text = fitting_columns(rows, COLUMNS) if rows else f"no configs in {configs}"
     if not configs.is_dir():
         text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
-    lines = in_lines([(kind, listed(entries)) for kind, entries in names.items() if entries])
+    lines = columns([(kind, listed(entries)) for kind, entries in names.items() if entries])
     return Answer(f"{text}\n\n{lines}", document)
 
 

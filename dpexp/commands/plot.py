@@ -13,7 +13,7 @@ from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
 from dpexp.reporting.figure import FORMATS, Look, Written
-from dpexp.reporting.results.declaration import WIDTH, Declaration
+from dpexp.reporting.results.declaration import Declaration
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure
@@ -33,21 +33,24 @@ def plot(
     """
     from dpexp.reporting.figure import drawn
 
-    request = declaration(width=width, **options)
+    request, look = declaration(**options), _look(width, Path(style_file) if style_file else None, title)
     home, figure = _figure(_selection(request, Path(results)).single(list(map(str, names))), request, Path(results))
-    return drawn(figure, home, Look(width, Path(style_file) if style_file else None, title))
+    return drawn(figure, home, look)
 
 
 def declaration(
     metric: str | None = None, x: str = "", hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
-    log: str = "", only: str | None = None, theory: bool = False, statistic: str = "mean", kind: str = "line",
-    style: str = "", width: float | None = None,
+    only: str | None = None, theory: bool = False, statistic: str = "mean", kind: str = "line", style: str = "",
 ) -> Declaration:  # fmt: skip
     """The figure of a result as data; empty where the rules of docs/figures.md decide."""
+    estimators = tuple(estimator)
+    return Declaration(metric or "", x, hue, tuple(facet), style, estimators, only or "", statistic, kind, theory)
+
+
+def _look(width: float | None, style_file: Path | None, title: bool) -> Look:
     if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
         raise UsageError(f"--width {width:g}: it is in inches, from {LEAST_WIDTH:g} to {MOST_WIDTH:g}")
-    return Declaration(metric or "", x, hue, tuple(facet), style, tuple(estimator), only or "", log, statistic, kind,
-                       theory, width=width or WIDTH)  # fmt: skip
+    return Look(width, style_file, title)
 
 
 def command(
@@ -73,7 +76,7 @@ def command(
             return _answer([curve.written(out or results / "figures", forms)], {"curve": curve.document()})
     if over:
         raise UsageError("--over goes with --mechanism", "dpexp plot --mechanism NAME KEY=A,B,C --over KEY")
-    request = declaration(hue=hue, width=width, **options)
+    request = declaration(hue=hue, **options)
     selection = _selection(request, results)
     for word in names:
         # It is there, but nothing can be laid over it: that is no unknown name.
@@ -82,7 +85,7 @@ def command(
             raise UsageError(f"'{word}' cannot be drawn with theory", hint)
     if name:
         selection.single(names)
-    look = Look(width, style_file, not no_title)
+    look = _look(width, style_file, not no_title)
     all_of = list(selection.known) if every else []
     return _answer(selection.apply(_written, names, all_of, (request, results, out, forms, look, name)))
 
@@ -97,8 +100,8 @@ def _shipped(request: Declaration) -> Mapping[str, Figure]:
 
 
 def _selection(request: Declaration, results: Path) -> Selection:
-    """Among all figures; theory and width are for shipped ones too."""
-    return Selection("figure", _shipped(request), results, replace(request, theory=False, width=WIDTH) != Declaration())
+    """Among all figures; theory is for shipped ones too."""
+    return Selection("figure", _shipped(request), results, replace(request, theory=False) != Declaration())
 
 
 def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:

@@ -13,32 +13,31 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Pathname
+from dpexp.commands.answer import Pathname
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, numbers, understood, values_of
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.core.text import Printed
-from dpexp.privacy.analyses.analysis import ORDERS
+from dpexp.privacy.analyses.analysis import ORDERS, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.mechanism_statement import MechanismStatement
 from dpexp.reporting.statement import ConfigStatement, Statement, UsersStatement, labelled
+from dpexp.reporting.tradeoff import attack_document, attack_text
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Config
     from dpexp.config.cells import Cell, Experiment
     from dpexp.privacy.mechanisms.mechanism import Released
-    from dpexp.reporting.tradeoff import Attacker
 
 
 def privacy(
     *words: Config, mechanism: str | None = None, set: Sequence[str] = (), deployment: bool = False,
-    users: Pathname | None = None, over: Sequence[str] = (), tradeoff: bool = False, results: Pathname = RESULTS,
-    **parameters: Any,
+    users: Pathname | None = None, over: Sequence[str] = (), tradeoff: bool = False, **parameters: Any,
 ) -> Statement:  # fmt: skip
     """The privacy statement of a config, of a mechanism by its name and parameters, or of a file of `users`.
 
     `.text()` is what the command prints, `.document()` the same for programs. `over` names parameters whose list of
-    values is a sweep. The figures of `tradeoff` go to the folder `figures` of `results`.
+    values is a sweep; `tradeoff` adds error rates of an attacker.
     """
     from dpexp.commands.api import load
     from dpexp.commands.epsilon_curve import curve_of
@@ -61,7 +60,7 @@ def privacy(
     if over:
         with understood(mechanism):
             return curve_of(mechanism, values, over)
-    return of_mechanism(mechanism, values, Path(results) / "figures" if tradeoff else None)
+    return of_mechanism(mechanism, values, tradeoff)
 
 
 @dataclass(frozen=True)
@@ -72,21 +71,19 @@ class Stated(Printed):
     located: Callable[[], AbstractContextManager[None]]
     """gives errors of an analysis words of their own"""
     more: Mapping[str, Any]
-    attacker: Attacker | None = None
-    files: Sequence[str] = ()
-    """of the figure of error rates"""
+    attacks: Sequence[Analysis] = ()
+    """analyses and lower bounds whose error rates are shown"""
 
     def document(self) -> dict[str, Any]:
         """For programs."""
         with self.located():
-            tradeoff = {"tradeoff": {**self.attacker.document(), "files": self.files}} if self.attacker else {}
+            tradeoff = {"tradeoff": {"statements": attack_document(self.attacks)}} if self.attacks else {}
             return {**self.statement.document(), **self.more, **tradeoff}
 
     def text(self) -> str:
         """For people."""
         with self.located():
-            texts = [self.attacker.text(), "\n".join(self.files)] if self.attacker else []
-            return "\n\n".join([self.statement.text(), *texts])
+            return "\n\n".join([self.statement.text(), *([attack_text(self.attacks)] if self.attacks else [])])
 
 
 def of_experiment(experiment: Experiment, deployment: bool = False) -> Stated:
@@ -136,19 +133,14 @@ def _released(experiment: Experiment) -> dict[str, Released]:
     return labelled(named)
 
 
-def of_mechanism(name: str, values: dict[str, Any], figures: Path | None = None) -> Stated:
-    """The statement of a mechanism; with `figures`, a folder, also error rates of an attacker."""
+def of_mechanism(name: str, values: dict[str, Any], tradeoff: bool = False) -> Stated:
+    """The statement of a mechanism, with `tradeoff` also error rates of an attacker."""
     deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
     mechanism = mechanism_of(name, values)
     with understood(name):
         statement = MechanismStatement(name, mechanism, deltas, orders or ORDERS)
-        if figures is None:
-            return Stated(statement, partial(understood, name), {})
-        from dpexp.reporting.tradeoff import Attacker  # loads the drawing of figures
-
-        attacker = Attacker(statement.analyses, statement.lower)
-        files = attacker.written(name, statement.text_of_parameters(), figures).files
-    return Stated(statement, partial(understood, name), {}, attacker, [*map(str, files)])
+        attacks = [*(a for a in statement.analyses if a.valid), *statement.lower] if tradeoff else []
+        return Stated(statement, partial(understood, name), {}, attacks)
 
 
 def _of_users(path: Path, values: dict[str, Any]) -> UsersStatement:

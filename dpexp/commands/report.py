@@ -19,7 +19,6 @@ from dpexp.reporting.results.declaration import Declaration
 from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.gather import Source
 from dpexp.reporting.results.result_table import content_of
-from dpexp.reporting.worker_processes import in_processes
 from dpexp.store import write_text
 from dpexp.store.folder import experiments_in, holds_results
 
@@ -79,11 +78,9 @@ def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture
         for name in current
         if name not in in_figures
     }
-    arguments = [(figure, results, shell(["plot", word], results)) for word, (_, figure) in work.items()]
     pictures: dict[str, list[Picture]] = {}
-    drawn = in_processes(picture, arguments, "figure", list(work))
-    for (name, _), drawing in zip(work.values(), drawn, strict=True):
-        pictures.setdefault(name, []).append(drawing)
+    for word, (name, figure) in each(list(work.items()), "figure", lambda item: item[0]):
+        pictures.setdefault(name, []).append(picture(figure, results, shell(["plot", word], results)))
     return pictures
 
 

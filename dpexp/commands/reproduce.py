@@ -68,7 +68,6 @@ def _everything(results: Path) -> list[list[str]]:
         ["plot", "--theory", "figure2", "figure3", "figure4", *where],
         ["table", "--all", "--out", str(results / "tables"), *RESEARCH, *where],
         ["claims", "--judge", "--out", str(results), *RESEARCH, *where],
-        ["claims", "--format", "artifact", "--out", "docs", *where],
         ["claims", "--format", "differences", "--out", "docs", *where],
         ["report", str(results)],
     ]

@@ -12,7 +12,7 @@ from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.papers import tables, theories
-from dpexp.reporting.results.gather import Source, mark, name_of
+from dpexp.reporting.results.gather import Source, name_of
 from dpexp.reporting.table_formats import FORMATS, render
 from dpexp.reporting.text_table import Content, Table, terminal_width
 
@@ -25,12 +25,11 @@ class Request:
     estimators: tuple[str, ...] = ()
     only: str | None = None
     statistic: str = "mean"
-    theory: bool = False
 
 
 def table(
     *names: Pathname, results: Pathname = RESULTS, metric: str | Sequence[str] = (), estimator: Sequence[str] = (),
-    only: str | None = None, statistic: str = "mean", theory: bool = False, every: bool = False, form: str = "md",
+    only: str | None = None, statistic: str = "mean", every: bool = False, form: str = "md",
     out: Pathname | None = None,
 ) -> Answer:  # fmt: skip
     """Tables of results, of files of fits, or shipped ones; all results among the names make one table.
@@ -43,14 +42,14 @@ def table(
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     words, folder = list(map(str, names)), Path(out) if out else None
-    request = Request(tuple(names_in(metric)), tuple(estimator), only, statistic, theory)
+    request = Request(tuple(names_in(metric)), tuple(estimator), only, statistic)
     # A file is as wide as its rows, whoever's terminal wrote it.
     how = form, 0 if folder is not None else terminal_width()
     if fits := fit_files(words):
         from dpexp.commands.fit_table import fit_table
 
         if request != Request():
-            raise UsageError("--metric, --estimator, --only and --theory are for results", "leave them out")
+            raise UsageError("--metric, --estimator, --only and --statistic are for results", "leave them out")
         side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits), True)
         made = [_made(side_by_side, Path(results), *how)]
     else:
@@ -76,16 +75,16 @@ def fit_files(names: Sequence[str]) -> list[Path]:
 def table_of(sources: Sequence[Source], request: Request, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    marks = [mark("estimator", *request.estimators), mark("only", request.only or "")]
-    marks += ["" if request.statistic == "mean" else request.statistic, "theory" if request.theory else ""]
-    name = name_of(sources, reserved, "-".join(request.metrics), *marks)
+    options = {"": request.metrics, "estimator": request.estimators, "only": request.only or "",
+               "statistic": request.statistic.replace("mean", "")}  # fmt: skip
+    name = name_of(sources, reserved, options)
 
     def build(_: Path) -> Content:
         from dpexp.reporting.results.gather import gather
         from dpexp.reporting.results.result_table import content_of
 
         gathered = gather(sources, request.only)
-        return content_of(gathered, request.metrics, request.estimators, request.statistic, theories(), request.theory)
+        return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())
 
     return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
 

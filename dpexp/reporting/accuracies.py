@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from dpexp.core.errors import DpexpError
 from dpexp.store.stats import t_quantile
-
-if TYPE_CHECKING:
-    from dpexp.reporting.results.lines import Line
 
 NORMAL = 1.959964
 """two-sided 95% quantile of the normal law"""
@@ -62,25 +57,3 @@ def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
         name: 0 if abs(gap) <= reach else 1 if gap > 0 else -1 for name, reach in (("seeds", seeds), ("records", both))
     }
     return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}
-
-
-def error_of_records(lines: Iterable[Line]) -> str:
-    """The error of accuracies at the last step from the held-out records, in a sentence.
-
-    Sizes of the user's own data are read from the files, and left out where these are no longer there.
-    """
-    reaches: dict[int, float] = {}
-    for line in lines:
-        try:
-            records = line.run.cell.problem.held_out_records
-        except (DpexpError, ValueError):
-            continue
-        # of several accuracies on one set of records the largest error counts
-        if records and math.isfinite(line.last[0]):
-            reach = Accuracy(line.last[0], 0.0, line.replicates, records).test_reach
-            reaches[records] = max(reaches.get(records, 0.0), reach)
-    sizes = ", ".join(f"up to ± {reach:.2g} for {records:,} records" for records, reach in sorted(reaches.items()))
-    return (
-        "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: other ones "
-        "would move an accuracy" + (f" by {sizes} (95%)." if sizes else ".")
-    )

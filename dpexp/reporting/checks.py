@@ -24,7 +24,7 @@ JOINT = 0.05
 
 
 class Pair(NamedTuple):
-    """Two sets of replicates on common random numbers, the first of which should have the smaller mean."""
+    """Two sets of replicates on common random numbers; the first should have the smaller mean."""
 
     label: str
     smaller: np.ndarray

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from dpexp.core.standard_json import standard
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
-from dpexp.reporting.verdict import VERDICTS as VERDICTS
-from dpexp.reporting.verdict import Verdict as Verdict
 
+Verdict = Literal[
+    "reproduced", "holds as a bound", "not at this sample size", "misleading", "misprint", "false", "not testable"
+]  # fmt: skip
+"""misleading: true in a sense that readers will not take; misprint: false as printed, and plainly not what is meant"""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+WRONG: tuple[Verdict, ...] = ("false", "misprint", "misleading")
+"""of a statement that does not hold as printed"""
 Source = Literal["paper", "ours"]
 
 
@@ -85,7 +90,7 @@ class Claim:
         return self.id.split("/")[0]
 
     def judged(self, evidence: Evidence) -> Outcome:
-        """The outcome of the check, as it is stored and printed. Raises ResultsMissing and Undeclared."""
+        """The outcome of the check, as it is stored and printed. Raises ResultsMissing and UsageError."""
         try:
             outcome = self.check(evidence)
         # a curve without a slope is no fault of the claim
@@ -93,11 +98,6 @@ class Claim:
             return Outcome("not at this sample size", "", f"no slope can be fitted: {error}", "none")
         if not isinstance(outcome, Outcome):  # plug-ins are written by hand
             raise TypeError(f"the check of {self.id} gives a value of type {type(outcome).__name__}, not an Outcome")
-        return replace(outcome, numbers=portable(outcome.numbers))
-
-
-def portable(numbers: dict[str, Any]) -> dict[str, Any]:
-    """Numbers as standard JSON in 12 digits: those after depend on the processor, and no verdict does."""
-    text = json.dumps(standard(numbers))
-    document: dict[str, Any] = json.loads(text, parse_float=lambda digits: float(f"{float(digits):.12g}"))
-    return document
+        # standard JSON in 12 digits: those after depend on the processor, and no verdict does
+        text = json.dumps(standard(outcome.numbers))
+        return replace(outcome, numbers=json.loads(text, parse_float=lambda digits: float(f"{float(digits):.12g}")))

@@ -1,4 +1,4 @@
-"""Claims that are data: what is measured, of which runs, and what the paper prints for it, as a paper's YAML says.
+"""Claims that are data: the runs, what is measured of them, and what the paper prints for it, as a paper's YAML says.
 
 of: [rates_linear]                     experiments
 where: alpha < 1/2                     which of their runs; all where it is left out

@@ -6,7 +6,6 @@ Also the estimates of a fit as tables print them, on the terminal and on the pag
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -61,13 +60,6 @@ def from_to(counts: Iterable[int]) -> str:
     """A count that all share, or the least and the largest: 8, 8 to 200."""
     ordered = sorted(set(counts))
     return f"{ordered[0]:,}" if len(ordered) == 1 else f"{ordered[0]:,} to {ordered[-1]:,}"
-
-
-def matched(text: str) -> str:
-    """`3.072 (0.08)` and `3.072 \u00b1 0.08` as `3.07(8)`; any other text as it is."""
-    number = r"(\d[\d.]*(?:e[-+]?\d+)?)"
-    pair = re.fullmatch(rf"(-?\d[\d.]*(?:e[-+]?\d+)?) (?:\u00b1 {number}|\({number}\))", text)
-    return uncertain(float(pair[1]), float(pair[2] or pair[3])) if pair else text
 
 
 def estimate_row(row: dict[str, Any], error: float) -> list[str]:

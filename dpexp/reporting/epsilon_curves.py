@@ -1,6 +1,6 @@
 """Epsilon of a mechanism against one or two of its parameters: guarantees and what pairs of neighbours attain.
 
-The truth lies between the least valid guarantee and the largest attained value. A table has a line for each setting and
+The truth is between the least valid guarantee and the largest attained value. A table has a line for each setting and
 delta; a figure has a panel for each release, with the band between both; JSON and CSV have a row for each number.
 """
 
@@ -118,12 +118,12 @@ class EpsilonCurve(Printed):
             style.logarithmic(axes, "y")
             omitted |= dict.fromkeys(self._panel(axes, kind))
             axes.set(xlabel=x, title=kind)
-            axes.legend(frameon=False, fontsize=7)
+            axes.legend(frameon=False, fontsize="small")
         panels[0].set_ylabel(r"$\epsilon$")
         deltas = " and ".join(f"{delta:g}" for delta in self.deltas)
         caption = (
             f"Epsilon of {self.name} against {x} at delta = {deltas}: guarantees (solid), what pairs of neighbours "
-            f"attain (dashed), and between the best of both the band in which the truth lies. Parameters: "
+            f"attain (dashed), and between the best of both the band that holds the truth. Parameters: "
             f"{self._parameters or 'none'}."
         )
         caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(omitted)}." if omitted else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpexp.config.cells import Cell, stored_cell
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.results.metrics import CONTROLLED
@@ -81,14 +81,6 @@ def labels(runs: Sequence[Run]) -> list[str]:
     return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
 
 
-class Undeclared(DpexpError):
-    """A check that reads results of an experiment that its claim does not name."""
-
-    def __init__(self, experiment: str, declared: Collection[str]) -> None:
-        names = ", ".join(sorted(declared)) or "none"
-        super().__init__(f"a check reads '{experiment}', but its claim declares {names}", "add it to `experiments`")
-
-
 class Evidence:
     """Stored results, read on demand and never computed."""
 
@@ -106,10 +98,12 @@ class Evidence:
     def runs(self, experiment: str, **conditions: Any) -> list[Run]:
         """Runs of an experiment with these settings, each a value or a list of values, by alpha and then budget.
 
-        Raises ResultsMissing where results are absent, stale or were run without these settings.
+        Raises ResultsMissing where results are absent, stale or were run without these settings, UsageError for an
+        experiment that a claim does not declare.
         """
         if self._declared is not None and experiment not in self._declared:
-            raise Undeclared(experiment, self._declared)
+            message = f"a check reads '{experiment}', which its claim does not declare"
+            raise UsageError(message, "add it to `experiments`")
         if experiment not in self._runs:
             self._runs[experiment] = self._load(experiment)
         runs = [r for r in self._runs[experiment] if all(_has(r, key, value) for key, value in conditions.items())]
@@ -153,7 +147,7 @@ def _has(run: Run, key: str, options: Any) -> bool:
 def _short(value: Any) -> str:
     """A parameter in words: a nested one by its values."""
     if isinstance(value, dict):
-        return " ".join(_short(inner) for inner in value.values())
+        return " ".join(map(_short, value.values()))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
@@ -72,6 +72,8 @@ class Look:
                 except (OSError, ValueError, KeyError) as error:
                     message = f"--style-file {self.style_file}: {error}"
                     raise UsageError(message, "a file of matplotlib settings") from None
+            if self.width is not None:
+                mpl.rcParams["figure.figsize"] = (self.width, mpl.rcParams["figure.figsize"][1])
             yield
 
 
@@ -96,7 +98,9 @@ class Drawing(NamedTuple):
 
     def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
-        files = {f"{name}.{form}": self.picture(form, title=name) for form in formats}
+        # the colours of EPS are changed for good, so it comes last
+        pictures = {form: self.picture(form, title=name) for form in sorted(formats, key="eps".__eq__)}
+        files = {f"{name}.{form}": pictures[form] for form in formats}
         data = self.data.map(csv_cell).rename(columns=csv_cell)
         head = "".join(f"# {line}\n" for line in self.parameters.splitlines())
         files[f"{name}.csv"] = (head + data.to_csv(index=False, float_format="%.6g")).encode("utf-8")
@@ -109,25 +113,23 @@ class Drawing(NamedTuple):
         buffer, about = io.BytesIO(), dict(_UNDATED[form])
         if form == "svg" and title:
             about |= {"Title": title, "Description": self.caption}
-        with self.look.applied(), _opaque(self.canvas) if form == "eps" else nullcontext():
+        if form == "eps":
+            _make_opaque(self.canvas)
+        with self.look.applied():
             dots = mpl.rcParams["savefig.dpi"] if dpi is None else dpi
             self.canvas.savefig(buffer, format=form, metadata=about, dpi=dots)
         return re.sub(rb"%%CreationDate: [^\n]*\n", b"", buffer.getvalue()) if form == "eps" else buffer.getvalue()
 
 
-@contextmanager
-def _opaque(canvas: Canvas) -> Iterator[None]:
-    """Colours mixed with white in place of transparency, which PostScript does not have."""
+def _make_opaque(canvas: Canvas) -> None:
+    """Mix the colours of bands with white in place of transparency, which PostScript does not have."""
     import numpy as np
     from matplotlib.collections import PolyCollection
 
-    bands = [band for axes in canvas.axes for band in axes.collections if isinstance(band, PolyCollection)]
-    before = [(band, np.asarray(band.get_facecolor()), band.get_alpha(), band.get_zorder()) for band in bands]
-    for band, colours, *_ in before:
-        band.set(alpha=None, facecolor=1 - colours[:, 3:] * (1 - colours[:, :3]), zorder=0.5)
-    yield
-    for band, colours, alpha, order in before:
-        band.set(facecolor=colours, alpha=alpha, zorder=order)
+    for band in canvas.findobj(PolyCollection):
+        if isinstance(band, PolyCollection):
+            colours = np.asarray(band.get_facecolor())
+            band.set(alpha=None, facecolor=1 - colours[:, 3:] * (1 - colours[:, :3]), zorder=0.5)
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,6 @@ def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
     import matplotlib as mpl
     from matplotlib.text import Text
 
-    from dpexp.reporting.style import for_tex
-
     with look.applied():
         drawing = draw()
         canvas = drawing.canvas
@@ -204,7 +204,8 @@ def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
         # LaTeX reads % and _ in words as its own
         for text in canvas.findobj(Text) if mpl.rcParams["text.usetex"] else ():
             if isinstance(text, Text):
-                text.set_text(for_tex(text.get_text()))
+                parts = enumerate(text.get_text().split("$"))
+                text.set_text("$".join(part if k % 2 else re.sub(r"([%&#_])", r"\\\1", part) for k, part in parts))
         if layout := canvas.get_layout_engine():
             layout.execute(canvas)
             canvas.set_layout_engine("none")

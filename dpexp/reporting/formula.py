@@ -1,4 +1,4 @@
-"""Formulas in a paper's YAML: Python's grammar, of which a few nodes are allowed, and nothing is evaluated by Python.
+"""Formulas in a paper's YAML: a few nodes of Python's grammar, and Python evaluates none of them.
 
 Allowed are names, also with dots, numbers, texts, `and`, `or`, one comparison, + - * /, and calls of functions. Names
 are settings of a run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that

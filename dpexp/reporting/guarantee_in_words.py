@@ -1,6 +1,6 @@
 """A guarantee in words: one sentence for a person whose row is in the data, and the lines of a statement.
 
-Someone tells, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and false
+Someone guesses, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and false
 negative rates alpha and beta, (a) the guess is right with probability (1 - alpha + 1 - beta) / 2 = (1 + advantage) / 2,
 where advantage = 1 - alpha - beta = TPR - FPR. (b) (epsilon, delta) in both orders of the neighbours means alpha +
 e^epsilon beta >= 1 - delta and e^epsilon alpha + beta >= 1 - delta. Added up, alpha + beta >= 2 (1 - delta) / (1 +
@@ -28,11 +28,11 @@ ALWAYS = 0.9995
 SEES = {ALL: "all iterates", "last-iterate": "the last iterate alone"}
 UNKNOWN = {"add-remove": "whether your record is in the data", "replace-one": "which of two records is yours"}
 NEIGHBOURS = {
-    "add-remove": "add-remove: two data sets of which one has a row more",
+    "add-remove": "add-remove: two data sets, one with a row more",
     "replace-one": "replace-one: two data sets that differ in one row, which is replaced by any other",
 }
 MEANS = "whatever is seen is at most e^epsilon times as likely under one neighbour as under the other, plus delta"
-RECORD = "one row, which stands for one person; who has k rows is promised k times epsilon, more than k times delta"
+RECORD = "one row, for one person; of a person with k rows the guarantee is k times epsilon, more than k times delta"
 ROUGH = 1e-3
 """how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
 
@@ -55,7 +55,7 @@ def sentence(probability: float, relation: str, sees: str, of: str = "") -> str:
     """The probability, rounded up, in words; `of` names a mechanism where there are several."""
     words = f"{f'{of}: an' if of else 'An'} attacker who knows every other record and sees {sees} guesses "
     if probability >= ALWAYS:
-        return f"{words}{UNKNOWN[relation]} with any success up to 100%: nothing is guaranteed here (50% is chance)."
+        return f"{words}{UNKNOWN[relation]} with any success up to 100%: there is no guarantee here (50% is chance)."
     return f"{words}{UNKNOWN[relation]} with at most {up(100 * probability, 3)}% success (50% is chance)."
 
 
@@ -92,7 +92,7 @@ def pairs_of(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
 
 
 def row_of(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
-    """An analysis as a line of the table, with a mark; what is no guarantee says so."""
+    """An analysis as a line of the table, with a mark; what is no guarantee is marked."""
     remark = "; ".join(filter(None, ["" if analysis.valid else "NOT A GUARANTEE", mark]))
     released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
     return [analysis.name, released, *map(up, analysis.at(deltas)), remark]

@@ -31,7 +31,7 @@ from dpexp.reporting.guarantee_in_words import (
 
 
 class MechanismStatement(Printed):
-    """Every analysis of a mechanism beside what pairs of neighbours attain."""
+    """Every analysis of a mechanism, with what pairs of neighbours attain."""
 
     def __init__(
         self, name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float] = ORDERS

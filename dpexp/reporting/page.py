@@ -23,7 +23,7 @@ from dpexp.core.version import VERSION
 from dpexp.plugins.loaded import error_words
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Figure, drawn
-from dpexp.reporting.results.gather import Gathered, Source, Unreadable, gather
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, Unreadable, gather
 from dpexp.reporting.results.labels import constants, values
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
@@ -183,4 +183,5 @@ def epsilons(statement: Mapping[str, Any]) -> Numbers:
 def page(title: str, sections: Sequence[Section]) -> str:
     """The page: the same results give the same characters."""
     private = [section.stored.name for section in sections if section.stored.is_private]
-    return filled("dpexp.reporting", "page.html", title=title, sections=sections, private=private, version=VERSION)
+    return filled("dpexp.reporting", "page.html", title=title, sections=sections, private=private,
+                  own_records=OWN_RECORDS, version=VERSION)  # fmt: skip

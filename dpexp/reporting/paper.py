@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.verdict import WRONG
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
@@ -71,7 +70,7 @@ class Paper:
     differences: tuple[Difference, ...] = ()
     """what is false, misprinted or misleading as printed, and is decided without runs"""
     successor: str = ""
-    """a later text of the same work, and what of it has been read"""
+    """a later text of the same work, and how far it has been read"""
 
 
 Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
@@ -131,6 +130,8 @@ def declared_paper(
 
 def _version_of(words: Mapping[str, Any], version: str) -> dict[str, str]:
     """The text that was judged, of a quotation that does not hold as printed."""
+    from dpexp.reporting.claim import WRONG
+
     return {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
 
 

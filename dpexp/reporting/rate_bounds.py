@@ -1,12 +1,11 @@
-"""A stated bound on E|theta_n - theta*|^2 of LDP-SGD, beside two predictions and, where these are near it, simulations.
+"""A stated bound on E|theta_n - theta*|^2 of LDP-SGD, with a prediction and, where this is near it, simulations.
 
 (a) Settings fill a box of n, eta, alpha, mu and d, for every family of populations. The linearised recursion predicts
-the error everywhere; at the settings where that is nearest to the bound so does the closure of moments, where its index
-J is small. The two share no formula: the closure follows the law of the iterate from the start on.
-(b) Predictions have errors of some percent, so they refute nothing. The worst settings are simulated. With D_r the
-squared distance of replicate r and b the bound, E D <= b makes every product of 1 + lambda (D_r / b - 1) a nonnegative
-supermartingale, for 0 <= lambda < 1, and so their mean over several lambda: it ever reaches K / .01 with probability at
-most .01 / K (Ville), whatever the law of D. With K settings a refutation is false with probability at most .01.
+the error everywhere.
+(b) Predictions have errors, so they refute nothing. The worst settings are simulated. With D_r the squared distance of
+replicate r and b the bound, E D <= b makes every product of 1 + lambda (D_r / b - 1) a nonnegative supermartingale, for
+0 <= lambda < 1, and so their mean over several lambda: it ever reaches K / .01 with probability at most .01 / K
+(Ville), whatever the law of D. With K settings a refutation is false with probability at most .01.
 """
 
 from __future__ import annotations
@@ -34,21 +33,19 @@ from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.judge.answer import NOT_REFUTED, NOTHING, QUANTILES, REFUTED, Verdict
 from dpexp.privacy.judge.bound import StatedBound
 from dpexp.problems import PROBLEMS
-from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.theory.ldp_sgd.closure import MOST_INDEX, closure
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
 
 NAME, DOUBTFUL = "param_distance_sq", "doubtful"
 ESTIMATORS = ("sgd", "asgd")
 RANGES = {"n": (1e3, 3e5), "eta": (0.02, 1.0), "alpha": (0.3, 0.95), "mu": (0.3, 10.0), "d": (1.0, 10.0)}
 """of the settings; a file narrows or moves them"""
-COMPARISONS, CLOSED, SIMULATED, REPLICATES = 400, 12, 5, 400
+LIMITS = {"n": (1, 1e7), "eta": (1e-6, 1e3), "alpha": (0, 1), "mu": (1e-3, 1e3), "d": (1, 50)}
+"""of what a file may ask for"""
+COMPARISONS, SIMULATED, REPLICATES = 400, 5, 400
 LEVEL, STAKES = 0.01, np.array([0.01, 0.03, 0.1, 0.3, 0.6, 0.9])
 NEAR = 0.8
 """share of the bound from which on a prediction is tried by simulation"""
-LIMITS = {"n": (1, 1e7), "eta": (1e-6, 1e3), "alpha": (0, 1), "mu": (1e-3, 1e3), "d": (1, 50)}
-"""of what a file may ask for"""
 _HUBER = {"name": "huber-linear", "scale": "known"}
 FAMILIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
     "normal": (_HUBER, None),
@@ -89,7 +86,6 @@ def _place(s: RateSetting) -> Local:
     return local(problem_of(s.family, s.d), ConstantBudget(mu=s.mu))
 
 
-@lru_cache(4096)
 def numbers_of(s: RateSetting) -> dict[str, float]:
     """Every number that a rate may take: those of the run and of its problem, under the names of the theorems."""
     problem, place = problem_of(s.family, s.d), _place(s)
@@ -114,11 +110,6 @@ class Rate:
     families: tuple[str, ...]
     ranges: Mapping[str, tuple[float, float]]
 
-    def bound(self, s: RateSetting) -> float:
-        """The stated value; inf says nothing."""
-        numbers = numbers_of(s)
-        return self.statement.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
-
 
 @dataclass(frozen=True)
 class RateComparison:
@@ -126,15 +117,14 @@ class RateComparison:
 
     setting: RateSetting
     bound: float
+    """inf says nothing"""
     linearised: float
-    closed: float | None = None
     distances: tuple[float, ...] = ()
 
     @property
     def ratio(self) -> float:
-        """Predicted over stated, by the better of the two predictions."""
-        predicted = self.linearised if self.closed is None else self.closed
-        return predicted / max(self.bound, 1e-300)
+        """Predicted over stated."""
+        return self.linearised / max(self.bound, 1e-300)
 
     @property
     def p_value(self) -> float:
@@ -179,21 +169,19 @@ def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdi
     """Compare a rate with predictions at so many settings, and with simulations at the worst."""
     from scipy.stats import qmc
 
-    deadline, done, vacuous = time.monotonic() + seconds, list[RateComparison](), 0
+    deadline, compared = time.monotonic() + seconds, list[RateComparison]()
     for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
-        at = _compare(rate, _setting(rate, x))
-        done += [at] if math.isfinite(at.bound) and not math.isnan(at.linearised) else []
-        vacuous += math.isinf(at.bound)
+        compared.append(_compare(rate, _setting(rate, x)))
         if time.monotonic() > deadline:
             break
-    ranked = sorted(done, key=lambda c: -c.ratio)
-    closed = [replace(c, closed=_closed(c.setting, rate.estimator)) for c in ranked[:CLOSED]]
-    ranked = sorted(closed, key=lambda c: -c.ratio) + ranked[CLOSED:]
+    telling = [c for c in compared if math.isfinite(c.bound) and not math.isnan(c.linearised)]
+    ranked = sorted(telling, key=lambda c: -c.ratio)
     near = [c for c in ranked[:SIMULATED] if c.ratio > NEAR]
     for k, c in enumerate(near):
         tell(f"simulation {k + 1} of {len(near)}: {c.setting.n:,} users")
-        ranked[k] = replace(c, distances=_simulated(c.setting, rate.estimator, seed))
-    return _verdict(rate, ranked, len(near), vacuous, len(done) + vacuous < comparisons)
+        ranked[k] = replace(c, distances=_simulate(c.setting, rate.estimator, seed))
+    vacuous = sum(math.isinf(c.bound) for c in compared)
+    return _verdict(rate, ranked, len(near), vacuous, len(telling) + vacuous < comparisons)
 
 
 def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
@@ -205,7 +193,7 @@ def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
             raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"--at: {error}", "copy it from the verdict: one JSON object in quotes") from None
-    c = replace(_compare(rate, s), closed=_closed(s, rate.estimator), distances=_simulated(s, rate.estimator, seed))
+    c = replace(_compare(rate, s), distances=_simulate(s, rate.estimator, seed))
     return _verdict(rate, [c] if math.isfinite(c.bound) else [], 1, 0, False)
 
 
@@ -220,86 +208,67 @@ def _setting(rate: Rate, x: np.ndarray) -> RateSetting:
 
 
 def _compare(rate: Rate, s: RateSetting) -> RateComparison:
+    numbers = numbers_of(s)
+    bound = rate.statement.value((s.n,), {k: numbers[k] for k in rate.takes}, math.inf, "number >= 0")
+    return RateComparison(s, bound, predicted(s, rate.estimator))
+
+
+def predicted(s: RateSetting, estimator: str) -> float:
+    """E|theta_n - theta*|^2 by the linearised recursion."""
     (errors,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
-    return RateComparison(s, rate.bound(s), float(getattr(errors, rate.estimator)[0, 0]))
+    return float(getattr(errors, estimator)[0, 0])
 
 
-def _closed(s: RateSetting, estimator: str) -> float | None:
-    """By the closure of moments; None where it is not known, or the law of the iterate too far from normal."""
-    problem = problem_of(s.family, s.d)
-    try:
-        means = gaussian_means(problem)
-    except UsageError:
-        return None
-    noise_sq = (problem.noise_sensitivity() / s.mu) ** 2
-    moments = closure(means, problem.start(), problem.optimum(), noise_sq, (s.eta, s.alpha), np.array([s.n]))
-    value = float((moments.iterate if estimator == "sgd" else moments.average)[0])
-    return value if moments.j_index <= MOST_INDEX and math.isfinite(value) else None
-
-
-def _simulated(s: RateSetting, estimator: str, seed: int) -> tuple[float, ...]:
+def _simulate(s: RateSetting, estimator: str, seed: int) -> tuple[float, ...]:
     settings = [(Power(name="power", eta=s.eta, alpha=s.alpha), ConstantBudget(mu=s.mu))]
     passed = LdpSgd().simulate(problem_of(s.family, s.d), settings, np.array([s.n]), seed, range(REPLICATES))
     return tuple(passed.values[0, passed.estimators.index(estimator), 0, passed.metrics.index(NAME)].tolist())
 
 
 def _verdict(rate: Rate, ranked: Sequence[RateComparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
+    """The verdict as a document and as a page to read."""
     refuting = [c for c in ranked if c.p_value <= LEVEL / max(1, simulated)]
     worst = min(refuting, key=lambda c: c.p_value) if refuting else next(iter(ranked), None)
     verdict = REFUTED if refuting else NOTHING if worst is None else DOUBTFUL if worst.ratio > 1 else NOT_REFUTED
     ratios = [1 / c.ratio for c in ranked if c.ratio > 0]
+    reason = "" if ranked else "the bound is infinite at every setting that was tried"
+    looseness = {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {}
     document: dict[str, Any] = {
         "verdict": verdict,
-        "reason": "" if ranked else "the bound is infinite at every setting that was tried",
+        "reason": reason,
         "kind": NAME,
         "comparisons": len(ranked),
         "vacuous": vacuous,
         "stopped_by_clock": stopped,
-        "routes": ["closure of moments", "linearised recursion", f"simulation of {simulated} settings"],
+        "routes": ["linearised recursion", f"simulation of {simulated} settings"],
         "assumes": {"estimator": rate.estimator, "families": rate.families, **rate.ranges},
-        "worst": None if worst is None else _worst(rate, worst),
-        "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
+        "worst": None,
+        "looseness": looseness,
     }
-    return Verdict(document, _text(rate, document))
-
-
-def _worst(rate: Rate, c: RateComparison) -> dict[str, Any]:
-    parameters, d = c.setting._asdict(), np.array(c.distances)
-    rerun = f"dpexp judge {shlex.quote(rate.statement.file)} --at {shlex.quote(json.dumps(parameters))}"
-    measured = None
-    if len(d):
-        measured = {"mean": float(d.mean()), "std_error": float(d.std(ddof=1) / len(d) ** 0.5), "replicates": len(d),
-                    "p_value": c.p_value}  # fmt: skip
-    return {"parameters": parameters, "bound": c.bound, "closure": c.closed, "linearised": c.linearised,
-            "simulated": measured, "rerun": rerun}  # fmt: skip
-
-
-def _text(rate: Rate, document: Mapping[str, Any]) -> str:
-    """A page to read."""
-    verdict, worst, statement = document["verdict"], document["worst"], rate.statement
     if worst is None:
-        return f"{NOTHING}: {document['reason']}"
-    count = f"{document['comparisons']:,} settings"
+        return Verdict(document, f"{NOTHING}: {reason}")
+    parameters, count = worst.setting._asdict(), f"{len(ranked):,} settings"
+    place = f"{rate.statement.file}:{rate.statement.line}"
     first = {
-        REFUTED: f"refuted: {statement.file}:{statement.line}: the mean squared distance is larger than {NAME} states.",
+        REFUTED: f"refuted: {place}: the mean squared distance is larger than {NAME} states.",
         DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
         NOT_REFUTED: f"not-refuted in {count}.",
     }
-    words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in worst["parameters"].items())
-    closed = "not known here" if worst["closure"] is None else f"{worst['closure']:.6g}"
-    lines = [
-        first[verdict],
-        f"  setting: {words}; {rate.estimator}",
-        f"  bound: {worst['bound']:.6g}",
-        f"  closure of moments: {closed}; linearised recursion: {worst['linearised']:.6g}",
-    ]
-    if m := worst["simulated"]:
-        error = f"{m['mean']:.6g}, standard error {m['std_error']:.2g}, {m['replicates']} replicates"
-        lines.append(f"  simulated: {error}; p-value of the bound: {m['p_value']:.2g}")
-    lines.append(f"  again: {worst['rerun']}")
-    if document["looseness"]:
-        spread = ", ".join(f"{v:.4g}" for v in document["looseness"].values())
+    words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in parameters.items())
+    lines = [first[verdict], f"  setting: {words}; {rate.estimator}"]
+    lines.append(f"  bound: {worst.bound:.6g}; predicted by the linearised recursion: {worst.linearised:.6g}")
+    measured = None
+    if d := worst.distances:
+        mean, error, p = float(np.mean(d)), float(np.std(d, ddof=1) / len(d) ** 0.5), worst.p_value
+        measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": p}
+        lines.append(f"  simulated: {mean:.6g}, standard error {error:.2g}, {len(d)} replicates; p-value: {p:.2g}")
+    command = f"dpexp judge {shlex.quote(rate.statement.file)} --at {shlex.quote(json.dumps(parameters))}"
+    document["worst"] = {"parameters": parameters, "bound": worst.bound, "linearised": worst.linearised,
+                         "simulated": measured, "rerun": command}  # fmt: skip
+    lines.append(f"  again: {command}")
+    if looseness:
+        spread = ", ".join(f"{v:.4g}" for v in looseness.values())
         lines.append(f"bound / prediction, least, 10%, median, 90%: {spread}")
-    if document["stopped_by_clock"]:
+    if stopped:
         lines.append("stopped by the clock: give --seconds for all settings, which the seed then determines")
-    return "\n".join(lines)
+    return Verdict(document, "\n".join(lines))

@@ -46,7 +46,7 @@ class Receipt(Printed):
 
     @property
     def released(self) -> tuple[str, ...]:
-        """Of which releases a pair refutes: an average, of which none is known here, hides the iterates."""
+        """Releases by which a pair refutes: an average hides the iterates, and no pair is known for it."""
         return {"all": (ALL, LAST), "average": ()}.get(self.card.releases, (LAST,))
 
     @property
@@ -196,7 +196,7 @@ class Receipt(Printed):
     def _block(self, reading: Reading) -> Iterator[str]:
         yield (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
         if reading.reason:
-            yield f"  nothing is guaranteed here: {reading.reason}"
+            yield f"  no guarantee here: {reading.reason}"
             return
 
         def and_attained(value: float | None) -> str:

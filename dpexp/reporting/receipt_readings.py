@@ -1,4 +1,4 @@
-"""The mechanisms that a run card can mean: one where it says how records meet the steps, else several, each under its
+"""The mechanisms that a run card can mean: one where it states how records meet the steps, else several, each under its
 condition, with what is guaranteed of them and what pairs of neighbours attain."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Reading:
     lower: Sequence[Analysis] = ()
     """lower bounds by pairs of neighbours, for all iterates or for the last one"""
     more: Sequence[str] = ()
-    """assumptions beside those of the analyses"""
+    """assumptions more than those of the analyses"""
     word: str = ""
     """`private-n`, `normaliser` or `unsupported` where there is no mechanism"""
     reason: str = ""
@@ -127,7 +127,7 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
 def _pairs_are_the_programs(card: Card, sampler: Sampler) -> bool:
     """Whether the pairs of the mechanism are those of the program.
 
-    Not where a drawn divisor hides the sizes that tell neighbours apart, nor where records choose among parts of an
+    Not where a drawn divisor hides the sizes that distinguish neighbours, nor where records choose among parts of an
     epoch that may be cut in several ways, nor where a record may be alone in its microbatch.
     """
     size = card.records if sampler == "full-batch" else card.batch_size

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.store.stats import CI_LEVEL, t_quantile
+from dpexp.store.stats import t_quantile
 
 RATE_TOLERANCE = 0.15
 """by how much a slope may differ from an exponent, or between two decades, at most: less than half of 1/3, the distance
@@ -33,18 +33,14 @@ class Slope:
     ci_hi: float
     window: tuple[float, float]
     points: int
-    method: str
 
 
-def loglog_slope(
-    steps: np.ndarray, values: np.ndarray, window: tuple[float, float], method: str = "bootstrap",
-    draws: int = 1000, seed: int = 0,
-) -> Slope:  # fmt: skip
+def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> Slope:
     """Least-squares slope of log(mean over replicates) on log(step) for window[0] <= step <= window[1].
 
-    `values` [K, R] are positive. Checkpoints of a path are dependent, so the error comes from the replicates:
-    "bootstrap" resamples them (percentile interval), "delta" propagates their covariance (t interval). Raises
-    SlopeError for a bad window, fewer than 3 points, fewer than 3 replicates or a mean that is not positive and finite.
+    `values` [K, R] are positive. Checkpoints of a path are dependent, so the error comes from the covariance of the
+    replicates (delta method, t interval). Raises SlopeError for a bad window, fewer than 3 points, fewer than 3
+    replicates or a mean that is not positive and finite.
     """
     low, high = window
     inside = (steps >= low) & (steps <= high)
@@ -57,22 +53,9 @@ def loglog_slope(
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
-    weights = slope_weights(np.log(steps[inside].astype(np.float64)))
-    slope = float(weights @ np.log(mean))
-    if method == "delta":
-        _, se = log_contrast(weights, values)
-        reach = t_quantile(replicates - 1) * se
-        interval = slope - reach, slope + reach
-    elif method == "bootstrap":
-        # a replicate is drawn again as a whole, since the checkpoints of its path are dependent
-        counts = np.random.default_rng(seed).multinomial(replicates, np.full(replicates, 1 / replicates), size=draws)
-        resampled = weights @ np.log(np.maximum(values @ counts.T / replicates, np.finfo(float).tiny))
-        se = float(resampled.std(ddof=1))
-        ends = np.quantile(resampled, [(1 - CI_LEVEL) / 2, (1 + CI_LEVEL) / 2])
-        interval = float(ends[0]), float(ends[1])
-    else:
-        raise SlopeError(f"method is 'bootstrap' or 'delta', not {method!r}")
-    return Slope(slope, se, *interval, (float(low), float(high)), int(inside.sum()), method)
+    slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values)
+    reach = t_quantile(replicates - 1) * se
+    return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)), int(inside.sum()))
 
 
 def slope_weights(x: np.ndarray) -> np.ndarray:
@@ -123,7 +106,7 @@ class Rate:
     def compared(self, exponent: float, tolerance: float | None = None) -> str:
         """How the rate compares with an exponent, within `rate_tolerance` unless another one is given.
 
-        "transient" where two decades disagree. Else "reached" where the interval of the last slope lies within the
+        "transient" where two decades disagree. Else "reached" where the interval of the last slope is within the
         tolerance of the exponent, "faster" or "slower" where it is off it by more, and "unresolved" where it is too
         wide.
         """
@@ -147,7 +130,7 @@ def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     """
     n = float(steps[-1])
     windows = [(n / 10, n), (n / 100, n / 10)]
-    last, before = (loglog_slope(steps, values, window, method="delta") for window in windows)
+    last, before = (loglog_slope(steps, values, window) for window in windows)
     # the drift is one contrast of log means, so that its error counts what the two slopes share
     weights = np.zeros(len(steps))
     for (low, high), sign in zip(windows, (1, -1), strict=True):
@@ -178,12 +161,6 @@ def is_asymptotic(
     return all(abs(slope - measured.last.slope) <= AGREEMENT for slope in slopes)
 
 
-def decades(slopes: Iterable[Rate | str]) -> str:
-    """Over which steps slopes were measured, in words."""
-    windows = {slope.last.window for slope in slopes if isinstance(slope, Rate)}
-    return "steps {:,.0f} to {:,.0f}".format(*windows.pop()) if len(windows) == 1 else "the last decade"
-
-
 def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Slopes of log mean of values [K, R] on log step over a moving window of a decade.
 
@@ -191,6 +168,6 @@ def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
     """
     windows = [(float(low), float(low) * 10 * (1 + 1e-9)) for low in steps if low * 10 <= steps[-1] * (1 + 1e-9)]
     windows = [(low, high) for low, high in windows if np.sum((steps >= low) & (steps <= high)) >= 3]
-    fits = [loglog_slope(steps, values, window, method="delta") for window in windows]
+    fits = [loglog_slope(steps, values, window) for window in windows]
     middles = np.array([low * math.sqrt(10) for low, _ in windows])
     return middles, np.array([f.slope for f in fits]), np.array([f.ci_hi - f.slope for f in fits])

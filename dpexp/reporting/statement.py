@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpexp.accounting.gaussian import delta_of, eps_of
+from dpexp.config.cell_settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, fraction, up
@@ -39,7 +40,7 @@ LOCAL = "local-gaussian"
 MOST_SENTENCES = 6
 """guarantees that a page begins with; of more it is the weakest"""
 WEAK = 8.0
-"""an epsilon above which the page says that the guarantee is weak: e^8 is a factor of 3000 between two probabilities"""
+"""an epsilon above which the page calls the guarantee weak: e^8 is a factor of 3000 between two probabilities"""
 WARNING = "the noise is smaller than the budgets ask for: the nominal mu_i-GDP does not hold."
 ORDER_KNOWN = (
     "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
@@ -47,10 +48,10 @@ ORDER_KNOWN = (
 SENT = "who sent what"
 IN_RANDOM_ORDER = ("the messages, in random order", "(a pair of neighbours attains)")
 CONDITIONAL = """The rows "in random order" hold only if somebody other than the server, an anonymiser, calls the
-{users} users in a uniformly random order, takes name, address and time off every message, and
-tells nobody the order: the server, and whoever sees the messages, must not know who came when.
-The number of users is public, nobody is called twice, and who is called next depends on nothing
-that was sent. If the messages of k users can be told from the others, read {users} - k.
+{users} users in a uniformly random order, removes name, address and time from every message, and
+keeps the order secret: the server, and whoever sees the messages, must not know who came when.
+The number of users is public, no user is called twice, and the next user does not depend on what
+was sent. If the messages of k users can be recognised, read {users} - k.
 Without their noise, all messages are within {balls}.
 Who sees the order, or the seed from which it was drawn, has the row above."""
 NOT_COVERED = "a user who takes part twice; budgets chosen from the data; floating-point side channels."
@@ -234,21 +235,16 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
     Each comes with a name and the parameters of its setting; those of one name are distinguished by the parameters that
     differ between them, and by a number where even those agree.
     """
-    members: dict[str, list[int]] = {}
-    for k, (_, name, _) in enumerate(released):
-        members.setdefault(name, []).append(k)
-    labels: dict[int, str] = {}
-    for name, alike in members.items():
-        settings = {
-            k: {key: fraction(v) if isinstance(v, float) else str(v) for key, v in released[k][2].items()}
-            for k in alike
-        }
-        keys = dict.fromkeys(key for own in settings.values() for key in own)
-        differing = [key for key in keys if len({own.get(key) for own in settings.values()}) > 1]
-        for k, own in settings.items():
-            label = ", ".join([name, *(f"{key} = {own[key]}" for key in differing if key in own)])
-            labels[k] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
-    return {labels[k]: mechanism for k, (mechanism, _, _) in enumerate(released)}
+    words = [{k: fraction(v) if isinstance(v, float) else str(v) for k, v in own.items()} for _, _, own in released]
+    alike: dict[str, list[dict[str, Any]]] = {}
+    for (_, name, _), own in zip(released, words, strict=True):
+        alike.setdefault(name, []).append(own)
+    differing = {name: varying(group) for name, group in alike.items()}
+    labels: dict[str, Released] = {}
+    for (mechanism, name, _), own in zip(released, words, strict=True):
+        label = ", ".join([name, *(f"{key} = {own[key]}" for key in differing[name] if key in own)])
+        labels[label if label not in labels else f"{label} ({len(labels) + 1})"] = mechanism
+    return labels
 
 
 def _local_block(
@@ -260,27 +256,22 @@ def _local_block(
     named = len({m.mu.label for m in mechanisms}) < len(mechanisms)
     users = _listed(f"{m.users:,}" for m in mechanisms)
     noises = dict.fromkeys((m.noise_sensitivity, m.exact_sensitivity) for m in mechanisms)
-    several, random = len(noises) > 1, any(pair and pair[0].valid for pair in shuffled)
-    scale = "Delta / mu_i on every coordinate of the message."
-    if not several:
-        used, exact = next(iter(noises))
-        scale = f"{used:.6g} / mu_i on every coordinate of the message;\nthe exact sensitivity is {exact:.6g}."
+    random = any(pair and pair[0].valid for pair in shuffled)
+    used, exact = next(iter(noises))
+    scale = f"{used:.6g} / mu_i on every coordinate of the message;\nthe exact sensitivity is {exact:.6g}."
     # by what heads the column
     rows: list[dict[str, str]] = []
     for label, m, pair in zip(who, mechanisms, shuffled, strict=True):
-        words = ({"of": label} if named else {}) | {"budget mu_i": m.mu.label}
-        words |= {"seen by the server": SENT} if random else {}
-        sensitivity = {"Delta": f"{m.noise_sensitivity:.4g}", "exact": f"{m.exact_sensitivity:.4g}"} if several else {}
-        numbers = {"max mu": up(m.mu.largest, 4) + ("" if m.holds else " (NOT met)")}
-        head = {**words, **sensitivity, **numbers, "with exact sens.": up(m.exact_mu, 4)}
+        head = {"of": label} if named else {}
+        head |= {"budget mu_i": m.mu.label} | ({"seen by the server": SENT} if random else {})
+        if len(noises) > 1:
+            scale = "Delta / mu_i on every coordinate of the message."
+            head |= {"Delta": f"{m.noise_sensitivity:.4g}", "exact": f"{m.exact_sensitivity:.4g}"}
+        head |= {"max mu": up(m.mu.largest, 4) + " (NOT met)" * (not m.holds), "with exact sens.": up(m.exact_mu, 4)}
         rows.append({**head, **{f"eps at {d:g}": up(eps_of(m.exact_mu, d), 4) for d in deltas}})
         for bound, sees, digits in zip([a for a in pair if a.valid], IN_RANDOM_ORDER, (up, down), strict=False):
             eps = {f"eps at {d:g}": digits(eps, 4) for d, eps in zip(deltas, bound.at(deltas), strict=True)}
             rows.append({**dict.fromkeys(head, ""), "seen by the server": sees, **eps})
-    table = [list(rows[0]), *(list(row.values()) for row in rows)]
-    widths, texts = [max(map(len, column)) for column in zip(*table, strict=True)], 1 + named + random
-    cells = [[c.ljust(w) if k < texts else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True))]
-             for row in table]  # fmt: skip
     balls = dict.fromkeys((m.radius, m.dimension) for m in mechanisms if m.radius)
     around = _listed(f"{up(radius, 4)} of a public point ({p} numbers each)" for radius, p in balls)
     infinite = any(math.isinf(m.mu.largest) for m in mechanisms)
@@ -301,7 +292,7 @@ def _local_block(
             ("Noise", f"standard deviation {scale}"),
             ("Guarantee", "user i: mu_i-GDP (ldp-sgd, Theorem 1); everything released: max mu_i-GDP (Theorems 1, 2)."),
         ]),
-        "", *(("  " + "  ".join(row)).rstrip() for row in cells),
+        "", *("  " + line for line in columns([list(row.values()) for row in rows], list(rows[0])).splitlines()),
         "", *topics((topic, text) for applies, topic, text in remarks if applies),
     ])  # fmt: skip
 

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from dpexp.reporting.results.choose import Factor
 
 RC: Any = {
-    "font.size": 8.5, "axes.titlesize": 9.5, "axes.labelsize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8,
-    "legend.fontsize": 8.5, "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False,
+    "font.size": 8.5, "axes.titlesize": "medium", "axes.labelsize": "medium", "xtick.labelsize": "medium",
+    "ytick.labelsize": "medium", "legend.fontsize": "medium", "figure.labelsize": "medium", "figure.titlesize": "large",
+    "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False, "figure.figsize": (7.2, 3.4),
     "lines.linewidth": 1.4, "figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42, "ps.fonttype": 42,
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
 }  # fmt: skip
+"""all text is relative to `font.size`, so that a style file resizes it by one line"""
 BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
 """dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and
 with each colour-vision deficiency"""
@@ -35,12 +37,16 @@ COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5
 """the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
 STYLES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
-THEORY_STYLES: tuple[Any, ...] = ((0, (5, 1.5, 1, 1.5)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+THEORY: tuple[dict[str, Any], ...] = tuple(
+    {"marker": marker, "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8, "linewidth": 0.8,
+     "markevery": 0.11} for marker in ("o", "D", "s", "p")
+)  # fmt: skip
+"""thin with open markers, which no measured line has: by kind of curve"""
 FEW = 4
 """numbers from which shades show their order"""
 GREY = "#555555"
-CHARACTER, HANDLE = 0.064, 0.62
-"""inches of a character of 8 points, and of what is before a label and after it"""
+CHARACTER, HANDLE = 0.008, 0.62
+"""inches of a character for each point of its size, and of what is before a label of a legend and after it"""
 
 
 def colour_of(label: str, labels: Sequence[str]) -> str:
@@ -71,34 +77,37 @@ def colours_of(factor: Factor | None) -> list[str]:
     return [*shades, *["#111111"] * (len(numbers) - finite)]
 
 
-def wrapped(text: str, inches: float, points: float = 8.0) -> str:
+def points(size: str = "medium") -> float:
+    """Points of a size of text that is relative to `font.size`."""
+    from matplotlib.font_manager import FontProperties
+
+    return float(FontProperties(size=size).get_size_in_points())
+
+
+def wrapped(text: str, inches: float, size: str = "medium") -> str:
     """Text in lines that fit, as far as its words do."""
-    fits = max(12, int(inches / (CHARACTER * points / 8.0)))
+    fits = max(12, int(inches / (CHARACTER * points(size))))
     return "\n".join(textwrap.wrap(text, fits, break_on_hyphens=False, break_long_words=False)) or text
 
 
-def legend(canvas: Figure, handles: list[Any], inches: float) -> None:
-    """The legend under the panels of a figure that is so wide."""
+def legend(canvas: Figure, handles: list[Any], inches: float) -> float:
+    """The legend under the panels of a figure that is so wide; the inches that it takes, near enough."""
     columns = _columns(handles, inches)
     for handle, label in zip(handles, [label for column in columns for label in column], strict=True):
         handle.set_label(label)
-    canvas.legend(handles=handles, loc="outside lower center", ncols=len(columns), frameon=False, fontsize=8,
-                  columnspacing=1.2, handlelength=2.2)  # fmt: skip
-
-
-def legend_height(handles: list[Any], inches: float) -> float:
-    """Inches that the legend takes, near enough to leave room for it."""
-    return 0.1 + 0.17 * max(sum(label.count("\n") + 1 for label in column) for column in _columns(handles, inches))
+    canvas.legend(handles=handles, loc="outside lower center", ncols=len(columns), frameon=False, columnspacing=1.2)
+    lines = max(sum(label.count("\n") + 1 for label in column) for column in columns)
+    return 0.1 + 0.021 * points() * lines
 
 
 def _columns(handles: list[Any], inches: float) -> list[list[str]]:
     """The labels in as many columns as fit, filled as matplotlib does; a symbol of mathematics is a character."""
-    labels = [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles]
+    labels, character = [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles], CHARACTER * points()
     for count in range(min(len(labels), 6), 1, -1):
         columns = [list(map(str, column)) for column in np.array_split(labels, count)]
         lines = ["\n".join(column).replace("$", "").split("\n") for column in columns]
         lengths = [max(len(re.sub(r"\\[a-zA-Z]+", "x", line)) for line in column) for column in lines]
-        if sum(CHARACTER * length + HANDLE for length in lengths) <= inches - 0.1:
+        if sum(character * length + HANDLE for length in lengths) <= inches - 0.1:
             return columns
     return [labels]
 
@@ -113,12 +122,6 @@ def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
     axes.tick_params(which="minor", length=2, width=0.5)
-
-
-def for_tex(text: str) -> str:
-    """Text for LaTeX, in which every character outside of mathematics is itself."""
-    parts = text.split("$")
-    return "$".join(part if k % 2 else re.sub(r"([%&#_])", r"\\\1", part) for k, part in enumerate(parts))
 
 
 def panels(
@@ -142,8 +145,8 @@ def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks
 
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:
-    """Small words at a point, so many points of type away from it."""
-    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points", "fontsize": 8}
+    """Words at a point, so many points of type away from it."""
+    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points"}
     axes.annotate(text, at, **(place | looks))
 
 

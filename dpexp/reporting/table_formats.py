@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 import textwrap
 from pathlib import Path
 
@@ -38,6 +37,5 @@ def render(table: Table, results: Path, form: str, width: int = 0, raw: bool = F
         parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
         caption = " ".join(filter(None, [f"{table.title.rstrip('.')}.", note, parameters]))
         return latex.table(table.name, caption, head, rows)
-    text, omitted = folded(head, rows, width or sys.maxsize, form == "md")
-    words = [textwrap.fill(words, width) if width else words for words in (omitted, note) if words]
-    return "\n\n".join([f"**{table.title}**" if form == "md" else table.title, text, "\n".join(words)])
+    title = f"**{table.title}**" if form == "md" else table.title
+    return "\n\n".join([title, folded(head, rows, width, form == "md"), textwrap.fill(note, width) if width else note])

@@ -18,7 +18,7 @@ Rows = Sequence[Sequence[str]]
 Column = str | Callable[[dict[str, Any]], str]
 """the text of a column for a record: a format of its fields, such as {n:,}, or a function"""
 NARROWEST = 40
-"""characters below which a terminal's width is not believed: nothing can be read in less"""
+"""characters of a line at least: nothing can be read in less"""
 
 
 class Content(NamedTuple):
@@ -71,25 +71,23 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> tuple[str, str]:
-    """The table in at most so many characters, as far as words allow, and what was left out of it in words.
+def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> str:
+    """The table in at most so many characters, as far as words allow; width 0 has no end.
 
-    Columns in which all rows agree leave first; then long cells are wrapped.
+    Columns in which all rows agree leave first, into a sentence below; then long cells are wrapped.
     """
+    text = markdown_table(head, rows) if markdown else columns(rows, head)
+    if not width or max(map(len, text.splitlines())) <= width:
+        return text
+    head, rows, same = without_constants(head, rows)
+    if same:
+        words = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
+        return f"{folded(head, rows, width, markdown)}\n\n{textwrap.fill(words, width)}"
     from rich.box import MARKDOWN
     from rich.console import Console
     from rich.table import Table as Wrapped
     from rich.text import Text
 
-    def plain() -> str:
-        return markdown_table(head, rows) if markdown else columns(rows, head)
-
-    if max(map(len, (text := plain()).splitlines())) <= width:
-        return text, ""
-    head, rows, same = without_constants(head, rows)
-    omitted = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "." if same else ""
-    if max(map(len, (text := plain()).splitlines())) <= width:
-        return text, omitted
     padding = (0, 1) if markdown else (0, 2, 0, 0)
     wrapped = Wrapped(box=MARKDOWN if markdown else None, pad_edge=markdown, padding=padding)
     for name in head:
@@ -99,7 +97,7 @@ def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) 
     console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, highlight=False)
     with console.capture() as capture:
         console.print(wrapped)
-    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines()), omitted
+    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
 
 
 def terminal_width() -> int:
@@ -111,18 +109,5 @@ def terminal_width() -> int:
 
 
 def fitting_columns(rows: Rows, head: Sequence[str]) -> str:
-    """The rows below their head, and below them what was left out to make them fit the terminal."""
-    width = terminal_width()
-    if not width or not rows:
-        return columns(rows, head)
-    text, omitted = folded(head, rows, width)
-    return text + (f"\n\n{textwrap.fill(omitted, width)}" if omitted else "")
-
-
-def in_lines(lines: Sequence[tuple[str, str]]) -> str:
-    """Names by their kind, which is before them, in several lines where they are many."""
-    if not (width := terminal_width()):
-        return columns(lines)
-    indent = max(len(kind) for kind, _ in lines) + 2
-    look: dict[str, Any] = {"subsequent_indent": " " * indent, "break_on_hyphens": False, "break_long_words": False}
-    return "\n".join(textwrap.fill(names, width, initial_indent=kind.ljust(indent), **look) for kind, names in lines)
+    """The rows below their head, made to fit the terminal."""
+    return folded(head, rows, terminal_width())

@@ -115,10 +115,10 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, folder):
     values = rng.normal(size=(2000, 4, 12))
     source = Source(folder.parent, folder.name)
     one, other, *_ = compared.finals(gather([source]), source, [compared.MAIN])
-    pair, nothing = compared.Pair("", one, other), {other.line.estimator: np.zeros(12)}
+    pair, nothing = compared.Pair("", one, other), np.zeros(12)
 
     def certain(value, level):
-        return compared._compare(pair, level, {one.line.estimator: value}, nothing)["certain"]
+        return compared._compare(pair, level, value, nothing)["certain"]
 
     together = np.mean([any(certain(value, 1 - 0.05 / 4) for value in family) for family in values])
     alone = np.mean([any(certain(value, 0.95) for value in family) for family in values])

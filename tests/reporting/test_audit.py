@@ -5,28 +5,12 @@ from __future__ import annotations
 import json
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 
 from dpexp.commands.audit import audit
 from dpexp.engine.linear import linear_pass
-from dpexp.problems.canaries import Canaries
-from dpexp.reporting.audit import bracket as auditing
 from tests.conftest import call
-from tests.reporting.test_audit_faults import planned, users_exchanged
-
-
-@pytest.mark.parametrize("canary", [None, 2])
-@pytest.mark.parametrize("others", [None, 1])
-def test_the_canary_is_record_0_and_no_other(canary, others):
-    """A record that is not there has no features; one that is has their norm, and its class."""
-    audited = Canaries(records=6, classes=3, width=4, length=0.8, slope_limit=1.0, canary=canary, others=others)
-    norms = np.linalg.norm(audited.train.features, axis=1)
-    there = [canary is not None] + 5 * [others is not None]
-    np.testing.assert_allclose(norms, 0.8 * np.array(there), atol=1e-7)
-    present = audited.train.labels[norms > 0].tolist()
-    assert present == [kind for kind in (canary, *5 * (others,)) if kind is not None]
-
+from tests.reporting.test_audit_faults import users_exchanged
 
 CONFIG = """
 experiment: audited
@@ -113,28 +97,3 @@ def test_the_command_prints_brackets_and_one_document(config):
 )
 def test_bad_input_is_said_and_costs_2(config, arguments, said):
     assert said in call("audit", config, *arguments, code=2).stderr
-
-
-def test_a_budget_whose_inverse_rounds_is_audited():
-    """1 / (1 / 0.97) is not 0.97: every user is of the class of its budget all the same."""
-    assert 1 / (1 / 0.97) != 0.97
-    text = (
-        "experiment: odd\nproblem: {name: huber-linear, d: 5}\nalgorithm: {name: staged-newton}\n"
-        "schedule: {name: prescribed}\nprivacy: {mu: 0.97}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
-    )
-    assert all(len(one.observe(1, range(8))[0]) == 8 for one in planned(text))
-
-
-@pytest.mark.slow
-def test_a_central_fit_keeps_its_mu_and_one_with_a_twentieth_of_the_noise_does_not(monkeypatch):
-    """The estimate of few records of which one is replaced."""
-    monkeypatch.setattr(auditing, "PILOT", 150)
-    text = (
-        "experiment: central\nproblem: {name: huber-linear, d: 2}\nalgorithm: {name: central-newton}\n"
-        "schedule: {name: prescribed}\nprivacy: {mu: 2}\nrun: {n: 100000, replicates: 8, seed: 1}\n"
-    )
-    (one,) = planned(text)
-    for mu, broken in ((2.0, False), (40.0, True)):
-        one.mu = mu
-        row = auditing.audit(one, 250, 1e-3, 1.0, 1, (1e-5,))
-        assert row.alarm == broken, row.lower_bound

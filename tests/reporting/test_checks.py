@@ -86,21 +86,6 @@ def test_a_bound_is_violated_only_beyond_the_joint_interval():
         assert same.numbers["least_log10_looseness"] == pytest.approx(math.log10(factor))
 
 
-def test_the_final_looseness_is_that_of_the_last_step():
-    mean = 100.0 / STEPS
-    limit = mean * np.linspace(2, 50, len(STEPS))
-    outcome = bound(limit)([run(mean), run(mean / 10, budget="2")])
-    assert outcome.numbers["final_log10_looseness"] == pytest.approx([math.log10(50), math.log10(500)])
-
-
-def test_a_bound_beside_a_mean_of_zero_is_infinitely_loose():
-    mean = np.where(STEPS < 1000, 1.0, 0.0)
-    outcome = bound(np.ones(len(STEPS)))([run(mean)])
-    assert outcome.verdict == "holds as a bound"
-    assert outcome.numbers["least_log10_looseness"] == pytest.approx(0, abs=1e-12)
-    assert "at the last step infinite" in outcome.measured
-
-
 def test_an_order_is_settled_pair_by_pair_at_the_joint_level():
     """Two pairs; of the second the ratio of means lies on one or the other side of the edge of its interval."""
     base = 1 + 0 * EVEN
@@ -141,21 +126,6 @@ def test_rates_against_an_exponent(slopes, verdict):
     assert "the paper: -0.50" in outcome.predicted
     with pytest.raises(ValueError, match=r"no exponent for alpha = 0\.6"):
         rates_agree(runs, "sgd", "param_distance_sq", {0.5: -0.5}.get, "the paper")
-
-
-def test_rates_of_runs_of_two_lengths_say_how_far_the_longest_goes():
-    short = STEPS[STEPS <= 10_000]
-    runs = [run(short**-0.5, steps=short), run(STEPS**-0.5, alpha=0.6)]
-    for some in (runs, runs[::-1]):
-        outcome = rates_agree(some, "sgd", "param_distance_sq", lambda alpha: -0.5, "the paper")
-        assert outcome.uncertainty == "slope of the last decade to n = 100,000, 95%"
-
-
-def test_a_slope_that_cannot_be_fitted_is_no_rate():
-    runs = [run(STEPS**-0.5), run(-(STEPS**-0.5), alpha=0.6)]
-    outcome = rates_agree(runs, "sgd", "param_distance_sq", lambda alpha: -0.5, "the paper")
-    assert outcome.verdict == "not at this sample size"
-    assert "not positive" in outcome.measured
 
 
 def test_a_ratio_to_a_prediction_at_the_joint_level():
@@ -202,14 +172,6 @@ def test_a_prediction_of_nothing_agrees_with_nothing():
     assert predictions_agree([], 0.1, "predicted").verdict == "not at this sample size"
 
 
-def test_long_lists_and_large_ratios_in_words():
-    ratios = [Ratio(f"case {k}", 2.0, 1.9, 2.1) for k in range(6)]
-    assert "off in 6 of 6: case 0, case 1, case 2, case 3 and 2 more" in predictions_agree(ratios, 0.1, "").measured
-    loose = bound(1e77 / STEPS)([run(1.0 / STEPS)]).measured
-    assert "at least 1e77" in loose
-    assert "at least 181 " in bound(181 / STEPS)([run(1.0 / STEPS)]).measured
-
-
 # --- which case a verdict names, whatever the last digits of a machine -------------------------------------------------
 
 
@@ -226,7 +188,3 @@ def test_of_cases_that_tie_up_to_rounding_the_first_is_named(rounded):
     ratios = dict(zip(("one", "other"), rounded, strict=True)) | {"apart": 1 + 1e-8}
     assert case_of(ratios) == "one"
     assert above(lambda: ratios, "").check(Evidence(Path("results"))).measured.startswith("bound / exact: 1 (one) to")
-
-
-def test_a_ratio_that_is_no_number_names_some_case():
-    assert case_of({"a": math.nan, "b": math.nan}) == "a"

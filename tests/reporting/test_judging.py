@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from dpexp.papers.ldp_sgd.claims import rate_claims
 from dpexp.papers.ldp_sgd.claims.local_privacy import verdict_of
-from dpexp.reporting import verdict
 from dpexp.reporting.checks import Ratio
 from dpexp.reporting.slopes import Rate, Slope, rate, rate_tolerance
 
@@ -38,7 +36,7 @@ def test_a_curve_that_does_not_fall_reaches_no_rate():
 
 def _rate(last, before, drift_se, half=0.01):
     window = (1.0, 10.0)
-    slopes = [Slope(s, half / 2, s - half, s + half, window, 5, "delta") for s in (last, before)]
+    slopes = [Slope(s, half / 2, s - half, s + half, window, 5) for s in (last, before)]
     return Rate(*slopes, last - before, drift_se)
 
 
@@ -84,9 +82,3 @@ def test_faster_is_asked_of_what_is_drawn_and_of_what_has_settled():
         steps=STEPS, name="bent", values=lambda e, m: bent.values(e, m) * np.exp(-(np.log(STEPS) ** 2) / 10)[:, None]
     )
     assert _compared([ahead], [drifts]) == "not at this sample size"
-
-
-def test_seeds_are_read_in_the_results_folder(tmp_path):
-    assert verdict.seeds(tmp_path / "none") == {}
-    (tmp_path / "seeds.json").write_text(json.dumps({"a/b": "5 of 5 seeds give this verdict"}))
-    assert verdict.seeds(tmp_path) == {"a/b": "5 of 5 seeds give this verdict"}

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias, cast
 
 import numpy as np
 
-from dpexp.algorithms.central_newton_coverage import CentralNewton
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
-from dpexp.core.seeds import generator
 from dpexp.core.text import counted
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
 from dpexp.problems.canaries import PREPARED
@@ -27,10 +24,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.audit.worlds import (
     DELTA,
-    Seen,
     TwoWorlds,
-    coins,
-    furthest_responses,
     linear_pair,
     softmax_pair,
     user_worlds,
@@ -44,16 +38,14 @@ TARGET = 8.0
 """epsilon of a copy: noise of a wrong size is distinguished from the right one by the fewest runs"""
 SMALL_STEP = 1e-3
 """of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
-FIT_RECORDS = 400
 USERS, MOST_BUDGETS = 8, 6
 REPLACED = "a record that is replaced"
 WAYS = ((2, 2), (12, 1))
 """steps of a copy of DP-SGD, and replicates that are seen together: in two steps noise that is missing somewhere, or is
 shared, is a large part of all; in twelve batches repeat"""
-Worlds: TypeAlias = "TwoWorlds | FitAudit"
 
 
-def audits_of(cell: Cell) -> Sequence[Worlds] | str:
+def audits_of(cell: Cell) -> Sequence[TwoWorlds] | str:
     """The audits of one cell, or why there is none."""
     if math.isinf(cell.privacy.mu.smallest):
         return f"{cell.algorithm.name}, {cell.privacy.mu.label}: no privacy is claimed"
@@ -64,8 +56,6 @@ def audits_of(cell: Cell) -> Sequence[Worlds] | str:
             return of_batches(cell, algorithm, problem)
         case FiniteSumAlgorithm() as algorithm, FiniteSum() as problem:
             return of_sum(cell, algorithm, problem)
-        case CentralNewton() as algorithm, LinearPredictorProblem() as problem:
-            return [FitAudit(cell, algorithm, problem, cast(float, cell.privacy.mu.constant))]
     return f"{cell.algorithm.name}: no canary is known for it"
 
 
@@ -139,31 +129,6 @@ def of_sum(cell: Cell, algorithm: FiniteSumAlgorithm, problem: FiniteSum) -> lis
     size = f"a copy: {SUM_RECORDS} records of linear losses{rate}, {SUM_STEPS} steps, eps = {TARGET:g}"
     steps = np.arange(1, SUM_STEPS + 1)
     return [TwoWorlds(copy, pair, cell.schedule, _target(cell), steps, REPLACED, _label(cell), size)]
-
-
-class FitAudit:
-    """The estimate of a central fit; one of its records has either of the two responses of the furthest gradients."""
-
-    def __init__(self, cell: Cell, algorithm: CentralNewton, problem: LinearPredictorProblem, mu: float) -> None:
-        from dpexp.inference.fitting import plan_central
-
-        self.algorithm, n = algorithm.name, min(FIT_RECORDS, cell.run.n)
-        self.planned, self.mu = plan_central(algorithm.model(problem, cell.privacy.mu), n), mu
-        x, y = problem.sample(np.random.default_rng(0), n)
-        x[0, 1:] = np.eye(1, problem.d)
-        self.tables = [(x[:, 1:], np.array([value, *y[1:]])) for value in furthest_responses(problem, np.asarray)]
-        self.label, self.size = f"{algorithm.name} on {problem.name}, mu = {mu:g}", f"a copy: {n} records"
-        self.claim = algorithm.mechanism(problem, cell.schedule, cell.privacy.mu, n).upper_bounds()[0]
-        self.released, self.protects, self.statistic = "estimate", REPLACED, "joint ratio"
-
-    def observe(self, seed: int, replicates: range) -> Seen:
-        from dpexp.inference.fitting import fit_central
-
-        canary = coins(seed, replicates)
-        draws = [generator(seed, r, "noise").standard_normal for r in replicates]
-        tables = [self.tables[int(world)] for world in canary]
-        thetas = [fit_central(self.planned, *t, self.mu, d).theta for t, d in zip(tables, draws, strict=True)]
-        return np.clip(np.nan_to_num(np.stack(thetas)), -1e6, 1e6), canary
 
 
 def _target(cell: Cell) -> Target:

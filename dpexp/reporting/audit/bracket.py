@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -14,8 +13,9 @@ from dpexp.config.cells import Experiment
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.audit.scores import Audit, ThresholdCounts, audit_runs
-from dpexp.reporting.audit.audit_cells import Worlds, audits_of
+from dpexp.privacy.audit.scores import Audit, audit_runs
+from dpexp.reporting.audit.audit_cells import audits_of
+from dpexp.reporting.audit.worlds import TwoWorlds
 
 PILOT, PASS = 1000, 1000
 """runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""
@@ -25,12 +25,11 @@ N(0, 1) from N(mu, 1) is as hard. Where a claim is no such mu, it is the mu that
 alarms of the threshold that comes closest to the claim."""
 
 
-def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:
+def plan_of(experiment: Experiment) -> tuple[list[TwoWorlds], list[str]]:
     """The audits of an experiment, each mechanism once, and why others are skipped."""
-    audited: dict[tuple[str, str, str], Worlds] = {}
+    audited: dict[tuple[str, str, str], TwoWorlds] = {}
     skipped: dict[str, None] = {}
-    for cell in experiment.cells:
-        audits = audits_of(cell)
+    for audits in map(audits_of, experiment.cells):
         if isinstance(audits, str):
             skipped.setdefault(audits)
             continue
@@ -43,7 +42,7 @@ def plan_of(experiment: Experiment) -> tuple[list[Worlds], list[str]]:
 class Row:
     """The result of one audit."""
 
-    audited: Worlds
+    audited: TwoWorlds
     claim: Analysis
     result: Audit
     level: float
@@ -51,20 +50,15 @@ class Row:
     deltas: tuple[float, ...]
     runs: int
 
-    @cached_property
-    def nearest(self) -> tuple[ThresholdCounts, float]:
-        """The threshold that is reported, and the mu that the claim allows there."""
-        return self.result.nearest
-
     @property
     def lower_bound(self) -> float:
         """In terms of Gaussian DP: of mu."""
-        return self.nearest[0].separation
+        return self.result.nearest[0].separation
 
     @property
     def claimed(self) -> float:
         """In the same terms: mu, or the mu that allows the same misses at the reported threshold."""
-        return self.nearest[1]
+        return self.result.nearest[1]
 
     @property
     def alarm(self) -> bool:
@@ -82,7 +76,7 @@ class Row:
             "confidence": 1 - self.level, "method": "trade-off test",
             "releases": audited.released, "protects": audited.protects, "statistic": audited.statistic,
             "analysis": claim.name, "audited": audited.size, "runs": self.runs, "alarm": self.alarm,
-            "false_positive_rate": self.nearest[0].most_false_alarms,
+            "false_positive_rate": self.result.nearest[0].most_false_alarms,
             "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": self.result.eps(d)} for d in self.deltas],
             "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
             "thresholds": [vars(point) for point in self.result.points],
@@ -90,23 +84,19 @@ class Row:
 
     def cells(self) -> list[str]:
         """A line of the table, with epsilon at the first delta."""
-        delta = self.deltas[0]
-        bounds = [
-            up(self.claimed, 4),
-            down(self.lower_bound, 4),
-            up(self.claim.eps(delta), 4),
-            down(self.result.eps(delta), 4),
-        ]
-        about = [self.audited.protects, self.audited.released, self.audited.statistic]
+        delta, about = self.deltas[0], [self.audited.protects, self.audited.released, self.audited.statistic]
+        bounds = [up(self.claimed, 4), down(self.lower_bound, 4)]
+        bounds += [up(self.claim.eps(delta), 4), down(self.result.eps(delta), 4)]
         return [*about, *bounds, f"{self.runs:,}", "ALARM" if self.alarm else ""]
 
 
 def audit(
-    audited: Worlds, runs: int, level: float, share: float, seed: int, deltas: Sequence[float], pilot: int | None = None
-) -> Row:
+    audited: TwoWorlds, runs: int, level: float, share: float, seed: int, deltas: Sequence[float],
+    pilot: int | None = None,
+) -> Row:  # fmt: skip
     """So many runs, and a pilot before them.
 
-    `level` is that of all audits of a command together, of which this one spends `share`.
+    `level` is that of all audits of a command together, and this one spends `share` of it.
     """
     assert audited.claim is not None
     pilot = PILOT if pilot is None else pilot

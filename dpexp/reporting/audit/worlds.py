@@ -1,7 +1,7 @@
 """Two worlds that differ in one record, the canary: the one protocol of `dpexp audit` and `dpexp check`.
 
-An algorithm runs by its own `simulate`, in a world without and a world with the canary, and nothing is read but what it
-hands out.
+An algorithm runs by its own `simulate`, in a world without and a world with the canary, and only what it
+hands out is read.
 
 (a) Records: linear losses of slope -G or G on a finite sum, whose objective shows the first coordinate of every
 iterate; softmax records with one that is replaced, or that is there or not. Gradients are as long as they may be.
@@ -85,7 +85,7 @@ class TwoWorlds:
         return composition_of_runs([(best, self.together)]) if best and self.together > 1 else best
 
     def observe(self, seed: int, replicates: range) -> Seen:
-        """Run these replicates, each of which depends on its number and the seed."""
+        """Run these replicates; each depends on its number and the seed."""
         canary = coins(seed, replicates)
         releases = np.empty(0)
         for world, problem in enumerate(self.problems):
@@ -168,7 +168,7 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
     begun: dict[int, np.random.Generator] = {}
 
     class FirstUser(base):  # type: ignore[misc]
-        """A law of data in which nothing is left to chance; only the first user of a run is looked at."""
+        """A law of data without chance; only the first user of a run is looked at."""
 
         def model(self) -> PassModel:
             model: PassModel = super().model()

@@ -14,21 +14,16 @@ if TYPE_CHECKING:
 
 State = Literal["judged", "stored", "stale", "missing"]
 """judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
-SAID = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why", "version",
-        "authors_answer")  # fmt: skip
+WORDS = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why", "version",
+         "authors_answer")  # fmt: skip
 """fields of a claim that are stored"""
-FOUND = ("predicted", "measured", "uncertainty", "verdict", "numbers")
+OUTCOME = ("predicted", "measured", "uncertainty", "verdict", "numbers")
 """fields of its outcome"""
-FACTS = {
-    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "version": "version judged", "seeds": "seeds", "configs": "configs", "command": "command",
-}  # fmt: skip
-"""lines of a page below the verdict of a claim: keys of `dpexp claims --json`, and labels"""
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
     """The words of a claim, for programs."""
-    own = {name: getattr(claim, name) for name in SAID}
+    own = {name: getattr(claim, name) for name in WORDS}
     return own | {"expected_verdict": claim.expected, "configs": [place_of(name) for name in claim.experiments]}
 
 
@@ -45,8 +40,6 @@ class Judgement:
     state: State = "stored"
     reason: str = ""
     """why it is stale or missing"""
-    seeds: str | None = None
-    """how many seeds give the verdict; not stored"""
 
     @property
     def id(self) -> str:
@@ -57,33 +50,25 @@ class Judgement:
         return str(self.claim["paper"])
 
     @property
-    def expected(self) -> str:
-        return str(self.claim["expected_verdict"])
-
-    @property
     def is_current(self) -> bool:
         return self.state in ("judged", "stored")
 
     @property
     def is_surprising(self) -> bool:
         """Whether a verdict is known and is not the expected one."""
-        return self.is_current and self.found["verdict"] != self.expected
+        return self.is_current and self.found["verdict"] != self.claim["expected_verdict"]
 
     @property
     def verdict(self) -> str:
         """The verdict, with the expected one where it differs, or in brackets the state."""
-        if self.is_current:
-            return self.found["verdict"] + (f" (expected: {self.expected})" if self.is_surprising else "")
-        return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
+        if not self.is_current:
+            return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
+        return self.found["verdict"] + f" (expected: {self.claim['expected_verdict']})" * self.is_surprising
 
     @property
     def short(self) -> str:
         """The first of several measurements."""
         return str(self.found["measured"]).split("; ")[0]
-
-    @property
-    def experiments(self) -> list[str]:
-        return [Path(path).stem for path in self.claim["configs"]]
 
     @property
     def command(self) -> str:
@@ -93,13 +78,6 @@ class Judgement:
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row with stable keys; a row that is stale or missing has null as its verdict and values."""
-        outcome = self.found if self.is_current else dict.fromkeys(FOUND)
+        outcome = self.found if self.is_current else dict.fromkeys(OUTCOME)
         run = "" if self.is_current else shell(["claims", self.id], results)
-        return {
-            **self.claim,
-            **outcome,
-            "seeds": self.seeds,
-            "state": self.state,
-            "reason": self.reason,
-            "run": run,
-        }
+        return {**self.claim, **outcome, "state": self.state, "reason": self.reason, "run": run}

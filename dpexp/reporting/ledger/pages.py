@@ -1,27 +1,33 @@
 """The ledger as text: lists for the terminal, and Markdown pages.
 
-`CLAIMS.md` leads to `claims/<paper>.md`, with all claims of a paper. `docs/differences.md` has what does not hold as
-printed, and `docs/artifact.md` what an evaluation of dpexp does first.
+`CLAIMS.md` leads to `claims/<paper>.md`, with all claims of a paper; `docs/differences.md` has what does not hold as
+printed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import columns, few
-from dpexp.reporting.ledger.judgement import FACTS, Judgement
+from dpexp.reporting.claim import VERDICTS, WRONG
+from dpexp.reporting.ledger.judgement import Judgement
 from dpexp.reporting.paper import Difference
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
-from dpexp.reporting.verdict import VERDICTS, WRONG
 
 if TYPE_CHECKING:
     from dpexp.reporting.paper import Paper, ToKnow
 
 NOT_CURRENT = "stale or missing"
-INDEX, PAGE, NAME, DIFFERENCES = "CLAIMS.md", "claims/{}.md", "artifact.md", "differences.md"
+INDEX, PAGE, DIFFERENCES = "CLAIMS.md", "claims/{}.md", "differences.md"
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "version": "version judged", "configs": "configs", "command": "command",
+}  # fmt: skip
+"""lines below the verdict of a claim: fields, and what they are called"""
 
 
 def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
@@ -67,8 +73,8 @@ def listed(judgements: Sequence[Judgement]) -> str:
 def section(row: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
     claim, why = row.claim, row.claim["why"] if row.is_current else row.reason
-    facts = {**claim, **(row.found if row.is_current else {}), "seeds": row.seeds, "command": row.command,
-             "configs": ", ".join(f"`{name}`" for name in row.experiments)}  # fmt: skip
+    configs = ", ".join(f"`{Path(path).stem}`" for path in claim["configs"])
+    facts = {**claim, **(row.found if row.is_current else {}), "command": row.command, "configs": configs}
     lines = [f"### {row.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{row.verdict.strip('[]')}**" + (f": {why}" if why else ""))
     return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := facts.get(key))])
@@ -138,11 +144,6 @@ def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str
     ]  # fmt: skip
     rows = [(of, [row for row in judged if row.id.startswith(f"{of.id}/")] + list(of.differences)) for of in papers]
     return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own])
-
-
-def artifact(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
-    """What an evaluation does first."""
-    return _filled(NAME, headed=headed(judgements, headlines), judgements=judgements)
 
 
 def _filled(name: str, **values: Any) -> str:

@@ -7,7 +7,7 @@ depends on a machine, a clock or a cache, so that two reproductions have the sam
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,10 +17,9 @@ from dpexp.core.files import Damaged, lock
 from dpexp.core.terminal import each
 from dpexp.core.text import few
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.claim import Claim, Outcome
+from dpexp.reporting.claim import Claim
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.judgement import Judgement, words_of
-from dpexp.reporting.verdict import seeds
 from dpexp.store import Folder
 from dpexp.store.documents import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories
@@ -28,8 +27,6 @@ from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 FILE = "claims.json"
 LOCK = ".claims.lock"
 PARTS = ("claim", "found", "results")
-Carry = Callable[[Sequence[Claim], Path], Iterator[tuple[str, Outcome]]]
-"""carries out the checks of some claims, in any order: ids and outcomes"""
 PATIENCE_S = 30.0
 """how long a writer waits for another one"""
 
@@ -63,7 +60,7 @@ def read_ledger(results: Path) -> Ledger:
 
 
 def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Claim], papers: Collection[str]) -> None:
-    """Put fresh rows into the file, beside those of other claims. Raises UsageError where it cannot be written.
+    """Put fresh rows into the file, with those of other claims. Raises UsageError where it cannot be written.
 
     A row of a paper that is known goes with its claim; those of plug-ins that are not loaded stay.
     """
@@ -98,7 +95,7 @@ def stored_rows(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[
             trouble = numbers[name][1]
             reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / name}"
             row = replace(row, state="stale", reason=reason)
-        rows.append(replace(row, claim=words_of(claim), seeds=seeds(results).get(claim.id)))
+        rows.append(replace(row, claim=words_of(claim)))
     return rows
 
 
@@ -126,31 +123,24 @@ def require(claims: Sequence[Claim], results: Path) -> None:
         raise ResultsMissing(message, f"run: {shell(['run', *configs], results)}")
 
 
-def one_by_one(claims: Sequence[Claim], results: Path) -> Iterator[tuple[str, Outcome]]:
-    """The checks of some claims in this process, which reads an experiment once."""
-    evidence = Evidence(results)
-    for claim in each(claims, "judging claim", lambda claim: claim.id):
-        yield claim.id, claim.judged(evidence.only(claim.experiments))
-
-
-def judge(claims: Sequence[Claim], results: Path, carry: Carry = one_by_one) -> dict[str, Judgement]:
+def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
     """Fresh rows by the ids of the claims. Raises ResultsMissing."""
     require(claims, results)
     # read before the checks: results that change meanwhile make the row stale, and never a false one current
     numbers = numbers_held(results, experiments_of(claims))
-    outcomes = dict(carry(claims, results))
-    rows = {}
-    for claim in claims:
+    # an experiment is read once for all claims
+    evidence, rows = Evidence(results), {}
+    for claim in each(claims, "claim", lambda claim: claim.id):
         read = {name: numbers[name][0] for name in claim.experiments}
-        outcome = asdict(outcomes[claim.id])
-        rows[claim.id] = Judgement(words_of(claim), outcome, read, "judged", seeds=seeds(results).get(claim.id))
+        outcome = asdict(claim.judged(evidence.only(claim.experiments)))
+        rows[claim.id] = Judgement(words_of(claim), outcome, read, "judged")
     return rows
 
 
-def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Ledger, carry: Carry = one_by_one) -> list[Judgement]:
+def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Ledger) -> list[Judgement]:
     """Every claim judged now; the stored row of those whose replicates are not here, as in a fresh clone."""
     missing = missing_results(claims, results)
-    fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results, carry)
+    fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results)
     stored = {row.id: row for row in stored_rows(results, ledger, [claim for claim in claims if claim.id not in fresh])}
     for claim in claims:
         if claim.id in stored and stored[claim.id].state == "missing":

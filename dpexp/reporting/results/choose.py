@@ -4,20 +4,19 @@ A *line* is one estimator of one cell; its settings are a mapping from names to 
 
 (a) Settings in which all lines agree are left out, and so are those that follow from others (`needed`).
 (b) What belongs to the method (the algorithm, the schedule, and those of their parameters that are words or that only
-    some lines have) is one factor, of at most `MOST_METHODS` levels. Numbers that only some lines have are another one.
+    some lines have) is one factor, of at most `MOST_METHODS` levels.
 (c) A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the horizontal axis,
-    the final value against it, if some curve has `LEAST_CURVE` of them. Else it is the step, if there are at least
-    `SWEEP` checkpoints. Else lines are rows of dots.
+    with final values. Else it is the step, if there are at least `SWEEP` checkpoints. Else the factor with the most
+    values makes rows.
 (d) Colour is the method where the algorithm varies, else the budget, else what has the most values, at most
     `MOST_COLOURS`. The line style, or the marker, is the estimator.
-(e) The other factors make the panels. Where these are too many, the smallest factor takes the line style, if this is
-    free, and else all lines become rows of dots.
+(e) The other factors make the panels. Where these are too many, all of them make rows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,7 @@ from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 
 ESTIMATOR = "estimator"
 SWEEP, LEAST_CURVE = 5, 3
-MOST_METHODS, MOST_COLOURS, MOST_STYLES, MOST_PANELS, MOST_DOT_PANELS = 12, 8, 4, 24, 6
+MOST_METHODS, MOST_COLOURS, MOST_STYLES, MOST_PANELS, MOST_PANELS_OF_ROWS = 12, 8, 4, 24, 6
 LEAST_IMPORTANT = ("result", "diverged_above", "checkpoints", "seed", "n")
 """in a figure only where nothing else distinguishes lines"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
@@ -56,20 +55,20 @@ class Factor:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which setting is where; `x` is a setting, STEP or DOTS, whose rows are `rows`."""
+    """Which setting is where; `x` is a setting, STEP, or DOTS for final values in rows."""
 
     x: str
     colour: Factor | None
     style: Factor | None
     panels: tuple[Factor, ...]
-    rows: tuple[Factor, ...] = ()
+    rows: Factor | None = None
     implied: tuple[str, ...] = ()
     """settings that vary too, and follow from those in the figure"""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of everything that distinguishes lines."""
-        factors = [*filter(None, (self.colour, self.style)), *self.panels, *self.rows]
+        factors = filter(None, (self.colour, self.style, *self.panels, self.rows))
         own = () if self.x in (STEP, DOTS) else (self.x,)
         return tuple(dict.fromkeys([*own, *(name for factor in factors for name in factor.names)]))
 
@@ -79,19 +78,15 @@ def is_number(value: Any) -> bool:
 
 
 def choose(
-    lines: Sequence[Settings],
-    sections: Mapping[str, str],
-    checkpoints: int,
-    declared: Declaration | None = None,
-    derived: Collection[str] = (),
+    lines: Sequence[Settings], sections: Mapping[str, str], checkpoints: int, declared: Declaration | None = None
 ) -> Plan:
     """The plan for these lines.
 
-    `sections` gives the section of a name, `checkpoints` how many the shortest line has; `derived` are names that
-    follow from others by definition. Raises UsageError for a declaration that cannot be met.
+    `sections` gives the section of a name, `checkpoints` how many the shortest line has. Raises UsageError for a
+    declaration that cannot be met.
     """
     declared = declared or Declaration()
-    vary = [name for name in varying(lines) if name not in derived]
+    vary = varying(lines)
     reserved = _reserved(declared, vary)
     names = needed(lines, vary, reserved)
     implied = tuple(name for name in vary if name not in names)
@@ -106,26 +101,24 @@ def choose(
         if factor is not None and len(factor.levels) > limit:
             message = f"--{option} {factor.names[0]}: {len(factor.levels)} values are more than {limit}"
             raise UsageError(message, "--facet has room for more; --only picks cells")
-    panels = [by_name[name] for name in declared.panel]
-    rest = [factor for factor in factors if factor not in (colour, style, *panels)]
     estimators = by_name.get(ESTIMATOR)
-    if style is None and estimators is not None and estimators in rest and len(estimators.levels) <= MOST_STYLES:
+    placed = style is not None or estimators is colour or ESTIMATOR in declared.panel
+    if estimators is not None and not placed and len(estimators.levels) <= MOST_STYLES:
         style = estimators
-        rest.remove(estimators)
-    if x == DOTS:
-        return _dots(rest, colour, style, panels, lines, implied)
-    if colour is None and (colour := _colour(rest)):
-        rest.remove(colour)
-    rest.sort(key=lambda factor: len(factor.levels))
-    while rest and (count := _count([*panels, *rest], lines)) > MOST_PANELS:
-        if style is None and len(rest[0].levels) <= MOST_STYLES:
-            style = rest.pop(0)
-        elif declared.x or declared.panel:
+    panels = [by_name[name] for name in declared.panel]
+    rest = sorted((f for f in factors if f not in (colour, style, *panels)), key=lambda factor: len(factor.levels))
+    if x != DOTS:
+        hue = colour or _colour(rest)
+        facets = (*panels, *(factor for factor in rest if factor is not hue))
+        if (count := _count(facets, lines)) <= MOST_PANELS:
+            return Plan(x, hue, style, facets, None, implied)
+        if declared.x or declared.panel:
             raise UsageError(f"{count} panels are too many", "--only picks cells")
-        else:
-            every = _factors([name for name in names if name != ESTIMATOR], lines, sections, [])
-            return Plan(DOTS, estimators, None, (), tuple(every), implied)
-    return Plan(x, colour, style, (*panels, *rest), (), implied)
+    colour, style = (colour, style) if colour else (style, None)
+    facets, rows = (*panels, *rest[:-1]), rest[-1] if rest else None
+    if rows is not None and _count(facets, lines) > MOST_PANELS_OF_ROWS:
+        facets, rows = tuple(panels), _factor([name for factor in rest for name in factor.names], lines)
+    return Plan(DOTS, colour, style, facets, rows, implied)
 
 
 def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[str] = ()) -> list[str]:
@@ -135,7 +128,6 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
     the fewest values first; budgets and the names of sections last. `reserved` names stay, and so do those of the
     algorithm and the problem.
     """
-    count = {name: len({str(line.get(name)) for line in lines}) for name in names}
     words = {name for name in names if not _all_numbers(name, lines) and name not in LEAST_IMPORTANT}
 
     def importance(name: str) -> tuple[int, int]:
@@ -143,17 +135,14 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
             return 0, -LEAST_IMPORTANT.index(name)
         if name in MOST_IMPORTANT or name.startswith("mu."):
             return 3, -[*MOST_IMPORTANT, name].index(name)
-        return 1 + (name in words), count[name]
-
-    def classes(subset: Sequence[str]) -> int:
-        return len({_key(line, subset) for line in lines})
+        return 1 + (name in words), len({str(line.get(name)) for line in lines})
 
     remaining = list(names)
-    for name in sorted(names, key=importance):
+    for name in sorted(set(names) - {*reserved, "algorithm", "problem"}, key=importance):
         # a word goes only where other words imply it, not where it happens to go along with a number
         among = [other for other in remaining if name not in words or other in words]
         without = [other for other in among if other != name]
-        if name not in (*reserved, "algorithm", "problem") and classes(without) == classes(among):
+        if len({_key(line, without) for line in lines}) == len({_key(line, among) for line in lines}):
             remaining.remove(name)
     return remaining
 
@@ -168,34 +157,32 @@ def _key(line: Settings, names: Sequence[str]) -> tuple[tuple[bool, Any], ...]:
 
 
 def _reserved(declared: Declaration, vary: Sequence[str]) -> list[str]:
-    """Settings that the declaration names, each once, and all of which vary."""
+    """Settings that the declaration names, each once; all of them vary."""
     options = [("x", declared.x), ("hue", declared.colour), *(("facet", name) for name in declared.panel)]
-    for option, name in [*options, ("style", declared.style)]:
-        known = [*((STEP, DOTS) if option == "x" else ()), *vary]
-        if name and name not in known:
-            hint = f"{guess(name, known)}what varies: {', '.join(vary) or 'nothing'}"
+    options = [(option, name) for option, name in [*options, ("style", declared.style)] if name]
+    for option, name in options:
+        if name not in vary and not (option == "x" and name in (STEP, DOTS)):
+            hint = f"{guess(name, vary)}what varies: {', '.join(vary) or 'nothing'}"
             raise UsageError(f"--{option} {name}: it does not vary in these results", hint)
-    names = [name for _, name in [*options, ("style", declared.style)] if name in vary]
+    names = [name for _, name in options if name in vary]
     if len(set(names)) < len(names):
         raise UsageError("--x, --hue, --style and --facet name one setting twice", "each setting has one place")
     return names
 
 
 def _axis(axes: Sequence[str], names: Sequence[str], lines: Sequence[Settings], checkpoints: int) -> str:
-    """The number with the most values, where they make a curve in which nothing else changes; the step; or none."""
-    least = SWEEP if checkpoints >= SWEEP else LEAST_CURVE
-    counts: dict[str, int] = {}
+    """The number with the longest curve along which nothing else changes; the step; or none."""
+    lengths: dict[str, int] = {}
     for name in axes:
         curves: dict[tuple[Any, ...], set[float]] = {}
-        for line in lines:
-            # infinity is beyond the axis, and makes no curve
-            if math.isfinite(line[name]):
-                rest = _key(line, [other for other in names if other != name])
-                curves.setdefault(rest, set()).add(float(line[name]))
-        count = len(set().union(*curves.values()))
-        if count >= least and max(map(len, curves.values()), default=0) >= LEAST_CURVE:
-            counts[name] = count
-    return max(counts, key=counts.__getitem__) if counts else STEP if checkpoints >= SWEEP else DOTS
+        # infinity is beyond the axis, and makes no curve
+        for line in (line for line in lines if math.isfinite(line[name])):
+            curves.setdefault(_key(line, [other for other in names if other != name]), set()).add(float(line[name]))
+        lengths[name] = max(map(len, curves.values()), default=0)
+    longest = max(lengths, key=lengths.__getitem__, default="")
+    if longest and lengths[longest] >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE):
+        return longest
+    return STEP if checkpoints >= SWEEP else DOTS
 
 
 def _factors(
@@ -203,43 +190,32 @@ def _factors(
 ) -> list[Factor]:
     """A factor for each name, but for the parts of a method."""
     inside = [name for name in names if sections.get(name) in ("algorithm", "schedule") and name not in reserved]
-    method = [name for name in inside if not _all_numbers(name, lines)]
-    # the parts of more methods than a legend holds are factors by themselves
+    method = [name for name in inside if not _all_numbers(name, lines) or any(line.get(name) is None for line in lines)]
+    # more methods than a legend holds are factors by their parts
     if len({tuple(line.get(name) for name in method) for line in lines}) > MOST_METHODS:
         method = []
-    partial = [name for name in inside if _all_numbers(name, lines) and any(line.get(name) is None for line in lines)]
-    groups = [group for group in (method, partial) if group] if len(method) > 1 or len(partial) > 1 else []
-    grouped = {name for group in groups for name in group}
-    return [_factor(tuple(part), lines) for part in [*groups, *([name] for name in names if name not in grouped)]]
+    others = [[name] for name in names if name not in method]
+    return [_factor(part, lines) for part in ([method, *others] if method else others)]
 
 
-def _factor(names: tuple[str, ...], lines: Sequence[Settings]) -> Factor:
+def _factor(names: Sequence[str], lines: Sequence[Settings]) -> Factor:
     """Numbers in their order, infinity last; words in the order of the config."""
     levels = list(dict.fromkeys(tuple(line.get(name) for name in names) for line in lines))
     if len(names) == 1:
         levels.sort(key=lambda level: (0, level[0]) if is_number(level[0]) else (1, 0))
-    return Factor(names, tuple(levels))
+    return Factor(tuple(names), tuple(levels))
 
 
 def _colour(factors: Sequence[Factor]) -> Factor | None:
-    few = sorted((factor for factor in factors if len(factor.levels) <= MOST_COLOURS), key=lambda f: -len(f.levels))
-    few.sort(key=lambda f: 0 if "algorithm" in f.names else 1 if f.names[0].partition(".")[0] in ("mu", "eps") else 2)
-    return few[0] if few else None
+    """The method where the algorithm varies, else the budget, else what has the most values."""
+
+    def rank(factor: Factor) -> tuple[int, int]:
+        budget = factor.names[0].partition(".")[0] in ("mu", "eps")
+        return 0 if "algorithm" in factor.names else 1 if budget else 2, -len(factor.levels)
+
+    return min((factor for factor in factors if len(factor.levels) <= MOST_COLOURS), key=rank, default=None)
 
 
 def _count(factors: Sequence[Factor], lines: Sequence[Settings]) -> int:
     """Panels that these factors make."""
     return len({tuple(factor.of(line) for factor in factors) for line in lines})
-
-
-def _dots(
-    factors: list[Factor], colour: Factor | None, style: Factor | None, panels: list[Factor],
-    lines: Sequence[Settings], implied: tuple[str, ...],
-) -> Plan:  # fmt: skip
-    """Rows of dots: what has the most values, in panels by the rest of it, or all of it where panels are too many."""
-    if colour is None:
-        colour, style = style, None
-    ordered = sorted(factors, key=lambda factor: len(factor.levels))
-    if len(ordered) > 1 and _count([*panels, *ordered[:-1]], lines) <= MOST_DOT_PANELS:
-        return Plan(DOTS, colour, style, (*panels, *ordered[:-1]), (ordered[-1],), implied)
-    return Plan(DOTS, colour, style, tuple(panels), tuple(factors), implied)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.config.cell_settings import Settings, Words
+from dpexp.config.cell_settings import Words
 from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
+from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.gather import Gathered, Run, Source
 from dpexp.reporting.results.lines import Line, data_of, lines_of, replicates_of
 from dpexp.store.reading import OnlySummaries
@@ -21,38 +22,25 @@ from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
 """compared where both have it, else every metric of both"""
-
-
-class Final(NamedTuple):
-    """The last step of one setting, estimator and metric."""
-
-    line: Line
-    metric: str
-
-    @property
-    def settings(self) -> Settings:
-        return self.line.run.settings
-
-    @property
-    def stream(self) -> Any:
-        """The seed of its random numbers; None on a user's records, where noise is secret (docs/privacy.md)."""
-        return None if self.line.run.own_records else self.settings.get("run.seed", self.settings.get("seed"))
+ACCURACIES = (
+    "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: n other ones "
+    "would move an accuracy p by up to 1.96 sqrt(p (1 - p) / n)."
+)
 
 
 class Pair(NamedTuple):
-    """Two of them, and the words for what they share and for what distinguishes them."""
+    """Two lines, and the words for what they share and for what distinguishes them."""
 
     setting: str
-    a: Final
-    b: Final
+    a: Line
+    b: Line
     name_a: str = "A"
     name_b: str = "B"
 
 
-def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[Final]:
-    """The last steps of one result in these metrics."""
-    lines = ((line, metric) for metric in metrics for line in lines_of(gathered, metric))
-    return [Final(line, metric) for line, metric in lines if line.run.source == source]
+def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[Line]:
+    """The lines of one result in these metrics."""
+    return [line for metric in metrics for line in lines_of(gathered, metric) if line.run.source == source]
 
 
 def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
@@ -68,46 +56,37 @@ def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
     return list(names) or ([MAIN] if MAIN in shared else shared)
 
 
-def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequence[str], words: Words) -> list[Pair]:
+def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[Pair]:
     """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
     # estimators of one run are levels too
-    known = [*names, "estimator"]
+    known = [*names, ESTIMATOR]
     by = by if by in known else by.rpartition(".")[2]
     if by not in known:
         hint = f"{guess(by, known)}what varies: {', '.join(known)}"
         raise UsageError(f"--by {by}: it does not vary within the result", hint)
-    others = [name for name in names if name != by]
+    others = [name for name in known if name != by]
     # a parameter that only some levels have, such as the clipping bound of one algorithm, does not tell settings apart
-    own = [name for name in others if any(final.settings.get(name) is None for final in side)]
-    shared = [name for name in others if name not in own]
+    partial = [name for name in others if any(line.settings.get(name) is None for line in lines)]
+    shared = [name for name in others if name not in partial]
     # of those, one that follows from the level needs no word
-    named = [name for name in own if len({final.settings.get(name) for final in side} - {None}) > 1]
+    named = [name for name in partial if len({line.settings.get(name) for line in lines} - {None}) > 1]
+    named = [name for name in (*shared, *named) if name != ESTIMATOR]
 
-    def level(final: Final) -> str:
-        return final.line.estimator if by == "estimator" else words.value(by, final.settings.get(by))
+    def level(line: Line) -> str:
+        return words.value(by, line.settings.get(by))
 
-    def alike(a: Final, b: Final) -> bool:
-        pairs = [{final.settings.get(name) for final in (a, b)} - {None} for name in own]
-        return all(len(values) < 2 for values in pairs) and level(a) != level(b)
+    def alike(a: Line, b: Line) -> bool:
+        pairs = ({line.settings.get(name) for line in (a, b)} - {None} for name in partial)
+        return level(a) != level(b) and all(len(values) < 2 for values in pairs)
 
-    def setting(a: Final, b: Final) -> str:
-        values = {name: v for final in (b, a) for name in named if (v := final.settings.get(name)) is not None}
-        return words.setting([*shared, *named], {**a.settings, **values})
-
-    groups: dict[tuple[Any, ...], list[Final]] = {}
-    for final in side:
-        estimator = "" if by == "estimator" else final.line.estimator
+    groups: dict[tuple[Any, ...], list[Line]] = {}
+    for line in lines:
         # all that may not differ within a pair
-        key = (*(final.settings.get(name) for name in shared), estimator, final.metric)
-        groups.setdefault(key, []).append(final)
-    pairs = [
-        Pair(setting(a, b), a, b, level(a), level(b))
-        for metric in metrics
-        for key, group in groups.items()
-        if key[-1] == metric
-        for a, b in combinations(group, 2)
-        if alike(a, b)
-    ]
+        groups.setdefault((line.metric, *map(line.settings.get, shared)), []).append(line)
+    pairs = []
+    for a, b in (pair for group in groups.values() for pair in combinations(group, 2) if alike(*pair)):
+        values = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
+        pairs.append(Pair(words.setting(named, values), a, b, level(a), level(b)))
     if not pairs:
         also = f"; {', '.join(others)} differ too" if others else ""
         raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
@@ -115,37 +94,39 @@ def levels(side: Sequence[Final], by: str, names: Sequence[str], metrics: Sequen
 
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The comparison of every pair, of which all words hold together."""
+    """The comparison of every pair, whose words all hold together."""
     # a file is read once for all pairs that its cell is in
     replicates = cache(_replicates)
     # Bonferroni: all rows that are called significant are so together with 95%
     level = 1 - (1 - CI_LEVEL) / len(pairs)
-    return [_compare(pair, level, *(replicates(f.line.run, f.metric) for f in (pair.a, pair.b))) for pair in pairs]
+    return [
+        _compare(pair, level, *(replicates(f.run, f.estimator, f.metric) for f in (pair.a, pair.b))) for pair in pairs
+    ]
 
 
-def _replicates(run: Run, metric: str) -> dict[str, np.ndarray]:
-    """Values by replicate at the last step, by estimator; none where the trajectories are not stored."""
+def _replicates(run: Run, estimator: str, metric: str) -> np.ndarray | None:
+    """Values by replicate at the last step; None where the trajectories are not stored."""
     try:
-        data = data_of(run)
+        # a copy: a view would hold all steps in memory
+        return replicates_of(data_of(run), estimator, metric)[-1].copy()
     except OnlySummaries:
-        return {}
-    # a copy: a view would hold all steps in memory
-    return {estimator: replicates_of(data, estimator, metric)[-1].copy() for estimator in data.estimators}
+        return None
 
 
-def _compare(
-    pair: Pair, level: float, of_a: Mapping[str, np.ndarray], of_b: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
+def _stream(line: Line) -> Any:
+    """The seed of its random numbers; None on a user's records, where noise is secret (docs/privacy.md)."""
+    return None if line.run.own_records else line.settings.get("run.seed", line.settings.get("seed"))
+
+
+def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | None) -> dict[str, Any]:
     """The difference of one pair, its 95% interval, and whether the interval at `level` excludes 0.
 
-    Identical are pairs of which all stored numbers agree bit for bit: summaries at every step, and final replicates.
+    Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
-    a, b = pair.a.line, pair.b.line
+    a, b = pair.a, pair.b
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
-    x, y = of_a.get(a.estimator), of_b.get(b.estimator)
     identical = all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a.rows, b.rows, strict=True))
-    streams = {pair.a.stream, pair.b.stream}
-    shared = a.run is b.run or (len(streams) == 1 and None not in streams)
+    shared = a.run is b.run or _stream(a) == _stream(b) is not None
     paired = False
     if x is not None and y is not None:
         identical = identical and np.array_equal(x, y, equal_nan=True)
@@ -163,7 +144,7 @@ def _compare(
         ends, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
-        "metric": pair.a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
+        "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
         "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
         "certain": low > 0 or high < 0,
     }  # fmt: skip

@@ -10,8 +10,6 @@ from dpexp.core.errors import UsageError
 
 STEP, DOTS = "step", "dots"
 """horizontal axes that are no setting: the step, and rows of final values"""
-WIDTH = 7.2
-"""inches of a figure: the text width of a page"""
 
 
 @dataclass(frozen=True)
@@ -28,21 +26,16 @@ class Declaration:
     estimators: tuple[str, ...] = ()
     where: str = ""
     """conditions on cells, as `dpexp run --only` takes them"""
-    log: str = ""
-    """logarithmic axes: x, y, xy or none"""
     statistic: str = "mean"
-    """of the replicates: a name of `lines.STATISTICS`"""
+    """of the replicates: a name of `metrics.STATISTICS`"""
     kind: str = "line"
     """line, or box: final values of the replicates as boxes, a row for each setting"""
     theory: bool = False
     title: str = ""
-    width: float = WIDTH
 
     def __post_init__(self) -> None:
-        for name, known in (("log", ("", "x", "y", "xy", "none")), ("kind", ("line", "box"))):
-            if (value := getattr(self, name)) not in known:
-                listed = ", ".join(filter(None, known[:-1]))
-                raise UsageError(f"--{name} is {listed} or {known[-1]}, not {value!r}")
+        if self.kind not in ("line", "box"):
+            raise UsageError(f"--kind is line or box, not {self.kind!r}")
         if self.statistic != "mean" and self.theory and self.kind != "box":
             raise UsageError(f"--statistic {self.statistic}: theory is of means", "leave out --theory")
 

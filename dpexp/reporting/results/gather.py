@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from dpexp.config.cell_settings import Settings, Words, named, sections, select
 from dpexp.config.cells import flat, stored_cell
 from dpexp.core.digests import digest
-from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.text import counted, guess
-from dpexp.reporting.results.metrics import COEFFICIENTS
+from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import cells_of, command_of, say_once, summary_of
@@ -31,8 +31,8 @@ FROM = "result"
 """the setting that distinguishes runs of several results"""
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
 """the first of these that the results have is the default, else their first metric"""
-COLUMNS = ["cell_id", "estimator", "step", "metric", "n", "n_diverged", "mean", "se", "ci_lo", "ci_hi"]
-"""of a summary"""
+OWN_RECORDS = "private: do not publish. These numbers were computed from private records and are covered by no budget."
+"""before the numbers of a run on a user's own records"""
 
 
 class Unreadable(ResultsMissing):
@@ -83,19 +83,6 @@ class Run:
         """Whether it was computed from a user's own records."""
         return "released" in self.generation.manifest["computed_from"][str(self.row["cell_id"])]
 
-    @property
-    def steps_are_its_own(self) -> bool:
-        """Whether the number of steps follows from the other parameters (a toy run takes fewer)."""
-        with suppress(DpexpError):
-            if (cell := self.known) is not None:
-                own = cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu)
-                return own is not None and cell.run.n <= own
-        return False
-
-
-OWN_RECORDS = "Private: do not publish. These numbers were computed from private records and are covered by no budget."
-"""before the metrics of a run on a user's own records"""
-
 
 @dataclass(frozen=True)
 class Gathered:
@@ -109,17 +96,10 @@ class Gathered:
     """section of every setting"""
     remarks: tuple[str, ...] = ()
     """on copies that are not current, and on cells that are missing"""
-    statistic: str = "mean"
-    """in the columns `mean`, `ci_lo` and `ci_hi`: a name of `statistic.STATISTICS`"""
 
     @cached_property
     def words(self) -> Words:
         return Words(run.settings for run in self.runs)
-
-    @property
-    def derived(self) -> tuple[str, ...]:
-        """Settings that follow from others by definition: steps that follow from epochs."""
-        return ("n",) if all(run.steps_are_its_own for run in self.runs) else ()
 
     @property
     def estimators(self) -> list[str]:
@@ -141,19 +121,27 @@ class Gathered:
         known = [*self.metrics, *([COEFFICIENTS] if self.coordinates else [])]
         if not known:
             raise UsageError("these results have no metric in common", "draw them one by one")
-        if name is not None and name not in known:
-            hint = f"{guess(name, known)}metrics: {', '.join(known)}"
-            raise UsageError(f"--metric {name}: the results do not have it", hint)
+        if name:
+            _require("metric", name, known)
         return name or next((default for default in DEFAULT_METRICS if default in known), known[0])
 
-    def estimated(self, names: Sequence[str]) -> Gathered:
-        """The same with these estimators, or all where no name is given. Raises UsageError for an unknown one."""
-        known = self.estimators
-        for name in names:
-            if name not in known:
-                hint = f"{guess(name, known)}estimators: {', '.join(known)}"
-                raise UsageError(f"--estimator {name}: the results do not have it", hint)
-        return replace(self, summary=self.summary[self.summary.estimator.isin(list(names))]) if names else self
+    def of(self, estimators: Sequence[str], statistic: str) -> Gathered:
+        """The same with these estimators, or all, and a statistic in the columns `mean`, `ci_lo` and `ci_hi`.
+
+        Raises UsageError for an unknown name.
+        """
+        for name in estimators:
+            _require("estimator", name, self.estimators)
+        _require("statistic", statistic, list(STATISTICS))
+        summary = self.summary[self.summary.estimator.isin(list(estimators))] if estimators else self.summary
+        columns = dict(zip(("mean", "ci_lo", "ci_hi"), STATISTICS[statistic].columns, strict=True))
+        return replace(self, summary=summary.assign(**{name: summary[own] for name, own in columns.items()}))
+
+
+def _require(option: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        hint = f"{guess(name, known)}{option}s: {', '.join(known)}"
+        raise UsageError(f"--{option} {name}: the results do not have it", hint)
 
 
 def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
@@ -179,38 +167,36 @@ def gather(
     import pandas as pd
 
     cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
-    flats, frames, remarks = [], [], []
+    frames, remarks = [], []
     # compared with today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
-    columns = [
-        {cell_id: _cell(source, tree).columns() for cell_id, tree in generation.manifest["cells"].items()}
-        for source, generation in zip(sources if only is not None else (), generations, strict=False)
-    ]
-    selection = None if only is None else select(only, columns)
-    for number, (source, generation) in enumerate(zip(sources, generations, strict=True)):
+    trees = [generation.manifest["cells"] for generation in generations]
+    selection = [frozenset(own) for own in trees]
+    if only is not None:
+        columns = [
+            {k: _cell(source, tree).columns() for k, tree in own.items()}
+            for source, own in zip(sources, trees, strict=True)
+        ]
+        selection = select(only, columns)
+    for source, generation, selected in zip(sources, generations, selection, strict=True):
         rows = {str(row["cell_id"]): row for row in cells_of(generation, needs).to_dict("records")}
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
-        place, missing = {}, 0
-        for cell_id, tree in generation.manifest["cells"].items():
-            if selection is not None and cell_id not in selection[number]:
-                continue
-            if cell_id not in rows or rows[cell_id]["status"] == "failed":
-                missing += 1
-                continue
-            place[cell_id] = len(cells)
-            flats.append(flat(tree))
-            cells.append((source, tree, {str(k): v for k, v in rows[cell_id].items()}, generation))
-        if missing:
+        own = {k: tree for k, tree in generation.manifest["cells"].items() if k in selected}
+        present = {k: tree for k, tree in own.items() if k in rows and rows[k]["status"] != "failed"}
+        if missing := len(own) - len(present):
             part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
             remarks.append(f"{source.path}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-        summary = summary_of(generation, COLUMNS)
-        if only is not None:
-            summary = summary[summary.cell_id.isin(list(place))]
-        frames.append(summary[COLUMNS[1:]].assign(run=summary.cell_id.map(place)))
+        place = {cell_id: len(cells) + k for k, cell_id in enumerate(present)}
+        cells += [
+            (source, tree, {str(k): v for k, v in rows[name].items()}, generation) for name, tree in present.items()
+        ]
+        summary = summary_of(generation)
+        frames.append(summary.assign(run=summary.cell_id.map(place)).dropna(subset="run").astype({"run": int}))
     if not cells:
         raise UsageError("no selected cell has results", "; ".join(remarks))
+    flats = [flat(tree) for _, tree, _, _ in cells]
     settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
     # a name, or a path where two results have the same name
     names = [source.name for source in sources]
@@ -223,23 +209,19 @@ def gather(
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), section_of, tuple(remarks))
 
 
-def name_of(sources: Sequence[Source], shipped: Collection[str], *marks: str) -> str:
-    """The name of the files of results, with the options in it; never that of a shipped figure or table, or of another
-    result in the same folder."""
+def name_of(sources: Sequence[Source], shipped: Collection[str], options: Mapping[str, str | Sequence[str]]) -> str:
+    """The name of the files of results, with the options that are given, so that no two calls write one file.
+
+    It is never that of a shipped figure or table, or of another result in the same folder.
+    """
     names = list(dict.fromkeys(source.name for source in sources))
-    name = "_".join([_short("_and_".join(names), 80), *filter(None, marks)])
+    words = [f"{key}-{value if isinstance(value, str) else '-'.join(value)}" for key, value in options.items() if value]
+    name = "_".join(map(_word, ["_and_".join(names), *words]))
     others = {*shipped, *(other for source in sources for other in experiments_in(source.results))} - {*names}
     return f"{name}_result" if name in others or name in shipped else name
 
 
-def mark(option: str, *values: str) -> str:
-    """An option and its values as a part of the name of a file; empty where the option is not given."""
-    text = "-".join(values)
-    word = re.sub(r"[^\w.]+", "-", text)
-    # signs that no file name should have become a digest
-    suffix = f"-{digest(text, 4)}" if word != text else ""
-    return f"{option}-{_short(word.strip('-'), 40)}{suffix}" if text else ""
-
-
-def _short(word: str, length: int) -> str:
-    return word if len(word) <= length else f"{word[:length]}-{digest(word, 4)}"
+def _word(text: str) -> str:
+    """A part of the name of a file; what is long, or has signs that no name should have, ends in a digest."""
+    word = re.sub(r"[^\w.-]+", "-", text.strip("-"))
+    return word if len(word) <= 80 and word == text.strip("-") else f"{word[:40].strip('-')}-{digest(text, 4)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,7 @@ def short_name(name: str) -> str:
 
 
 def value_label(name: str, value: Any, words: Words) -> str:
-    """A value as figures and tables print it: a decay as the fraction that it is, 1/2 beside 1/3."""
+    """A value as figures and tables print it: a decay as the fraction that it is, 1/2 next to 1/3."""
     if name.rpartition(".")[2] == "alpha" and is_number(value):
         near = Fraction(value).limit_denominator(6)
         if abs(float(near) - value) < 1e-12:
@@ -89,12 +89,10 @@ def parameter_label(name: str) -> str:
     return f"{PARAMETERS.get(key, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
 
 
-def constants(runs: Sequence[Run], words: Words, omitted: Collection[str] = ()) -> str:
+def constants(runs: Sequence[Run], words: Words) -> str:
     """`name=value` of what all cells share, in the order of the config."""
-    vary, settings = {*varying(run.settings for run in runs), *omitted, FROM}, runs[0].settings
-    return ", ".join(
-        words.pair(name, value) for name, value in settings.items() if name not in vary and value is not None
-    )
+    vary = {*varying(run.settings for run in runs), FROM}
+    return ", ".join(words.pair(k, v) for k, v in runs[0].settings.items() if k not in vary and v is not None)
 
 
 def values(runs: Sequence[Run], words: Words, name: str) -> str:
@@ -113,10 +111,11 @@ def parameters(gathered: Gathered) -> str:
     common = varying(run.settings for run in gathered.runs)
     for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
         runs = [run for run in gathered.runs if run.source.name == experiment]
-        vary, settings = varying(run.settings for run in runs), runs[0].settings
-        # what differs between experiments has one value in each
-        own = [name for name in common if name not in vary and settings.get(name) is not None and name != FROM]
-        parts = [values(runs, words, name) for name in vary] + [words.pair(name, settings[name]) for name in own]
+        parts = [
+            values(runs, words, name)
+            for name in common
+            if name != FROM and any(run.settings.get(name) is not None for run in runs)
+        ]
         replicates = from_to(int(run.row["replicates"]) for run in runs)
         lines.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
