@@ -311,7 +311,7 @@ def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
     with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
         plot.command("toy", formats="png", out=tmp_path, results=toy.results, metric="los")
     assert "loss_gap" in caught.value.hint
-    with pytest.raises(UsageError, match="--hue is for results, and 'figure2' is a shipped figure"):
+    with pytest.raises(UsageError, match="for results, and 'figure2' is a shipped figure"):
         plot.command("figure2", formats="png", out=tmp_path, results=toy.results, hue="mu")
 
 

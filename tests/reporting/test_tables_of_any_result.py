@@ -108,7 +108,7 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
         "toy", form="csv", results=toy.results, metric="loss_gap", estimator=("asgd",), only="mu=1"
     ).text()
     assert only.count("\n") == 2
-    with pytest.raises(UsageError, match="--metric is for results"):
+    with pytest.raises(UsageError, match="for results"):
         command.table("table1", results=toy.results, metric="loss_gap")
     with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
         command.table("tabel1", results=toy.results)
