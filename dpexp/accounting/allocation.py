@@ -357,7 +357,7 @@ class EpochLoss:
             removed, added = losses_of(((self, epochs),), "above")
             for share in SHARES:
                 first = removed.eps(share * delta)
-                rest = (1 - share) * delta * math.exp(-min(first, LARGEST))
+                rest = (1 - share) * delta * math.exp(-first)
                 best = min(best, first + (added.eps(rest) if rest >= LEAST_SHARE else math.inf))
         except TooWide:
             pass

@@ -248,6 +248,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
             with contextlib.suppress(TooWide):
                 eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
                 break
+        if all(step.q == 1 for step, _ in steps):
+            return min(eps, eps_of(steps.unsampled, delta))
         fine = sum(count for _, count in steps) < ROUGH and math.isfinite(eps)
         return eps if fine else min(eps, eps_of_curve(steps.rdp, delta)[0], eps_of(steps.unsampled, delta))
 

@@ -26,6 +26,8 @@ def receipt(*words: object, **fields: Any) -> Receipt:
         hint = "dpexp receipt card.yaml, or dpexp receipt noise_multiplier=1 sampling_probability=0.01 steps=1000"
         raise UsageError("receipt takes one card, key=value pairs, or both", hint)
     card, fields = cards[0] if cards else None, values_of(pairs) | fields
+    if isinstance(card, Mapping) and "events" in card:  # the state of an accountant
+        return Receipt(read_card(None, fields, dict(card)))
     if isinstance(card, Mapping):
         return Receipt(read_card(None, {**card, **fields}, None))
     if card is None or isinstance(card, str | os.PathLike):

@@ -32,6 +32,17 @@ def test_golden_epsilons_of_the_hybrid_bound():
         assert 0.85 * eps < found <= eps
 
 
+def test_a_contraction_that_is_no_number_leaves_no_room():
+    """e^-800 is 0, and e^(900 - 800) is above every delta: nothing but the composition of all steps holds."""
+    found = hybrid_eps(lambda steps, _: 900.0 * steps, lambda e1: lambda _: -800.0 if e1 else 0.0, 10, 1e-5)
+    assert found == 9000
+    clipped = MECHANISMS["clipped-noisy-sgd"](
+        n=10, batch_size=1, step_size=0.1, steps=100, noise_std=0.1, clip=1.0, diameter=1.0
+    )
+    (hybrid,) = (a for a in clipped.upper_bounds() if a.name == "hybrid")
+    assert hybrid.delta(1000.0) <= hybrid.delta(10.0) < 1
+
+
 # --- partitions ---------------------------------------------------------------------------------------------------
 
 

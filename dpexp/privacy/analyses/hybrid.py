@@ -81,7 +81,7 @@ def _over_steps(
 ) -> float:
     """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
 
-    Choices that cannot be below `held` are passed over; `known` has the composition at all of delta, by steps.
+    Choices that cannot be below `bound` are passed over; `known` has the composition at all of delta, by steps.
     """
     level, best, fewer_left = math.log(delta), math.inf, delta
     least = first_whole(lambda r: log_contracted(r) <= level, 0, steps + 1)
@@ -113,18 +113,18 @@ def _over_steps(
             share = (delta - remainder) * math.exp(-e1)
             after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
             # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
-            eps = min(after, e1 + _exchanged(composed, r, remainder, delta, min(after, bound) - e1))
+            eps = min(after, e1 + _exchanged(composed, r, log_contracted(r), delta, min(after, bound) - e1))
         best = min(best, float(eps))
         bound = min(bound, best)
     return best
 
 
-def _exchanged(composed: Composed, steps: int, remainder: float, delta: float, largest: float) -> float:
-    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if above `most`."""
+def _exchanged(composed: Composed, steps: int, log_remainder: float, delta: float, largest: float) -> float:
+    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if above `largest`."""
     # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
-    e2 = composed(steps, delta - remainder)
+    e2 = composed(steps, delta - math.exp(log_remainder))
     for _ in range(20):
-        room = delta - math.exp(min(e2, 700.0)) * remainder  # e^709 is the largest number
+        room = delta - math.exp(min(e2 + log_remainder, 0.0))
         if room <= 0 or e2 > largest * ALIKE:
             return math.inf
         needed = composed(steps, room)
@@ -152,9 +152,7 @@ def hybrid_delta(
     contractions = {e1: log_contracted(e1) for e1 in {share * eps for share in (0.0, *SHARES)}}
     for r in lengths:
         for e1, contracted in contractions.items():
-            # (a) with d1 = left and d2 = rest, then (b) with e2 = eps - e1
-            remainder, rest = math.exp(contracted(int(r))), composed(int(r), eps - e1)
-            value = min(remainder + math.exp(e1) * rest, rest + math.exp(eps - e1) * remainder)
+            value = _both_orders(contracted(int(r)), composed(int(r), eps - e1), e1, eps)
             # what was found with R steps holds for all larger T
             best[steps >= r] = np.minimum(best[steps >= r], value)
     return best
@@ -168,9 +166,15 @@ def least_delta(
     for e1 in {share * eps for share in (0.0, *SHARES)}:
         contracted = log_contracted(e1)
         for r in {first_whole(partial(_below, contracted, level), 0, steps) for level in LEVELS}:
-            remainder, rest = math.exp(contracted(r)), composed(r, eps - e1)
-            best = min(best, remainder + math.exp(e1) * rest, rest + math.exp(eps - e1) * remainder)
+            best = min(best, _both_orders(contracted(r), composed(r, eps - e1), e1, eps))
     return best
+
+
+def _both_orders(log_remainder: float, rest: float, e1: float, eps: float) -> float:
+    """(a) with d1 and d2 the remainder and the rest, or (b), whichever is smaller; a rest may have underflowed."""
+    log_rest = math.log(max(rest, 1e-300))
+    first = math.exp(log_remainder) + math.exp(min(e1 + log_rest, 0.0))
+    return min(first, rest + math.exp(min(eps - e1 + log_remainder, 0.0)))
 
 
 def _below(contracted: Contracted, level: float, steps: int) -> bool:
