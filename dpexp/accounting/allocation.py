@@ -247,28 +247,11 @@ def mixed(a: Atoms, batches_a: int, b: Atoms, batches_b: int) -> Atoms:
     """The pair of both groups, from below."""
     # from below the relative error of the masses is carried along, and taken off in the end
     relative = a.relative + b.relative + 8 * UNIT
-    if a is b:
-        return _merged(*_pairs_of_twins(a), relative)
     share = batches_a / (batches_a + batches_b)
     q = np.outer(a.q, b.q).ravel()
     # (b)
     p = (share * np.outer(a.p, b.q) + (1 - share) * np.outer(a.q, b.p)).ravel()
     return _merged(p, q, relative)
-
-
-def _pairs_of_twins(one: Atoms) -> tuple[np.ndarray, np.ndarray]:
-    """Masses p and q of all pairs of atoms, where i with j and j with i have the same masses and are one."""
-    count = len(one.q)
-    # row k has atom i with atom i + k around the circle of A atoms: rows up to A / 2 have every pair
-    rows = count // 2 + 1
-    around_p, around_q = (
-        np.lib.stride_tricks.sliding_window_view(np.concatenate([v, v]), count)[:rows] for v in (one.p, one.q)
-    )
-    p, q = (one.p * around_q + one.q * around_p) / 2, one.q * around_q
-    for masses in (p, q):
-        # all rows but the first stand for two pairs, but for a row A / 2, which has every pair twice
-        masses[1 : (count + 1) // 2] *= 2
-    return p.ravel(), q.ravel()
 
 
 def _merged(p: np.ndarray, q: np.ndarray, relative: float) -> Atoms:

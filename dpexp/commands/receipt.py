@@ -26,10 +26,9 @@ def receipt(*words: object, **fields: Any) -> Receipt:
         hint = "dpexp receipt card.yaml, or dpexp receipt noise_multiplier=1 sampling_probability=0.01 steps=1000"
         raise UsageError("receipt takes one card, key=value pairs, or both", hint)
     card, fields = cards[0] if cards else None, values_of(pairs) | fields
-    if isinstance(card, Mapping) and "events" in card:  # the state of an accountant
-        return Receipt(read_card(None, fields, dict(card)))
     if isinstance(card, Mapping):
-        return Receipt(read_card(None, {**card, **fields}, None))
+        tree = dict(card) if "events" in card else None  # the state of an accountant
+        return Receipt(read_card(None, fields if tree else {**card, **fields}, tree))
     if card is None or isinstance(card, str | os.PathLike):
         return Receipt(read_card(None if card is None else Path(card), fields, None))
     tree = getattr(card, "to_named_tuple", None)

@@ -151,12 +151,11 @@ def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, An
     of_epochs = "batches" in fields
     if not ("sampling_probability" in fields or "batch_size" in fields) or (of_epochs and "batch_size" not in given):
         return dict(given)
-    sampling, groups = given.get("sampling"), 1
+    sampling = given.get("sampling")
     in_turn = of_epochs and sampling == "cyclic-poisson"
-    if in_turn:
-        groups = given.get("batches", 0)
-        if not (isinstance(groups, int) and groups > 0):
-            raise ValueError("cyclic-poisson needs batches, the number of its groups")
+    groups = given.get("batches") if in_turn else 1
+    if not isinstance(groups, int) or groups < 1:
+        raise ValueError("cyclic-poisson needs batches, the number of its groups")
     found = share_and_steps(given, groups)
     own = {name: value for name, value in given.items() if name in fields or name not in ("n", "batch_size", "epochs")}
     both = {**given, **found}

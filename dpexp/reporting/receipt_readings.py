@@ -186,8 +186,7 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         return MECHANISMS[sampler].model_validate(values)
     if sampler in SAMPLING:
         if sampler == "cyclic-poisson":
-            assert card.groups is not None
-            batches = card.groups
+            batches = card.groups or 1
             epochs, rest = divmod(phase_steps(card), batches)
             values |= rate | {"batches": batches, "epochs": epochs, "unfinished": rest or None}
         else:
@@ -198,9 +197,8 @@ def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:
         return MECHANISMS["epoch-gaussian"].model_validate(values | {"sampling": sampler})
     values |= rate | {"steps": sum(steps)}
     if sampler == "poisson" and _shows(card):
-        assert card.records is not None
         # a group is covered one record after the other, and sizes tell more among fewer records
-        fewest = card.records if relation == "replace-one" else card.records - card.group + 1
+        fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
         return MECHANISMS["shown-sizes"].model_validate(values | {"n": fewest})
     if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
         values["steps"] = batches_of(rates[0]) * visits(phase_steps(card), rates[0]) * runs

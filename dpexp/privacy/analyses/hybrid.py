@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def _over_steps(
     Choices that cannot be below `bound` are passed over; `known` has the composition at all of delta, by steps.
     """
     level, best, fewer_left = math.log(delta), math.inf, delta
-    least = first_whole(lambda r: log_contracted(r) <= level, 0, steps + 1)
+    least = _fewest(log_contracted, level, steps + 1)
     if least > steps:
         return best
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
@@ -165,7 +165,7 @@ def least_delta(
     best = min(1.0, composed(steps, eps))
     for e1 in {share * eps for share in (0.0, *SHARES)}:
         contracted = log_contracted(e1)
-        for r in {first_whole(partial(_below, contracted, level), 0, steps) for level in LEVELS}:
+        for r in {_fewest(contracted, level, steps) for level in LEVELS}:
             best = min(best, _both_orders(contracted(r), composed(r, eps - e1), e1, eps))
     return best
 
@@ -177,8 +177,8 @@ def _both_orders(log_remainder: float, rest: float, e1: float, eps: float) -> fl
     return min(first, rest + math.exp(min(eps - e1 + log_remainder, 0.0)))
 
 
-def _below(contracted: Contracted, level: float, steps: int) -> bool:
-    return contracted(steps) <= level
+def _fewest(contracted: Contracted, level: float, most: int) -> int:
+    return first_whole(lambda steps: contracted(steps) <= level, 0, most)
 
 
 def any_loss(eps: float, reach: float) -> Contracted:
