@@ -356,7 +356,7 @@ MISTAKES = {
         ),
         r"own\.py:\d+: algorithm 'own': the default of `floor` is 1e-08: input should be greater than or equal to",
     ),
-    "wrong type of PLUGIN": ("x = 1\nPLUGIN = {}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
+    "wrong type of PLUGIN": ("x = 1\nPLUGIN = {1: 2}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
     "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
     "wrong base": (GOOD.replace("Own(LdpSgd)", "Own"), r"own\.py:6: algorithm 'own' is the class Own"),
     "an algorithm of one pass without a rule": (
