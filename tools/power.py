@@ -3,9 +3,8 @@
     python -m tools.power draw TREE LIST.csv; python -m tools.power run TREE LIST.csv OUT.csv  # TREE is a clone
 
 Rule a: in each of ten rooms, three arithmetic or comparison operators. Rule b: in accounting, engine/linear, inference
-and store, also numbers (n + 1), `in`, `is`, `and` and `not`. Annotations, messages and `raise` are never altered. A
-mutant is named by its file, function and expression, so that it is met again after an edit. It is held against the test
-files of its room that name its module, or all where none does; a run beyond its time counts as undecided.
+and store, also numbers (n + 1), `in`, `is`, `and` and `not`; never annotations, messages and `raise`. Each is held against
+the test files of its room that name its module, or all; a run beyond its time counts as undecided.
 """
 
 import ast

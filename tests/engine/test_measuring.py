@@ -33,13 +33,3 @@ def test_measures_are_those_of_numpy(scale: bool, slope: bool) -> None:
     assert found.keys() == wanted.keys()
     for name, values in wanted.items():
         np.testing.assert_allclose(found[name], values, rtol=1e-14, atol=1e-14)
-
-
-@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("place", [0, 2, 4])
-def test_a_state_that_is_not_finite_has_no_risk_and_spoils_no_other(wrong: float, place: int) -> None:
-    theta = np.ones((LANES, 5))
-    theta[3, place] = wrong
-    measured = measure(in_lanes(theta), Centres(np.zeros(5), np.zeros(4), np.zeros(0), 1.0, 1.0))
-    assert np.isnan(measured.linear[0]).tolist() == [lane == 3 for lane in range(LANES)]
-    np.testing.assert_array_equal(np.delete(measured.param_distance_sq[0], 3), 5.0)

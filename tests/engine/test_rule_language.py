@@ -19,27 +19,22 @@ ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, 
 
 @cache
 def compiled_for(function):
-    """For one number and for two: compiled once for all numbers of a type."""
+    """Compiled once for all numbers of a type."""
     compiled = function if function.__module__ == elementwise.__name__ else inlined(function)
 
     @njit
-    def of_one(a, out):
+    def both_kinds(a, out):
         store(out, (0,), compiled(reals(a)))
         return compiled(a)
 
-    @njit
-    def of_two(a, b, out):
-        store(out, (0,), compiled(reals(a), b))
-        return compiled(a, b)
-
-    return of_one, of_two
+    return both_kinds
 
 
-def both(function, *numbers):
-    """What compiled code makes of numbers, and of lanes of the same numbers [8]."""
+def both(function, a):
+    """What compiled code makes of a number, and of lanes of the same number [8]."""
     out = np.empty((1, 8))
     with located_errors():
-        number = compiled_for(function)[len(numbers) - 1](*numbers, out)
+        number = compiled_for(function)(a, out)
     return number, out[0]
 
 

@@ -57,21 +57,6 @@ def test_the_kernel_is_the_printed_algorithm(classes, scheme, clip, radius, nois
         assert np.linalg.norm(last) <= radius * (1 + 1e-6)
 
 
-def loss(weights, features, labels, regulariser):
-    return tally(weights, features, labels).loss / len(labels) + regulariser / 2 * np.sum(weights**2)
-
-
-def test_the_gradient_is_that_of_the_loss():
-    features, labels, weights = problem(2)
-    f64, w64 = features.astype(np.float64), weights.astype(np.float64)
-    gradient = oracle.clipped_sum(w64, f64, labels, None, math.inf) / 40 + 0.3 * w64
-    for c, j in ((0, 0), (2, 5), (3, 1)):
-        moved = np.zeros_like(w64)
-        moved[c, j] = 1e-5
-        difference = loss(w64 + moved, f64, labels, 0.3) - loss(w64 - moved, f64, labels, 0.3)
-        assert difference / 2e-5 == pytest.approx(gradient[c, j], abs=1e-8)
-
-
 def test_fixed_size_and_shuffled_batches():
     fixed = SAMPLING["fixed-size"](30, 4, RNG(1))
     seen = np.array([next(fixed) for _ in range(3000)])
@@ -87,22 +72,6 @@ def test_fixed_size_and_shuffled_batches():
         assert all(np.array_equal(next(again[0]), next(again[1])) for _ in range(10))
         with pytest.raises(ValueError, match="between 1 and n"):
             next(scheme(3, 4, RNG(0)))
-
-
-def test_runs_that_share_batches_and_noise_are_what_each_is_alone():
-    features, labels, weights = problem(7)
-    steps = np.full(60, 0.3)
-    plain = softmax.SoftmaxRun(weights, steps, 0.1)
-    runs = [plain, plain._replace(clip=0.2, scale=steps / 9, radius=1.0), plain._replace(start=2 * weights, clip=0.5)]
-
-    def go(some):
-        drawn = {"batches": SAMPLING["poisson"](40, 5, RNG(3)), "noise": softmax.gaussian(RNG(4))}
-        return softmax.train(features, labels, some, batch_size=5, checkpoints=[7, 60], **drawn).last
-
-    together = go(runs)
-    assert together.shape == (3, 2, *weights.shape)
-    for k, run in enumerate(runs):
-        assert np.array_equal(go([run])[0], together[k])
 
 
 def test_fifty_steps_of_opacus_as_recorded():
