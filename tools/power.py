@@ -3,7 +3,7 @@
     python -m tools.power draw TREE LIST.csv; python -m tools.power run TREE LIST.csv OUT.csv  # TREE is a clone
 
 Rule a: in each of ten rooms, three arithmetic or comparison operators. Rule b: in accounting, engine/linear, inference
-and store, also numbers (n + 1), `in`, `is`, `and` and `not`; never annotations, messages and `raise`. Each is held against
+and store, also numbers (n + 1), `in`, `is`, `and` and `not`; never annotations, messages and `raise`. Each meets
 the test files of its room that name its module, or all; a run beyond its time counts as undecided.
 """
 
