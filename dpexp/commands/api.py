@@ -20,8 +20,6 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-# Every function here needs it. Imported from deep inside other imports it takes .05 s longer: Python 3.11 keeps frames
-# in chunks, and where a loop of calls begins at the end of one, each call asks the system for another.
 import numpy as np
 
 from dpexp.commands.answer import RESULTS, Pathname
@@ -116,31 +114,26 @@ def predict(
 
 
 def fit(
-    data: object, *, target: str = "", formula: str | None = None, model: str = "huber-linear",
-    mu: float | None = None, mu_column: str | None = None, eps: float | None = None,
-    delta: float | None = None, central: bool = False, public: Pathname | Mapping[str, object] | None = None,
-    level: float = 0.95, person: str | None = None, deployment: bool = False, seed: int | None = None,
-    out: Pathname | None = None, again: bool = False, weights: Literal["budget", "equal"] = "budget",
-    contrasts: Sequence[str] = (), plan: int | None = None,
+    data: object, *, public: Pathname | Mapping[str, object] | None = None, out: Pathname | None = None,
+    plan: int | None = None, contrasts: Sequence[str] = (), **options: Any,
 ) -> FitResult:  # fmt: skip
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
-    x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. What an owner should know about
-    the table, such as how many records cannot be read, is a warning; it is private. With `plan`, a number of records,
-    no record is read and `data` may be None.
-
-    `str` of it is the text that the command prints, `.document()` the same for programs, `.frame()` the estimates,
-    `.exit_code` 3 where no interval is finite, and `.predict(table)` has predictions.
+    x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. With `plan`, a number of records,
+    no record is read and `data` may be None. The other options are those of the command: target, formula, model, mu,
+    mu_column, eps, delta, central, level, person, deployment, seed, again, weights. What an owner should know about the
+    table, such as how many records cannot be read, is a warning; it is private.
     """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
     from dpexp.config.public_file import read_public
 
+    source = Path(data) if isinstance(data, str | os.PathLike) else data
+    inputs = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     report = command.fit(Request(
-        Path(data) if isinstance(data, str | os.PathLike) else data, target, formula, model, mu, mu_column, eps,
-        delta, central, read_public(Path(public) if isinstance(public, str | os.PathLike) else public), level, person,
-        plan is not None, plan, deployment, seed, Path(out) if out else None, again, weights, tuple(contrasts),
+        source, public=inputs, plan=plan is not None, n=plan, out=Path(out) if out else None,
+        contrasts=tuple(contrasts), **options,
     ))  # fmt: skip
     for remark in report.remarks:
         warnings.warn(remark, PrivateWarning, stacklevel=2)

@@ -107,19 +107,14 @@ def _levels(target: dict[str, Any]) -> dict[str, float]:
     if len(measures) != 1:
         raise UsageError(USAGE, "give exactly one, with the parameters")
     (name,) = measures
-    measure = MEASURES[name]
-    if unused := [key for key in target if key not in (name, measure.beside)]:
-        raise UsageError(f"a target {name}=... takes no {unused[0]}")
-    if name == "eps":
-        target = {"delta": 1e-5, **target}
-    if measure.beside and measure.beside not in target:
-        raise UsageError(f"a target {name}=... needs {measure.beside}=...")
-    (level,) = numbers(name, target[name], measure.low, measure.high)
-    levels = {name: level}
+    measure, target = MEASURES[name], {"delta": 1e-5, **target} if name == "eps" else target
+    if {*target} - {name} != {measure.beside} - {""}:
+        raise UsageError(USAGE, f"{name}=... goes with {measure.beside or 'nothing'}{'=...' if measure.beside else ''}")
+    levels = {name: numbers(name, target[name], measure.low, measure.high)[0]}
     if measure.beside:
         levels |= {measure.beside: numbers(measure.beside, target[measure.beside], 0, 1)[0]}
     # Who says yes to one in a hundred at random finds one in a hundred.
-    if name == "tpr" and level <= levels["fpr"]:
-        message = f"tpr={level:g} is met by guessing at fpr={levels['fpr']:g}: no noise brings it lower"
+    if name == "tpr" and levels["tpr"] <= levels["fpr"]:
+        message = f"tpr={levels['tpr']:g} is met by guessing at fpr={levels['fpr']:g}: no noise brings it lower"
         raise UsageError(message, "give a larger tpr")
     return levels

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dpexp.commands.answer import RESULTS, Answer, Pathname
-from dpexp.core.errors import MISSING, OK, REFUTED, ResultsMissing, UsageError
+from dpexp.core.errors import MISSING, OK, REFUTED, UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import guess
 from dpexp.papers import claims as claims_of_papers
@@ -31,7 +31,7 @@ def claims(
     `ids` are papers, whose rows are read from the ledger, `claims.json`, or ids of claims (also beginnings of ids, and
     patterns), which are judged now from the stored results; `judge` judges all that is meant and writes the ledger.
     `out` is the folder of pages of all papers. `.frame()` has the rows. Raises UsageError, and ResultsMissing, with the
-    command to run, where there is nothing to show or to judge from.
+    command to run, where there is nothing to judge from.
     """
     if form not in (None, *FILES):
         raise UsageError(f"--format is one of {', '.join(FILES)}, not {form!r}", guess(form or "", FILES).strip())
@@ -40,9 +40,6 @@ def claims(
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
     # hundreds of rows are no answer to a bare command
     bare = not (ids or judge or form or out)
-    if bare and not ledger.rows and not ledger.fault:
-        first, then = (shell(words, folder) for words in (["run", "configs/*.yaml"], ["claims", "--judge"]))
-        raise ResultsMissing(f"no claim has been judged in {folder}", f"run: {first}, then {then}")
     if judge:
         if ledger.fault:
             note(f"{ledger.fault}: it is written anew with the claims that are judged now", quiet)
@@ -86,25 +83,19 @@ def claims(
 
 
 def matching(ids: Sequence[str], words: Sequence[str]) -> list[str]:
-    """The ids that some words mean, in their order; all where there is none. Raises UsageError."""
-    selected = {name for word in words for name in _fitting(word, ids)}
-    return [name for name in ids if not words or name in selected]
+    """The ids that some words mean, in their order; all where there is none. Raises UsageError.
 
-
-def _fitting(word: str, ids: Sequence[str]) -> list[str]:
-    """An id itself with the ids below it, else ids that match a pattern, else those that begin like this.
-
-    The paper may be left out: theorem-3 is that of every paper.
+    A word is an id with the ids below it, else a pattern or the beginning of ids; the paper may be left out.
     """
-    clean = word.strip("/")
-    # The strictest reading that fits anything counts.
-    for fits in (
-        lambda name: f"{name}/".startswith(f"{clean}/"),
-        lambda name: bool(set("*?[") & set(clean)) and fnmatchcase(name, clean),
-        lambda name: name.startswith(clean),
-    ):
-        if matches := [name for name in ids if fits(name) or fits(name.partition("/")[2])]:
-            return matches
-    near = guess(clean, [*ids, *(name.partition("/")[2] for name in ids), *(name.partition("/")[0] for name in ids)])
-    hint = f"{near}`dpexp claims --format table` lists them; a plug-in's needs --plugin FILE.py"
-    raise UsageError(f"no claim and no paper is called '{word}'", hint)
+    selected = set[str]()
+    for word in words:
+        clean = word.strip("/")
+        whole = [name for name in ids if f"/{clean}/" in f"/{name}/"]
+        patterns = (f"{clean}*", f"*/{clean}*")
+        matches = whole or [name for name in ids if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        if not matches:
+            known = dict.fromkeys(part for name in ids for part in (name, name.partition("/")[2], name.split("/")[0]))
+            hint = f"{guess(clean, known)}`dpexp claims --format table` lists them; a plug-in's needs --plugin FILE.py"
+            raise UsageError(f"no claim and no paper is called '{word}'", hint)
+        selected |= {*matches}
+    return [name for name in ids if not words or name in selected]

@@ -6,13 +6,10 @@ that is absent is not passed on: its default is that of the function.
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
-import shutil
 import signal
 import sys
-import tempfile
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
@@ -22,7 +19,6 @@ from typing import Any, NamedTuple
 import click
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
-from dpexp.core.files import home
 from dpexp.core.terminal import say, warn
 
 
@@ -44,12 +40,9 @@ class OptionSpec(NamedTuple):
     many: bool = False
 
     def declared(self, key: str, rare: bool) -> click.Option:
-        names = [*self.flags.split(), key.partition("/")[0]]
-        if not self.metavar:
-            return click.Option(names, help=self.help, is_flag=True, hidden=rare)
-        return click.Option(
-            names, help=self.help, metavar=self.metavar, type=self.type, multiple=self.many, hidden=rare
-        )
+        names, value = [*self.flags.split(), key.partition("/")[0]], {"type": self.type, "multiple": self.many}
+        more = {"metavar": self.metavar, **value} if self.metavar else {"is_flag": True}
+        return click.Option(names, help=self.help, hidden=rare, **more)
 
 
 class CommandSpec(NamedTuple):
@@ -316,6 +309,7 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: its document with --json, else its text."""
     from dpexp.commands.answer import Answer
     from dpexp.commands.progress import progress
+    from dpexp.core.standard_json import standard_json
 
     spec = COMMANDS[command]
     # absent ones are no values; 0 and an empty text are
@@ -328,25 +322,16 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
         values.setdefault("results", Path("results-smoke"))
     words = [word for key, shown, _ in spec.arguments if "..." in shown for word in values.pop(key, ())]
     with nullcontext() if quiet else progress(command):
-        gc.disable()  # modules that are loaded are no garbage, and to look takes a tenth of a run with nothing to do
         module, _, name = spec.calls.partition(".")
-        function = getattr(import_module(f"dpexp.commands.{module}"), name)
-        gc.enable()
-        answer = function(*words, **values)
+        answer = getattr(import_module(f"dpexp.commands.{module}"), name)(*words, **values)
         if isinstance(answer, str | Path):
             answer = Answer(str(answer))
-        # either may take long, or draw a figure: only what is printed is made
-        if as_json:
-            from dpexp.core.standard_json import standard_json
-
-            text = standard_json(answer.document())
-        else:
-            text = answer.text()
+        # either may take long: only what is printed is made
+        text = standard_json(answer.document()) if as_json else answer.text()
         if text:
             say(text.rstrip("\n"))
-    if isinstance(answer, Answer):
-        for remark in answer.remarks:
-            warn(remark)
+    for remark in answer.remarks:
+        warn(remark)
     raise click.exceptions.Exit(answer.exit_code)
 
 
@@ -371,10 +356,6 @@ def _interrupt(*_: object) -> None:
     raise Interrupted
 
 
-OF_A_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
-"""errors of a path that the user has named"""
-
-
 def _failure(error: Exception) -> tuple[str, str, int]:
     """Message, hint and exit code of an error that ends a command."""
     from dpexp.plugins.loaded import LOADED, blame
@@ -384,8 +365,9 @@ def _failure(error: Exception) -> tuple[str, str, int]:
     if place := blame(error):
         return f"{place}{type(error).__name__}: {error}", "a mistake of the plug-in; --debug shows more", USAGE
     if isinstance(error, OSError):
+        of_a_path = FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError
         message = f"{error.filename or 'input or output'}: {error.strerror or error}"
-        return message, "", USAGE if isinstance(error, OF_A_PATH) else UNEXPECTED
+        return message, "", USAGE if isinstance(error, of_a_path) else UNEXPECTED
     # a plug-in may have returned a wrong value, where no line of it raised the error
     commands = ", ".join(f"dpexp check {loaded.typed}" for loaded in LOADED.values())
     hint = "--debug shows where" + (f"; a plug-in may have returned a wrong value: {commands}" if commands else "")
@@ -398,13 +380,10 @@ def _prepare() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  for as long as the process lives
-    # Figures are drawn into files, and matplotlib's own caches belong in no root of a disk.
+    # Figures are drawn into files.
     os.environ["MPLBACKEND"] = "agg"
     # the loops are made of instructions that Python itself does not have
     os.environ["NUMBA_DISABLE_JIT"] = "0"
-    if home() is None and "MPLCONFIGDIR" not in os.environ:
-        os.environ["MPLCONFIGDIR"] = place = tempfile.mkdtemp(prefix="dpexp-matplotlib-")
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
     # The matrices are small: threads of a library for linear algebra would wait for each other, for a fifth of the time
     # of a statement, and add in another order. It reads this when numpy is imported, which happens later.
     for library in ("OPENBLAS", "MKL"):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpexp.config.error_messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
@@ -24,16 +24,13 @@ from dpexp.store import Folder
 from dpexp.store.documents import read_document
 from dpexp.store.folder import experiments_in, holds_results
 
+if TYPE_CHECKING:
+    from dpexp.reporting.figure import Figure
+    from dpexp.reporting.text_table import Table
+
 T = TypeVar("T")
 Work = str | tuple[Source, ...]
 """one figure or table: a shipped one by its name, or that of some results together"""
-
-
-class Shipped(Protocol):
-    """A shipped figure or table, as far as it is selected here."""
-
-    @property
-    def needs(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ class Selection:
 
     kind: str
     """figure or table"""
-    known: Mapping[str, Shipped]
+    known: Mapping[str, Figure] | Mapping[str, Table]
     """those that are shipped, by name"""
     results: Path
     for_results: bool = False
@@ -55,7 +52,8 @@ class Selection:
         if self.for_results and not (names or all_of):
             command = f"dpexp {self.kind.replace('figure', 'plot')}"
             raise UsageError("--metric and the like need a name", f"{command} NAME, or its folder")
-        work = [*all_of, *self.select(names)] if names or all_of else self.at_hand()
+        named = bool(names or all_of)
+        work = [*all_of, *self.select(names)] if named else self.at_hand()
         titles = [item if isinstance(item, str) else " and ".join(source.name for source in item) for item in work]
         made, errors = list[T](), dict[str, DpexpError]()
         for title, item in each(list(zip(titles, work, strict=True)), self.kind, lambda pair: pair[0]):

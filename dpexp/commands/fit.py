@@ -20,7 +20,6 @@ from dpexp.commands.fit_result import FitResult
 from dpexp.config.public_file import read_public
 from dpexp.core.seeds import generator
 from dpexp.core.standard_json import standard_json
-from dpexp.core.terminal import warn
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, persons_of, read_records, units_of
@@ -35,11 +34,8 @@ from dpexp.store import receipts, write_text
 
 
 def command(data: Path | None = None, public: Path | None = None, **options: Any) -> FitResult:
-    """The fit of a command line; remarks for the owner go to stderr."""
-    result = fit(Request(data, public=read_public(public), **options))
-    for remark in result.remarks:
-        warn(remark)
-    return result
+    """The fit of a command line."""
+    return fit(Request(data, public=read_public(public), **options))
 
 
 def fit(request: Request) -> FitResult:

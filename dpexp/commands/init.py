@@ -24,9 +24,7 @@ def init(
     if len(whole) > 1 or (whole and (problem or algorithm or (data and not for_fit))):
         raise UsageError(f"{whole[0]} gives a text as it is", "leave out PROBLEM and the other options but --out")
     if data is None and (for_fit or target):
-        raise UsageError(
-            "--for-fit and --target are for --data", "dpexp init --data FILE --for-fit, or --target COLUMN"
-        )
+        raise UsageError("--for-fit and --target are for --data", "dpexp init --data FILE --for-fit")
     then = f"dpexp run {out}"
     if card:
         text, then = filled("dpexp.commands", "drafts/card.yaml"), f"fill it in, then dpexp receipt {out}"
@@ -43,8 +41,8 @@ def init(
         text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **starter(problem, algorithm, draft))
         # A path in a config starts at its folder, one on the command line where that is run.
         if data is not None and out is not None and not data.is_absolute():
-            here, there = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
-            text = text.replace(f"    path: {here}\n", f"    path: {there}\n")
+            path_here, path_of_config = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
+            text = text.replace(f"    path: {path_here}\n", f"    path: {path_of_config}\n")
     if out is None:
         return text
     try:

@@ -36,15 +36,14 @@ def understood(name: str) -> Iterator[None]:
     # These have words of their own.
     except (UsageError, Unreachable):
         raise
-    except MemoryError:
-        raise UsageError(f"{name} at these values needs more memory than there is", "take fewer steps") from None
-    except (ArithmeticError, ValueError) as error:
+    except (ArithmeticError, MemoryError, ValueError) as error:
         from dpexp.plugins.loaded import blame
 
         if place := blame(error):
             hint = "correct the plug-in, whose mechanism this is"
             raise UsageError(f"{place}{type(error).__name__}: {error}", hint) from error
-        raise UsageError(f"{name} cannot be evaluated at these values: {error}", "take less extreme ones") from None
+        message = f"{name} cannot be evaluated at these values: {str(error) or type(error).__name__}"
+        raise UsageError(message, "take less extreme ones, or fewer steps") from None
 
 
 def kind_of(name: str) -> type[Mechanism]:

@@ -78,11 +78,6 @@ def command(
         raise UsageError("--over goes with --mechanism", "dpexp plot --mechanism NAME KEY=A,B,C --over KEY")
     request = declaration(hue=hue, **options)
     selection = _selection(request, results)
-    for word in names:
-        # It is there, but nothing can be laid over it: that is no unknown name.
-        if word in figures() and word not in selection.known:
-            hint = f"these can: {', '.join(selection.known)}, and any result"
-            raise UsageError(f"'{word}' cannot be drawn with theory", hint)
     if name:
         selection.single(names)
     look = _look(width, style_file, not no_title)

@@ -17,7 +17,7 @@ from dpexp.core.terminal import compiling, listening, plain, warn
 from dpexp.core.text import duration
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.live import Live
 
 PATIENCE_S = 2.0
 """of silence before the first word"""
@@ -29,20 +29,18 @@ class _Steps:
     """The step that a command is at, as listeners hear of it, and as it is shown."""
 
     def __init__(self) -> None:
-        self.step, self.compiles, self.share = "", False, 0.0
-        self.silent_since = time.monotonic()
-        self.bar: Progress | None = None
+        self.step, self.compiles, self.silent_since = "", False, time.monotonic()
+        self.line: Live | None = None
         self.lock, self.ended = threading.RLock(), threading.Event()
 
-    def update(self, step: str | None, share: float | None) -> None:
-        """A step begins, of whose series a share is done; None: something else is printed now, and the line goes."""
+    def update(self, step: str | None, _: float | None = None) -> None:
+        """A step begins; None: something else is printed now, and the line goes."""
         with self.lock:
             if not step:
-                if self.bar is not None:
-                    self.bar.stop()
-                self.bar, self.silent_since = None, time.monotonic()
-            if step is not None:
-                self.step, self.share = step, share or 0.0
+                if self.line is not None:
+                    self.line.stop()
+                self.line, self.silent_since = None, time.monotonic()
+            self.step = self.step if step is None else step
 
     def compile(self, busy: bool) -> None:
         self.compiles = busy
@@ -52,26 +50,27 @@ class _Steps:
         begin, last_line = time.monotonic(), 0.0
         while not self.ended.wait(max(PATIENCE_S / 8, 0.01)):
             with self.lock, suppress(OSError, ValueError):  # nobody reads a closed stderr
-                if self.ended.is_set() or not self.step or time.monotonic() - self.silent_since < PATIENCE_S:
+                now = time.monotonic()
+                if self.ended.is_set() or not self.step or now - self.silent_since < PATIENCE_S:
                     continue
                 words = f"{command}: {plain(self.step)}{' (compiling)' if self.compiles else ''}"
+                words += f", {duration(now - begin)} so far"
                 if sys.stderr.isatty():
-                    self.bar = self.bar or _bar()
-                    self.bar.update(self.bar.task_ids[0], description=words, completed=self.share)
-                elif time.monotonic() - last_line >= LINES_S:
-                    last_line = time.monotonic()
-                    warn(f"{words}, {duration(last_line - begin)} so far")
+                    self._draw(words)
+                elif now - last_line >= LINES_S:
+                    last_line = now
+                    warn(words)
 
+    def _draw(self, words: str) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
 
-def _bar() -> Progress:
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), TimeElapsedColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    bar.add_task("", total=1.0)
-    bar.start()
-    return bar
+        if self.line is None:
+            # what is printed to stdout stays there
+            self.line = Live(console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False)
+            self.line.start()
+        self.line.update(Text(words))
 
 
 @contextmanager
@@ -86,4 +85,4 @@ def progress(command: str) -> Iterator[None]:
         finally:
             with steps.lock, suppress(OSError, ValueError):
                 steps.ended.set()
-                steps.update(None, None)
+                steps.update(None)

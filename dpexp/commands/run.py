@@ -37,26 +37,23 @@ Work = list[tuple[Experiment, "Options"]]
 
 
 def run(
-    config: Config, *, results: Pathname = RESULTS, jobs: int | None = None, only: str | None = None,
-    force: bool = False, quiet: bool = True, deployment: bool = False, again: bool = False,
-    scheduler: str | None = None, replicates: int | None = None,
+    config: Config, *, results: Pathname = RESULTS, replicates: int | None = None, quiet: bool = True,
+    scheduler: str | None = None, **options: Any,
 ) -> Result:  # fmt: skip
     """Compute what is missing or stale of an experiment. Raises CellFailed where a cell fails.
 
     `replicates` is another number of them than the config has, of a config that is not loaded yet; `scheduler` the
-    address of a dask cluster that computes, in place of threads of this process. `deployment` releases on private
-    records, with noise of the operating system. Records that were released into these results before are refused,
-    unless `again` spends a second budget.
+    address of a dask cluster that computes, in place of threads of this process. The other options are those of the
+    command: jobs, only, force, deployment, again.
     """
     from dpexp.commands.api import Result, load
     from dpexp.commands.progress import progress
 
-    experiment = load(config, replicates=replicates)
+    experiment, backend = load(config, replicates=replicates), "dask" if scheduler else ""
     with nullcontext() if quiet else progress("run"):
         answer = command(
-            experiment, results=Path(results), jobs=jobs, only=only, force=force, quiet=quiet, deployment=deployment,
-            again=again, backend="dask" if scheduler else "", scheduler=scheduler,
-        )  # fmt: skip
+            experiment, results=Path(results), quiet=quiet, backend=backend, scheduler=scheduler, **options
+        )
     if failed := [cell for cell in answer["cells"] if cell["status"] == "failed"]:
         raise CellFailed(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
     folder = Path(answer["experiments"][0]["folder"])

@@ -30,26 +30,26 @@ def validate(
         raise UsageError("no config is named", "dpexp validate CONFIG, or --schema for the schema of configs")
     if show:
         experiments = [load_experiment(Path(config), set, replicates, profile) for config in configs]
-        cells_of = {e.name: [{"cell_id": c.cell_id, "setting": c.setting(), **c.parameters} for c in e.cells]
-                    for e in experiments}  # fmt: skip
-        documents = [{"experiment": e.name, "replicates": e.replicates, "cells": cells_of[e.name]} for e in experiments]
+        cells = [[{"cell_id": c.cell_id, "setting": c.setting(), **c.parameters} for c in e.cells] for e in experiments]
+        documents = [{"experiment": e.name, "replicates": e.replicates, "cells": own}
+                     for e, own in zip(experiments, cells, strict=True)]  # fmt: skip
         text = "".join(map(resolved_yaml, experiments)).rstrip("\n")
         return Answer(text, documents if len(documents) > 1 else documents[0])
     lines, remarks, rows = list[str](), list[str](), []
     for path in map(Path, configs):
-        issues, cells = [], 0
+        issues, count = [], 0
         try:
             experiment = load_experiment(path, set, replicates, profile)
             # What is too large for this machine is refused before it is run.
             require_room(experiment)
             experiment.require_records()
-            cells = len(experiment.cells)
+            count = len(experiment.cells)
             notices = (*experiment.notices(own=True), *experiment.remarks())
-            lines += [f"ok {path} ({counted(cells, 'cell')})", *(f"    {notice}" for notice in notices)]
+            lines += [f"ok {path} ({counted(count, 'cell')})", *(f"    {notice}" for notice in notices)]
         except ConfigError as error:
             issues = error.issues
         remarks += map(str, issues)
-        rows.append({"config": str(path), "valid": not issues, "cells": cells, "issues": [
+        rows.append({"config": str(path), "valid": not issues, "cells": count, "issues": [
             {"where": str(issue.where), "line": issue.where.line or None, "message": issue.message,
              "hint": issue.hint or None} for issue in issues
         ]})  # fmt: skip

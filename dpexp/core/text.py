@@ -19,6 +19,11 @@ class Printed:
         """That of a command that prints it."""
         return 0
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Lines for stderr."""
+        return ()
+
     def text(self) -> str:
         """What the command prints."""
         raise NotImplementedError

@@ -222,27 +222,6 @@ def test_the_blank_card_is_a_card(tmp_path):
     assert document(path)["assumed"] == []
 
 
-def test_batches_of_groups_in_turn_have_the_probability_within_a_group():
-    """A card by its batches is the card by its probability, and the mechanism of the same name; q of all would hold."""
-    words = (
-        "sampler=cyclic-poisson",
-        "groups=10",
-        "noise_multiplier=3.5",
-        "relation=add-remove",
-        "delta=1e-5",
-        "eps=.37",
-    )
-    batches = document(*words, "n=6400", "batch_size=256", "epochs=4", code=1)
-    share = document(*words, "n=6400", "sampling_probability=.4", "epochs=4", code=1)
-    mechanism = MECHANISMS["epoch-gaussian"](
-        sampling="cyclic-poisson", neighboring_relation="add-remove", batches=10, epochs=10, sampling_probability=0.4,
-        noise_multiplier=3.5,
-    )  # fmt: skip
-    eps = min(bound.eps(1e-5) for bound in mechanism.upper_bounds() if bound.valid)
-    for receipt in (batches, share):
-        assert best(receipt) == pytest.approx(eps, rel=1e-9)
-
-
 @pytest.mark.parametrize(
     "words",
     [

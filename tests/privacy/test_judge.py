@@ -230,7 +230,7 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     point |= {"strong_convexity": 0.0, "delta": 0.3, "family": "composition", "against": 0.5}
     zero = rerun(lambda delta: 1.0, json.dumps(point), WRONG["sensitivity"][1])
     assert zero.exit_code == 3
-    assert "nothing is attained" in zero.text
+    assert "nothing is attained" in zero.text()
 
 
 SHORT = [
