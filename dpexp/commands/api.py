@@ -101,7 +101,7 @@ def predict(
     result: Pathname, table: object = None, *, cell: str | None = None, estimator: str | None = None,
     replicate: int = 0, results: Pathname = RESULTS,
 ) -> ReleasedModel | FitResult | pd.DataFrame:  # fmt: skip
-    """What a fit (its file or folder) or a run on your own records has released, or predictions for a table.
+    """What a fit (its file) or a run on your own records has released, or predictions for a table.
 
     Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
     columns, `.predict(table)` takes a file or a DataFrame. Raises ResultsMissing for what is missing or stale, with the

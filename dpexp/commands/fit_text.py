@@ -46,7 +46,7 @@ def page(fit: Document, units: Units, source: str, spent: str) -> str:
         _unbounded(fit) if "release" in fit else "",
         _contrasts(contrasts),
         AR if any(row.get("interval") == "anderson-rubin" for row in rows) else "",
-        budget(fit),
+        _budget(fit),
         f"(intercept): the {mean} of {units.modelled} at the centre of the ranges and the first categories.\n"
         + TARGETS.get(fit["model"], f"The target is the minimiser of the weighted risk of {fit['model']}."),
         PERSONS if fit["unit"] != "record" else "",
@@ -58,11 +58,6 @@ def page(fit: Document, units: Units, source: str, spent: str) -> str:
 def is_fitted(fit: Document) -> bool:
     """Whether data were used: not of a plan, nor of a refusal before."""
     return "bounded" in fit["estimates"][0]
-
-
-def is_deployed(fit: Document) -> bool:
-    """Whether the noise came from the operating system."""
-    return str(fit["public"]["noise"]).startswith("operating system")
 
 
 def _is_central(fit: Document) -> bool:
@@ -147,49 +142,42 @@ def _contrasts(contrasts: Document) -> str:
     return _table(rows, "from", "contrast", [row["std_error"] or math.nan for row in rows]) + together
 
 
-def budget(fit: Document) -> str:
+def _budget(fit: Document) -> str:
     """What the budget is, for whom, and whose statement it is."""
-    budget_, unit = fit["budget"], _unit(fit)
-    largest = math.inf if budget_["mu"] is None else float(budget_["mu"])  # JSON has no infinity
-    low = float((budget_["per_user"] or {}).get("least") or largest)
+    budget, unit = fit["budget"], _unit(fit)
+    largest = math.inf if budget["mu"] is None else float(budget["mu"])  # JSON has no infinity
+    low = float((budget["per_user"] or {}).get("least") or largest)
     whom = f"every {fit['unit']}, with all rows of it" if unit == "person" else "every record"
-    pairs = [(delta, eps) for delta, eps in budget_["eps"] if eps is not None and math.isfinite(eps)]
+    pairs = [(delta, eps) for delta, eps in budget["eps"] if eps is not None and math.isfinite(eps)]
     eps = ", ".join(f"eps = {up(e)} at delta = {delta:g}" for delta, e in pairs) or "no privacy"
     if _is_pure(fit):
-        words = [
-            f"Every message is {up(pairs[0][1])}-differentially private for {whom}, with delta = 0 (cap sampling)."
-        ]
+        first = f"Every message is {up(pairs[0][1])}-differentially private for {whom}, with delta = 0 (cap sampling)."
     elif low < largest:
-        words = [
-            f"{unit.capitalize()} i has mu_i-GDP with mu_i from {low:.4g} to {up(largest)}. At the largest: {eps}."
-        ]
+        first = f"{unit.capitalize()} i has mu_i-GDP with mu_i from {low:.4g} to {up(largest)}. At the largest: {eps}."
     else:
         subject = "The fit as a whole is" if _is_central(fit) else "The messages are"
-        words = [f"{subject} {up(largest)}-GDP for {whom}: {eps}. n is public."]
-    if "stated_by" in budget_ and math.isfinite(largest):
-        words.append(f"This is the statement of a plug-in ({budget_['stated_by']}), and dpexp has not proved it.")
-    if "column" in budget_:
-        words += [f"Budgets are {budget_['column']}, which is public.", *[WEIGHTED] * (budget_["weights"] == "budget")]
+        first = f"{subject} {up(largest)}-GDP for {whom}: {eps}. n is public."
+    words = ["Budget." if is_fitted(fit) else "Budget if it is spent.", first]
+    if "stated_by" in budget and math.isfinite(largest):
+        words.append(f"This is the statement of a plug-in ({budget['stated_by']}), and dpexp has not proved it.")
+    if "column" in budget:
+        words += [f"Budgets are {budget['column']}, which is public.", *[WEIGHTED] * (budget["weights"] == "budget")]
     if unit == "record":
         times = "k times that eps" if _is_pure(fit) else "sqrt(k) times that mu"
         words.append(f"Somebody with k records has {times}; --person COLUMN averages them.")
-    return " ".join(["Budget." if is_fitted(fit) else "Budget if it is spent.", *words])
+    return " ".join(words)
 
 
 def _remarks(fit: Document, spent: str) -> str:
     sentences = [f"Warning: {text}." for text in fit["diagnostics"]["warnings"]]
     sentences += [f"Note: {text}." for text in fit["diagnostics"]["notes"]]
+    seed, _, rehearsal = str(fit["public"]["noise"]).partition(":")
     if is_fitted(fit):
         sentences += [] if _is_central(fit) else [SIMULATED]
-        sentences += noise(fit), spent
+        if not rehearsal:
+            missing = not_covered(_is_pure(fit))
+            sentences += [f"Noise came from the operating system and is not stored. Not covered: {missing}.", spent]
+        elif fit["budget"]["mu"] not in (None, math.inf):
+            warning = f"A rehearsal: whoever knows the {seed} can remove the noise."
+            sentences.append(f"{warning} Publish a fit made with --deployment.")
     return "\n".join(filter(None, sentences))
-
-
-def noise(fit: Document) -> str:
-    """Where the noise came from, and what the budget does not cover; empty where there is none."""
-    if is_deployed(fit):
-        missing = not_covered(_is_pure(fit))
-        return f"Noise came from the operating system and is not stored. Not covered: {missing}."
-    seed = str(fit["public"]["noise"]).partition(":")[0]
-    rehearsal = f"A rehearsal: whoever knows the {seed} can remove the noise. Publish a fit made with --deployment."
-    return rehearsal if fit["budget"]["mu"] not in (None, math.inf) else ""

@@ -82,8 +82,7 @@ def test_the_document_is_the_contracts(lab):
     document = json.loads(call("fit", lab / "people.csv", *words).stdout)
     assert set(document) >= {"estimates", "level", "method", "budget", "diagnostics", "refused"}
     assert set(document["estimates"][0]) >= {"term", "estimate", "conf_low", "conf_high"}
-    assert document["refused"] == []
-    assert document["level"] == 0.95
+    assert (document["refused"], document["level"]) == ([], 0.95)
     assert set(document["budget"]) >= {"mu", "per_user", "eps"}
     (_, eps), _ = document["budget"]["eps"]
     assert eps == pytest.approx(4, abs=1e-9)
@@ -93,7 +92,6 @@ def test_the_document_is_the_contracts(lab):
 def test_python_and_the_command_agree(lab, local):
     done = command(lab / "people.csv", "--target", "y", "--mu", "2", "--public", lab / "public.yaml", "--json")
     assert json.loads(done.stdout) == json.loads(standard_json(local.document()))
-    assert str(local).startswith("huber-linear of y, ")
 
 
 def test_units_of_the_table_change_nothing_but_the_units(local, tmp_path):
