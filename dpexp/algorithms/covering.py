@@ -162,7 +162,7 @@ class Covering(Algorithm):
         return noise_of(model, budget.draw(GRID, 1)).gradients
 
     def estimate(self, model: Model, x: np.ndarray, y: np.ndarray, budget: Any, normals: DrawNormals) -> Estimate:
-        """The estimate from records x [n, d], y [n], whose only random numbers are `normals`; `dpexp fit` calls it too.
+        """The estimate from records x [n, d], y [n], whose only random numbers are `normals`.
 
         A method that has it needs no `intervals`.
         """
