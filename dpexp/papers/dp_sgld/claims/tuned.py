@@ -22,12 +22,6 @@ CONSIDERABLE = 0.5
 EACH = "95% intervals: Student t over seeds; on new records with the binomial error of the test records as well"
 
 
-def best_of(rows: Sequence[Row], data: str) -> str:
-    """The form of DP-SGD with the best validation accuracy."""
-    tried = [r for r in rows if r["data"] == data and r["method"] in RIVALS]
-    return str(max(tried, key=lambda r: r["validation"])["method"])
-
-
 def direction(differences: Sequence[Row], sign: int = 1) -> Verdict:
     """Whether a difference has this sign: over seeds on all data sets, and on new records on one of them at least.
 
@@ -41,19 +35,12 @@ def direction(differences: Sequence[Row], sign: int = 1) -> Verdict:
     return "reproduced" if certain else "not at this sample size"
 
 
-def in_words(differences: Sequence[Row]) -> str:
-    """Differences with both errors."""
-    return "; ".join(
-        f"{f['name']}: {f['difference']:+.2f} points (± {f['seeds_reach']:.2f} over seeds, ± {f['reach']:.2f} on new records)"
-        for f in differences
-    )
-
-
 def compared(rows: list[Row], method: str, other: str | None) -> list[Row]:
     """On each data set one method less another; less the best form of DP-SGD where none is named."""
     differences = []
     for data in dict.fromkeys(r["data"] for r in rows):
-        rival = other or best_of(rows, data)
+        tried = [r for r in rows if r["data"] == data and r["method"] in RIVALS]
+        rival = other or str(max(tried, key=lambda r: r["validation"])["method"])
         name = f"{data}, {METHODS[method]} less {METHODS[rival]}"
         differences.append({**against(rows, data, method, rival), "name": name})
     return differences
@@ -62,16 +49,17 @@ def compared(rows: list[Row], method: str, other: str | None) -> list[Row]:
 def ordered(method: str, other: str | None, sign: int, predicted: str, rows: list[Row]) -> Outcome:
     """One method less another, or less the best form of DP-SGD, on every data set."""
     differences = compared(rows, method, other)
-    return Outcome(
-        direction(differences, sign), predicted, f"{in_words(differences)}{_ends(rows)}", EACH,
-        {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in differences},
-    )  # fmt: skip
-
-
-def _ends(rows: Sequence[Row]) -> str:
-    """Choices at an end of their grid, which a longer grid might improve."""
+    words = [
+        f"{f['name']}: {f['difference']:+.2f} points (± {f['seeds_reach']:.2f} over seeds, ± {f['reach']:.2f} on new records)"
+        for f in differences
+    ]
+    # a longer grid might improve a choice at an end of its grid
     ends = [f"{METHODS[r['method']]} on {r['data']} ({', '.join(r['edges'])})" for r in rows if r["edges"]]
-    return f"; choices at an end of their grid: {', '.join(ends)}" if ends else "; no choice is at an end of its grid"
+    words.append(
+        f"choices at an end of their grid: {', '.join(ends)}" if ends else "no choice is at an end of its grid"
+    )
+    numbers = {f["data"]: {k: f[k] for k in ("other", "difference", "seeds_reach", "reach")} for f in differences}
+    return Outcome(direction(differences, sign), predicted, "; ".join(words), EACH, numbers)
 
 
 def reduces_gap(rows: list[Row]) -> Outcome:
