@@ -114,8 +114,12 @@ def predict(
 
 
 def fit(
-    data: object, *, public: Pathname | Mapping[str, object] | None = None, out: Pathname | None = None,
-    plan: int | None = None, contrasts: Sequence[str] = (), **options: Any,
+    data: object, *, target: str = "", formula: str | None = None, model: str = "huber-linear",
+    mu: float | None = None, mu_column: str | None = None, eps: float | None = None,
+    delta: float | None = None, central: bool = False, method: str | None = None,
+    public: Pathname | Mapping[str, object] | None = None, level: float = 0.95, person: str | None = None,
+    deployment: bool = False, seed: int | None = None, out: Pathname | None = None, again: bool = False,
+    weights: Literal["budget", "equal"] = "budget", contrasts: Sequence[str] = (), plan: int | None = None,
 ) -> FitResult:  # fmt: skip
     """Private regression with confidence intervals on a table of your own; a deployment keeps it in `out`.
 
@@ -132,8 +136,8 @@ def fit(
     source = Path(data) if isinstance(data, str | os.PathLike) else data
     inputs = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     report = command.fit(Request(
-        source, public=inputs, plan=plan is not None, n=plan, out=Path(out) if out else None,
-        contrasts=tuple(contrasts), **options,
+        source, target, formula, model, mu, mu_column, eps, delta, central, method, inputs, level, person,
+        plan is not None, plan, deployment, seed, Path(out) if out else None, again, weights, tuple(contrasts),
     ))  # fmt: skip
     for remark in report.remarks:
         warnings.warn(remark, PrivateWarning, stacklevel=2)

@@ -101,6 +101,7 @@ OPTIONS = {
     "mechanism": OptionSpec("--mechanism", "A mechanism instead of a config.", "NAME"),
     "metric": OptionSpec("--metric", "Values to show or compare; repeatable.  [default: the error]", "NAME", many=True),
     "metric/plot": OptionSpec("--metric", "Values to show.  [default: the error]", "NAME"),
+    "method": OptionSpec("--method", "The method of a plug-in.", "NAME"),
     "model": OptionSpec("--model", "huber-linear, mallows-logistic or a plug-in's.  [default: huber-linear]", "NAME"),
     "mu": OptionSpec("--mu", "Budget of every record, in Gaussian DP.", "M"),
     "mu_column": OptionSpec("--mu-column", "Budgets of the records' own.", "COLUMN"),
@@ -221,7 +222,7 @@ COMMANDS = {
     "fit": CommandSpec(
         "Regression", "fit.command", (("data", "[DATA]", path),),
         "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
-        "mu_column weights seed contrasts", "Fit a private regression with confidence intervals.",
+        "method mu_column weights seed contrasts", "Fit a private regression with confidence intervals.",
         "DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite."),
     "predict": CommandSpec(
         "Regression", "predict.predict", (("result", "RESULT", str), ("table", "[TABLE]", path)),

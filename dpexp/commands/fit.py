@@ -9,7 +9,7 @@ import math
 import secrets
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from dpexp.inference.pure_messages import pure
 from dpexp.inference.user_scale import contrast_row
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
 from dpexp.store import receipts, write_text
+
+if TYPE_CHECKING:
+    from dpexp.algorithms.fit_method import FitMethod
 
 
 def command(data: Path | None = None, public: Path | None = None, **options: Any) -> FitResult:
@@ -54,6 +57,8 @@ def _plan(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Plann
     than Gaussian ones, which is public. A very large epsilon is no protection, and Gaussian.
     """
     model = unit_model(request.model, len(units.entries), not units.has_scale)
+    if request.method:
+        return _plugin(request.method).plan(model, float(mu[0]), n), mu
     if request.central:
         return plan_central(model, n), mu
     eps = math.inf if request.eps is None else number("--eps", request.eps, 0, math.inf)
@@ -62,6 +67,18 @@ def _plan(request: Request, units: Units, mu: np.ndarray, n: int) -> tuple[Plann
         if request.delta is None or (caps.gradient_noise <= model.gradient_noise / mu[0]).all():
             model, mu = caps, np.full(len(mu), gaussian_mu(eps))
     return plan_local(model, mu, n, request.weights == "equal"), mu
+
+
+def _plugin(name: str) -> FitMethod:
+    from dpexp.algorithms.fit_method import FitMethod  # with the algorithms, which other fits do not need
+
+    return FitMethod(name)
+
+
+def _method(request: Request) -> rehearsals.Fit:
+    if request.method:
+        return _plugin(request.method).fit
+    return fit_central if request.central else fit_local
 
 
 def _rehearse(request: Request) -> FitResult:
@@ -73,10 +90,10 @@ def _rehearse(request: Request) -> FitResult:
     if isinstance(request.data, Path):
         header = read_header(request.data)
     units, n = units_of(header, roles, request.inputs, request.binary), round(number("--n", request.n, 0, 1e12))
-    budget, method = np.array([request.budget()]), fit_central if request.central else fit_local
+    budget = np.array([request.budget()])
     planned, mu = _plan(request, units, budget, n)
     outlook = rehearsals.outlook(
-        lambda k: _plan(request, units, budget, k), method, units, request.public, n, request.level
+        lambda k: _plan(request, units, budget, k), _method(request), units, request.public, n, request.level
     )
     # a plan has one number of records, that of its rehearsals
     reasons = tuple(replace(reason, n_needed=None) for reason in planned.checked.reasons)
@@ -102,8 +119,7 @@ def _fit(request: Request) -> FitResult:
             out, begun = _begin(request, request.out, records, planned, mu, seed)
             spent = f"Kept in {out}, with its receipt {begun.path.name}. Spent by the receipts there: "
             spent += f"{receipts.together(fit_receipt.earlier_receipts(request.out))}."
-        method = fit_central if request.central else fit_local
-        fitted = method(planned, records.x, records.y, mu, normals, records.owners)
+        fitted = _method(request)(planned, records.x, records.y, mu, normals, records.owners)
     document = fit_document(request, records.units, planned, mu, fitted, seed)
     if out is not None:
         write_text(out, standard_json(document))

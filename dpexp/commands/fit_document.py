@@ -30,7 +30,8 @@ def fit_document(
     rows, largest = _estimates(units, fitted, inference, lost), float(mu.max())
     # of messages that have it with delta = 0
     pure = planned.model.eps if isinstance(planned.model, PureModel) else 0.0
-    fits = {"model": request.model, "method": "central-newton" if planned.central else "staged-newton"}
+    method = request.method or ("central-newton" if planned.central else "staged-newton")
+    fits = {"model": request.model, "method": method}
     document: dict[str, Any] = {
         "estimates": rows,
         "glance": {
@@ -58,9 +59,9 @@ def fit_document(
             "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
         },
     }  # fmt: skip
-    if request.model not in MODELS:
+    if planned.stated_by or request.model not in MODELS:
         bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
-        document["budget"]["stated_by"] = bounds
+        document["budget"]["stated_by"] = planned.stated_by or bounds
     if request.mu_column is not None:
         document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
     if inference is not None:

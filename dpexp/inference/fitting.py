@@ -52,6 +52,8 @@ class Planned:
     """local: whether all messages weigh the same, so that budgets may depend on the data"""
     central: bool = False
     """whether an owner of all records adds the noise, and no record sends a message of its own"""
+    stated_by: str = ""
+    """whose method and statement of privacy it is, where not dpexp's"""
 
     @property
     def design(self) -> Design:

@@ -1,5 +1,6 @@
-"""Models of plug-ins in `dpexp fit`: end to end, against estimates by other routes, and refused in place."""
+"""Methods and models of plug-ins in `dpexp fit`: end to end, against estimates by other routes, and refused in place."""
 
+import json
 import math
 from pathlib import Path
 
@@ -11,14 +12,14 @@ from scipy.optimize import brentq, minimize
 import dpexp
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.inference.models import unit_model
 from dpexp.plugins.loading import use
-from tests.conftest import using
+from tests.conftest import ROOT, call, using
 from tests.oracles.hessians import hessians
 
 DATA = Path(__file__).parents[1] / "data" / "plugins"
-MODEL = DATA / "soft_quantile.py"
+MODEL, METHOD = DATA / "soft_quantile.py", ROOT / "docs/plugins/newton.py"
 PUBLIC = {"ranges": {"a": [-2, 2], "b": [0, 8], "y": [-8, 12]}, "error_scale": 2}
 
 
@@ -35,7 +36,7 @@ def frame():
 
 @pytest.fixture(autouse=True)
 def plugins():
-    with using(MODEL):
+    with using(MODEL, METHOD):
         yield
 
 
@@ -48,6 +49,21 @@ def rows_of(frame):
 def on_users_scale(beta):
     slopes = 2 * beta[1:] / math.sqrt(2) / [1, 2]
     return np.array([2 + 2 * beta[0], *slopes])
+
+
+def test_a_methods_intervals_cover_where_the_guess_is_wrong(frame):
+    """Log-odds of standard deviation 4, where the guessed curvature is 2.5 times the true one."""
+    truth, covered = np.array([0, 2, 1.0]), []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        odds = 2 * frame.a + (frame.b - 4)
+        own = frame.assign(y=(rng.random(len(frame)) < 1 / (1 + np.exp(-odds))).astype(int))
+        fit = dpexp.fit(own, target="y", method="noisy-newton", model="mallows-logistic", mu=2, seed=seed,
+                        public=PUBLIC | {"categories": {"y": ["0", "1"]}, "ranges": {"a": [-2, 2], "b": [0, 8]}})  # fmt: skip
+        rows = fit.frame()
+        covered.append((rows.conf_low <= truth) & (truth <= rows.conf_high))
+    # of 120 intervals .95 +- .02
+    assert 0.89 < np.mean(covered) < 1
 
 
 def test_a_model_without_noise_minimises_its_risk(frame):
@@ -90,7 +106,46 @@ def test_bounds_of_a_models_messages_hold_and_are_attained():
     assert norms.max() == pytest.approx(model.curvature_bound, rel=1e-9)
 
 
+def test_the_command_says_whose_word_the_budget_is(frame, tmp_path):
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("fit", tmp_path / "t.csv", "--target", "y", "--plugin", METHOD, "--method", "noisy-newton", "--mu", "1")
+    stated = f"noisy-newton, by gaussian-composition, {METHOD}:"
+    document = json.loads(call(*words, "--json").stdout)
+    assert document["method"] == document["glance"]["method"] == "noisy-newton"
+    assert document["budget"]["stated_by"].startswith(stated)
+    assert stated in call(*words).stdout
+    call(*words, "--deployment", "--out", tmp_path / "fit.json")
+    # a reader of the result needs no plug-in
+    assert call("predict", tmp_path / "fit.json", tmp_path / "t.csv").stdout.count("\n") == 4001
+    assert "again" in call(*words, "--deployment", "--out", tmp_path / "fit.json", code=2).stderr
+
+
+def test_a_plan_rehearses_a_method(frame):
+    plan = dpexp.fit(None, target="y", method="noisy-newton", mu=1, public=PUBLIC, plan=4000).document()
+    expected = {row["term"]: row["std_error"] for row in plan["expected"]}
+    fit = dpexp.fit(frame, target="y", method="noisy-newton", mu=1, public=PUBLIC).frame()
+    for term, error in zip(fit.term, fit.std_error, strict=True):
+        assert expected[term] == pytest.approx(error, rel=0.25)
+    assert plan["n_finite"] >= 1000  # what `complaints` refuse
+    assert dpexp.fit(None, target="y", method="noisy-newton", mu=1, public=PUBLIC, plan=900).exit_code == 3
+
+
+def test_a_record_that_cannot_be_read_counts_as_one_at_the_centre(frame):
+    broken, centred = frame.copy(), frame.copy()
+    broken.loc[7, "a"], centred.loc[7] = math.nan, [0.0, 4.0, 2.0]
+    with pytest.warns(PrivateWarning):
+        fit = dpexp.fit(broken, target="y", method="noisy-newton", mu=1, public=PUBLIC)
+    assert fit.document()["glance"]["nobs"] == 4000
+    same = dpexp.fit(centred, target="y", method="noisy-newton", mu=1, public=PUBLIC)
+    assert fit.frame().estimate.to_numpy() == pytest.approx(same.frame().estimate.to_numpy(), abs=1e-12)
+
+
 WRONG = {
+    "states more than was asked for": ("noise_multiplier=2 *", "noise_multiplier=1 *"),
+    "another relation": ('"replace-one"', '"add-remove"'),
+    "an estimate of another shape": ("Estimate(theta,", "Estimate(theta[:-1],"),
+    "another model": ("    estimators: ClassVar", "    runs_on: ClassVar = (int,)\n    estimators: ClassVar"),
+    "no estimate": ("def estimate(", "def intervals("),
     "no second derivatives": ("    second_derivatives = staticmethod(second_derivatives)\n", ""),
     "no bounds": ("def slope_bounds", "def slope_limits"),
     "not convex": ("return 0.0, 0.25 / self.h", "return -0.1, 0.25 / self.h"),
@@ -100,11 +155,12 @@ WRONG = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_what_is_wrong_with_a_plug_in_is_said_at_its_line(fault, frame, tmp_path):
     right, wrong = WRONG[fault]
-    text, path = MODEL.read_text(), tmp_path / "wrong.py"
-    assert text.count(right) == 1
-    path.write_text(text.replace(right, wrong).replace("soft-quantile", "wrong-quantile"))
+    (text,) = (text for text in (MODEL.read_text(), METHOD.read_text()) if text.count(right) == 1)
+    path = tmp_path / "wrong.py"
+    path.write_text(text.replace(right, wrong).replace("soft-quantile", "wrong-quantile").replace("noisy-n", "wrong-n"))
+    words = {"model": "wrong-quantile"} if "wrong-quantile" in path.read_text() else {"method": "wrong-newton"}
     with using(path), pytest.raises(UsageError, match=r"wrong\.py:\d+: "):
-        dpexp.fit(frame, target="y", mu=1, public=PUBLIC, model="wrong-quantile")
+        dpexp.fit(frame, target="y", mu=1, public=PUBLIC, **words)
 
 
 @pytest.mark.parametrize(
