@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dpexp.config.experiment_file import read_experiment
-from dpexp.store.cluster import on_cluster
+from dpexp.store.executors import on_cluster
 from dpexp.store.experiment_run import Options, run
 from tests.store.loopback import Loopback, square
 

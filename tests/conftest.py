@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from dpexp.config.shipped import config_folders
-from dpexp.store.documents import read_document, write_document
+from dpexp.store.folder import read_document, write_document
 from tests.toy_experiments import ToyExperiments
 
 ROOT = Path(__file__).parent.parent

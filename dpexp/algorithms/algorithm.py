@@ -78,7 +78,7 @@ class Algorithm(Parameters):
         raise NotImplementedError
 
     def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
-        """What n steps release. Asked by `dpexp.store.cell_rows` for every cell, and by `dpexp privacy`."""
+        """What n steps release. Asked by `dpexp.store.stats` for every cell, and by `dpexp privacy`."""
         raise NotImplementedError
 
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:

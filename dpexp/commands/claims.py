@@ -16,7 +16,7 @@ from dpexp.plugins.loaded import shell
 from dpexp.reporting.ledger import pages
 from dpexp.reporting.ledger.verdicts import judge as judge_now
 from dpexp.reporting.ledger.verdicts import judge_or_read, read_ledger, stored_rows, write_rows
-from dpexp.store.documents import write_text
+from dpexp.store.folder import write_text
 
 FILES = {"md": "", "table": pages.INDEX, "differences": pages.DIFFERENCES}
 """values of --format, and the file of each with --out; md writes pages"""

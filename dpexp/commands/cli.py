@@ -61,7 +61,6 @@ class CommandSpec(NamedTuple):
 
 OPTIONS = {
     "again": OptionSpec("--again", "Release again and spend a second budget."),
-    "against": OptionSpec("--against", "Published results.  [default: the last commit]", "DIR", path),
     "algorithm": OptionSpec("--algorithm", "An algorithm.", "NAME"),
     "analysis": OptionSpec("--analysis", "One analysis.  [default: the best]", "NAME"),
     "as_json": OptionSpec("--json", "Print one JSON document."),
@@ -181,9 +180,10 @@ COMMANDS = {
         "ID is a paper or a claim; each has a quotation, what was measured, and a verdict. Exit code 1 if one is not "
         "as expected."),
     "reproduce": CommandSpec(
-        "Experiments", "reproduce.reproduce", (("papers", "[PAPER]...", str),), "check against results as_json", "",
-        "Run, plot, tabulate and judge everything published, and compare.",
-        "In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance."),
+        "Experiments", """Run, plot, tabulate and judge everything published, and compare.
+
+        In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
+        """, "reproduce.reproduce", (("papers", "PAPER", "*", str),), "check results as_json"),
     "init": CommandSpec(
         "Configs", "init.init", (("problem", "[PROBLEM]", str),), "algorithm data target of out/text", "for_fit card",
         "Write a commented config to start from."),
@@ -262,7 +262,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
-        from dpexp.store.provenance import commit, environment
+        from dpexp.store.fingerprint import commit, environment
 
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""

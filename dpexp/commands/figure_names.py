@@ -21,8 +21,7 @@ from dpexp.core.terminal import each, note
 from dpexp.core.text import guess
 from dpexp.reporting.results.gather import Source
 from dpexp.store import Folder
-from dpexp.store.documents import read_document
-from dpexp.store.folder import experiments_in, holds_results
+from dpexp.store.folder import experiments_in, holds_results, read_document
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Figure

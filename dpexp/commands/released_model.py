@@ -147,16 +147,17 @@ def released_model(
     except (FileNotFoundError, Damaged) as error:
         why = str(error) if isinstance(error, Damaged) else f"the parameters of cell {cell_id} are not there"
         raise missing(generation.folder, why) from None
-    name, count = estimator or model.estimators[0], model.values.shape[1]
-    if name not in model.estimators:
-        raise UsageError(f"{experiment}: '{name}' is not released", f"released: {', '.join(model.estimators)}")
+    values, metadata = model
+    estimators, deployment = metadata["estimators"], str(metadata["deployment"])
+    name, count = estimator or estimators[0], values.shape[1]
+    if name not in estimators:
+        raise UsageError(f"{experiment}: '{name}' is not released", f"released: {', '.join(estimators)}")
     if not 0 <= replicate < count:
         hint = f"released: {f'0 to {count - 1}' if count > 1 else 'replicate 0'} (run.release)"
         raise UsageError(f"{experiment}: replicate {replicate} is not released", hint)
     row = next(row for row in generation.cells.table().to_pylist() if row["cell_id"] == cell_id)
-    parameters = model.values[model.estimators.index(name), replicate]
-    legend = model.metadata["legend"]
-    return ReleasedModel(experiment, cell_id, name, replicate, parameters, legend, row, model.deployment)
+    parameters, legend = values[estimators.index(name), replicate], metadata["legend"]
+    return ReleasedModel(experiment, cell_id, name, replicate, parameters, legend, row, deployment)
 
 
 def _generation(result: str, results: Path) -> Generation:

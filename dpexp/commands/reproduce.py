@@ -22,7 +22,7 @@ RESEARCH = ("--plugin", "research/answers.py", "--plugin", "research/stated_epsi
 """of figures, tables and claims that plug-ins of our own bring"""
 
 
-def reproduce(*papers: str, results: Path = RESULTS, against: Path | None = None, check: bool = False) -> Answer:
+def reproduce(*papers: str, results: Path = RESULTS, check: bool = False) -> Answer:
     """Compute, unless `check` is set, and compare. Exit code 1 where a published number is another one."""
     known = known_papers()
     for name in papers:
@@ -38,8 +38,8 @@ def reproduce(*papers: str, results: Path = RESULTS, against: Path | None = None
             if code := subprocess.run([sys.executable, "-m", "dpexp", *words]).returncode:
                 return Answer(f"dpexp {' '.join(words)} ended with exit code {code}", {"failed": words}, code)
     experiments = {name for paper in selected for name in _experiments(paper)}
-    publication, files = published(results, against), []
-    for name, content in sorted(publication.files.items()):
+    files = []
+    for name, content in sorted(published(results).items()):
         if not experiments or name.split("/")[0] in experiments:
             fresh = None
             # a file that cannot be read counts as missing
@@ -49,10 +49,9 @@ def reproduce(*papers: str, results: Path = RESULTS, against: Path | None = None
             files.append({"file": name, "status": status, "detail": detail})
     counts = Counter(file["status"] for file in files)
     text = columns([[file["status"], file["file"], file["detail"]] for file in files], ["", "file", ""])
-    text += f"\n\n{counted(len(files), 'published file')} beside {publication.source}: "
+    text += f"\n\n{counted(len(files), 'published file')} beside the last commit: "
     text += ", ".join(f"{number} {status}" for status, number in counts.items())
-    document = {"against": publication.source, "files": files, "counts": dict(counts)}
-    return Answer(text, document, 1 if counts["different"] or counts["missing"] else 0)
+    return Answer(text, {"files": files, "counts": dict(counts)}, 1 if counts["different"] or counts["missing"] else 0)
 
 
 def _everything(results: Path) -> list[list[str]]:

@@ -24,7 +24,7 @@ from dpexp.core.errors import CellFailed, UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.text_table import fitting_columns
-from dpexp.store.executors import BACKENDS, in_context
+from dpexp.store.executors import BACKENDS, in_context, require_dask
 from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import plan, plan_of_deployment
 
@@ -87,8 +87,6 @@ def command(
         if conflict:
             raise UsageError(message, hint)
     if dask:
-        from dpexp.store.cluster import require_dask  # with what a worker does, which other runs do not need
-
         require_dask()
     jobs = 0 if dask else jobs or os.cpu_count() or 1  # a cluster has workers of its own
     experiments, issues = list[Experiment](), []

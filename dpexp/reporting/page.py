@@ -27,7 +27,7 @@ from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, Unread
 from dpexp.reporting.results.labels import constants, values
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
-from dpexp.store.documents import read_document
+from dpexp.store.folder import read_document
 from dpexp.store.reading import command_of
 
 SMALL, MOST_POINTS, DPI = 60_000, 500, 150

@@ -226,7 +226,7 @@ def stated_by(row: Mapping[str, Any]) -> Any:
     `privacy.accountant` is the column where a parameter is called `accountant` too: the best of several runs is stated
     by private selection, and its runs by the accountant of the config.
     """
-    return row.get("privacy.accountant") or row.get("accountant")
+    return row.get("accountant")
 
 
 def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dict[str, Released]:

@@ -4,8 +4,7 @@
 `manifest.json` are derived from it, one generation at a time.
 """
 
-from dpexp.store.documents import write_text
-from dpexp.store.folder import Folder
+from dpexp.store.folder import Folder, write_text
 from dpexp.store.reading import (
     at_last_step,
     cell_of,

@@ -17,15 +17,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dpexp.core.digests import digest
 from dpexp.core.files import Damaged, State, state_of
 from dpexp.engine.result import CellData
-from dpexp.store.documents import TableFile, read_document, read_table, write_table
-from dpexp.store.folder import Folder
+from dpexp.store.folder import Folder, TableFile, read_document, read_table, write_table
 from dpexp.store.stats import too_far, with_distance
 
 if TYPE_CHECKING:
@@ -34,16 +33,18 @@ if TYPE_CHECKING:
     from dpexp.config.cells import Cell
 
 
-def _digest(head: object, values: np.ndarray) -> str:
-    hashed = hashlib.sha256(json.dumps(head).encode())
-    hashed.update(np.ascontiguousarray(values).data)
-    return hashed.hexdigest()[:32]
-
-
 def digest_of(data: CellData) -> str:
     """Hash of a cell's numbers, the same wherever and whenever the same bits were computed."""
     values = data.values.astype("<f8", copy=False)
     return _digest([data.estimators, data.metrics, data.steps.tolist(), values.shape], values)
+
+
+def _digest_of_model(estimators: Sequence[str], values: np.ndarray) -> str:
+    return _digest([list(estimators), values.shape, values.dtype.str], values)
+
+
+def _digest(head: object, values: np.ndarray) -> str:
+    return hashlib.sha256(json.dumps(head).encode() + np.ascontiguousarray(values).tobytes()).hexdigest()[:32]
 
 
 def _metadata(file: TableFile, cell_id: str, content: str) -> dict[str, Any]:
@@ -72,7 +73,6 @@ class Stored:
     """digests of the first replicates, by which other code proves itself"""
     released: dict[str, Any]
     """on a user's own records: estimators, replicates, rule and digest; else empty"""
-    versions: dict[str, str]
     arithmetic: dict[str, str]
     cpu_s: float
 
@@ -80,20 +80,17 @@ class Stored:
         """Its numbers, read now. Raises Damaged, also where another file has taken its place."""
         return self._read()[0]
 
-    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Its rows, which follow from the numbers. Raises Damaged, and KeyError for a column that it does not have."""
+    def table(self) -> pa.Table:
+        """Its rows, which follow from the numbers. Raises Damaged."""
         data, metadata = self._read()
-        rows = _rows(self.path.stem, data, float(metadata["diverged_above"]))
-        return rows if columns is None else rows.select(list(columns))
+        return _rows(self.path.stem, data, float(metadata["diverged_above"]))
 
     def _read(self) -> tuple[CellData, dict[str, Any]]:
-        try:
+        with suppress(FileNotFoundError):
             data, metadata = _numbers(read_table(self.path))
-        except FileNotFoundError:
-            raise Damaged(f"{self.path.name} has vanished") from None
-        if metadata["numbers"] != self.numbers:
-            raise Damaged(f"{self.path.name} was replaced while it was being read")
-        return data, metadata
+            if metadata["numbers"] == self.numbers:
+                return data, metadata
+        raise Damaged(f"{self.path.name} has vanished, or was replaced while it was being read")
 
 
 FACTS = [name for name in Stored.__annotations__ if name not in ("path", "sha256")]
@@ -183,31 +180,18 @@ def _published(provenance: Path, state: State) -> dict[str, dict[str, Any]]:
 # --- released parameters ---
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """A file of released parameters that has been checked."""
 
-    metadata: dict[str, Any]
-    """`estimators`, the `legend` of the parameters as the problem said when they were computed, and of a `deployment`
-    when it was and the `records` (`dpexp.store.receipts`)"""
     values: np.ndarray
     """[estimators, replicates, ...]"""
-
-    @property
-    def estimators(self) -> tuple[str, ...]:
-        return tuple(self.metadata["estimators"])
-
-    @property
-    def deployment(self) -> str:
-        """When a deployment released it; empty for a reproducible run."""
-        return str(self.metadata["deployment"])
+    metadata: dict[str, Any]
+    """`estimators`, `code`, the `legend` of the parameters as the problem said when they were computed, and of a
+    `deployment` when it was, else empty, and its `records` (`dpexp.store.receipts`)"""
 
 
 def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Write released parameters [estimators, replicates, ...]: what the cell's trajectory file says of them.
-
-    `metadata` has the `estimators`, the `code`, and of a `deployment` when it was and the `records`.
-    """
+    """Write released parameters [estimators, replicates, ...]: what the cell's trajectory file says of them."""
     import pyarrow as pa
 
     e, r = values.shape[:2]
@@ -224,10 +208,6 @@ def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[s
     return {**own, "replicates": r, "rule": cell.run.release}
 
 
-def _digest_of_model(estimators: Sequence[str], values: np.ndarray) -> str:
-    return _digest([list(estimators), values.shape, values.dtype.str], values)
-
-
 def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
     """The parameters that a run has released, by what is `released`. Raises Damaged, FileNotFoundError."""
     file = read_table(path := folder.model(cell_id))
@@ -241,7 +221,7 @@ def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
     # (c)
     if m["digest"] != released.get("digest"):
         raise Damaged(f"{name} is not of the run whose numbers are stored")
-    return Model(m, values)
+    return Model(values, m)
 
 
 def model_to_compute(folder: Folder, cell: Cell, file: Stored) -> str:

@@ -1,30 +1,41 @@
-"""Run tasks by joblib: as threads or processes of this machine, or in a context of `joblib.parallel_config`.
+"""Run tasks: by joblib, as threads or processes or in a context of `joblib.parallel_config`, or on a dask cluster.
 
-Each way yields (task number, result) as results come in. Numbers never depend on the way.
+Each way yields (task number, result) as results come in, and numbers never depend on the way.
+
+joblib's own dask backend serves callers that have a client. It waits for ever if workers die of a task, or if no worker
+is left; (a) with `--scheduler ADDRESS` nothing does. (b) Whether a worker computes with the same code, libraries and
+processor is checked in every task (`dpexp.store.partials.simulate_chunk`).
 """
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpexp.core.errors import UsageError
+from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import loading
 from dpexp.store import fingerprint
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 BACKENDS = ("threads", "loky", "dask")
 """what `--backend` takes"""
+WAIT_S, HELLO_S = 60.0, 10.0
+"""how long a run waits for workers of a cluster, and for the first words of its scheduler"""
+CONTINUE = "finished chunks are kept, run again to continue"
 _LOADING = threading.Lock()
 
 
@@ -53,10 +64,13 @@ def in_process(plugins: tuple[str, ...], content: bytes) -> Any:
 def _pin() -> None:
     """Limit linear algebra to one thread, on whose number its last bits can depend, as long as this process lives."""
     # the thread that sets the limit may be the only one that can reset it, so it cannot end with a task
-    import scipy.linalg  # noqa: F401  its own library must be loaded to be held
+    import scipy.linalg  # noqa: F401  its own library must be loaded to be limited
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+
+
+# --- joblib ---
 
 
 def in_context() -> bool:
@@ -70,7 +84,7 @@ def in_context() -> bool:
 
 def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generator[tuple[int, Any]]:
     """By threads, by processes (loky), or, without a backend, in the context of `joblib.parallel_config` and its jobs;
-    by threads where there is none.
+    by threads where there is none. Raises DpexpError where a worker of loky is killed.
 
     When a run is given up, tasks that have not begun are dropped, and those that compute are left to themselves.
     """
@@ -79,51 +93,107 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
     from threadpoolctl import threadpool_limits
 
     name = {"threads": "threading", "loky": "loky", "": None if in_context() else "threading"}[backend]
-    start = {"initializer": _begin_worker, "initargs": (os.getpid(),)} if name == "loky" else {}
-    waiting, count = dict(enumerate(tasks)), None if name is None else max(1, min(jobs, len(tasks)))
-    # where a worker of loky is killed, all are started again, once; a task that kills a second worker ends the run
-    for last in (name != "loky", True):
-        # threads share what this process has loaded
-        calls = (
-            delayed(_in_thread)(number, task) if name == "threading" else delayed(_in_worker)(number, *packed(task))
-            for number, task in [*waiting.items()]
-        )
-        try:
-            with (
-                threadpool_limits(1),
-                warnings.catch_warnings(),
-                nullcontext() if name is None else parallel_config(name, **start),
-            ):
-                # of tasks that are left when a run is given up, and of workers that are replaced for their memory
-                warnings.filterwarnings("ignore", r"\d+ tasks (have been successfully executed|which were still)")
-                warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
-                with closing(Parallel(n_jobs=count, return_as="generator_unordered")(calls)) as results:
-                    for number, result in results:
-                        del waiting[number]
-                        yield number, result
-            return
-        except TerminatedWorkerError:
-            if last:
-                raise
+    # a terminal sends Ctrl-C to all, and workers leave it to their parent
+    start = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)} if name == "loky" else {}
+    count = None if name is None else max(1, min(jobs, len(tasks)))
+    # threads share what this process has loaded
+    own = tasks if name == "threading" else ((in_process, packed(task)) for task in tasks)
+    calls = (delayed(_numbered)(number, *task) for number, task in enumerate(own))
+    try:
+        with (
+            threadpool_limits(1),
+            warnings.catch_warnings(),
+            nullcontext() if name is None else parallel_config(name, **start),
+        ):
+            # of tasks that are dropped when a run is given up, and of workers that are replaced for their memory
+            warnings.filterwarnings("ignore", r"\d+ tasks (have been successfully executed|which were still)")
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
+            with closing(Parallel(n_jobs=count, return_as="generator_unordered")(calls)) as results:
+                yield from results
+    except TerminatedWorkerError:
+        raise DpexpError(
+            "a worker process was killed, maybe for lack of memory", f"use fewer jobs; {CONTINUE}"
+        ) from None
 
 
-def _in_thread(number: int, task: Task) -> tuple[int, Any]:
-    function, arguments = task
+def _numbered(number: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Any]:
     return number, function(*arguments)
 
 
-def _in_worker(number: int, plugins: tuple[str, ...], content: bytes) -> tuple[int, Any]:
-    return number, in_process(plugins, content)
+# --- dask ---
 
 
-def _begin_worker(parent: int) -> None:
-    """Let this process leave Ctrl-C, which a terminal sends to all, to its parent, and end within a second of it: a
-    parent that is killed cannot stop its workers, and these would wait for a task for minutes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def require_dask() -> None:
+    """Raises UsageError where dask is not installed."""
+    if find_spec("distributed") is None:
+        raise UsageError("--backend dask needs dask, which is not installed", "pip install 'dpexp[dask]'")
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+class _Call:
+    """Unpickling it calls the function: a scheduler needs no dpexp, and a worker without it fails in its task."""
+
+    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
+        self.call = function, arguments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.call
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Client]:
+    from distributed import Client
+    from distributed.comm.addressing import parse_address, parse_host_port
+
+    try:
+        protocol, place = parse_address(scheduler)
+        # (a) of a service that says nothing, or something else
+        if protocol == "tcp":
+            with socket.create_connection(parse_host_port(place), timeout=HELLO_S) as service:
+                hello = service.recv(8, socket.MSG_WAITALL)
+            if len(hello) < 8 or int.from_bytes(hello, "little") > 10**6:
+                raise OSError("what listens there is no dask scheduler")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions: (b)
+            client = Client(scheduler, set_as_default=False, name="dpexp", timeout=30.0)
+    except (OSError, ValueError, TypeError, ImportError) as error:
+        problem = f"no dask scheduler answers: {(str(error) or type(error).__name__).splitlines()[0]}"
+        hint = "start one with: dask scheduler, which prints its address"
+        raise UsageError(f"--scheduler {scheduler}: {problem}", hint) from None
+    try:
+        yield client
+    except Exception as error:
+        if client.status != "running" or isinstance(error, OSError):
+            raise DpexpError(f"the scheduler {scheduler} is gone", CONTINUE) from None
+        raise
+    finally:
+        client.close(timeout=2)  # the scheduler forgets its tasks
+
+
+def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, Any]]:
+    """On a dask cluster. Raises UsageError if it cannot be reached, DpexpError if it goes away or a task fails."""
+    from distributed import wait
+
+    with _connected(scheduler) as client:
+        calls = (pickle.dumps(_Call(in_process, *packed(task))) for task in tasks)
+        out = {client.submit(pickle.loads, call, pure=False): number for number, call in enumerate(calls)}
+        alive = time.monotonic()
+        while out:
+            if client.nthreads():
+                alive = time.monotonic()
+            elif time.monotonic() - alive > WAIT_S:
+                problem = f"--scheduler {scheduler}: no worker for {WAIT_S:g} s"
+                raise DpexpError(problem, f"start: dask worker {scheduler}; {CONTINUE}")
+            with suppress(TimeoutError), client.as_current():
+                wait([*out], timeout=1, return_when="FIRST_COMPLETED")
+            for future in [future for future in out if future.done()]:
+                try:
+                    result = future.result(timeout=5)
+                except TimeoutError:  # its worker has died, and another one computes it
+                    continue
+                except DpexpError:
+                    raise
+                except Exception as error:
+                    problem = f"a task failed on the cluster at {scheduler}: {type(error).__name__}: {error}"
+                    hint = "was it restarted, has a worker too little memory for its threads, or another dpexp?"
+                    raise DpexpError(problem, f"{hint} {CONTINUE}") from None
+                yield out.pop(future), result

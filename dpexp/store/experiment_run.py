@@ -1,13 +1,12 @@
 """Run what is missing or stale of an experiment, and write its results folder.
 
-(a) Everything is planned and written under the folder's lock, so that no other process writes in between.
-(b) Code and data are compared before anything is computed, before a chunk is stored and before anything is written:
-a run under which they changed stores nothing.
-(c) Chunks that a killed run or a part left behind are taken as they are.
+(a) Everything is planned and written under the folder's lock.
+(b) Code and data are compared before anything is computed, before a chunk is stored and before anything is written.
+(c) Chunks that a killed run or a part has stored are used.
 (d) Replicates are put together in their own order, after those that are stored: numbers depend on no order of work.
-(e) A failure takes the place of no good result: of none where nothing could be computed, nor with `--force`.
+(e) A failure replaces no good result, also with `--force`.
 (f) A deployment uses nothing that is stored, and nothing of it is stored for another run: with its noise that would be
-a second release. Its folder becomes whole under a hidden name, and has its own by one rename.
+a second release. Its folder becomes whole under a hidden name, and gets its own by one rename.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ from dpexp.core.terminal import note, tell
 from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_of
-from dpexp.store.cell_rows import Ended
 from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder
 from dpexp.store.partials import Chunk, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, plan, plan_of_deployment, prove
 from dpexp.store.publish import Computed, publish
 from dpexp.store.simulating import Done, Failed
+from dpexp.store.stats import Ended
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Options:
 
 @dataclass
 class Report:
-    """What a run did."""
+    """What a run did, with numbers of cells."""
 
     experiment: str
     folder: Path
@@ -87,9 +86,9 @@ def run(experiment: Experiment, options: Options) -> Report:
 
     Raises DpexpError where the folder is locked, and where code or data change meanwhile.
     """
-    begin, started = time.perf_counter(), datetime.now(UTC)
+    begin = time.perf_counter()
     if options.deployment:
-        return deploy(experiment, options, started)
+        return deploy(experiment, options, datetime.now(UTC))
     folder = Folder(options.results, experiment.name)
     try:
         # (a)
@@ -99,7 +98,7 @@ def run(experiment: Experiment, options: Options) -> Report:
             if any(p.status == "unconfirmed" for p in options.select(plans)):
                 prove(experiment, folder, options.jobs, options.only, options.quiet)
                 plans = plan(experiment, options.results, options.force)
-            outcome = _bring_up_to_date(experiment, folder, plans, options, started)
+            outcome = _bring_up_to_date(experiment, folder, plans, options)
     except OSError as error:
         message = f"{error.filename or folder.root}: {error.strerror or error}"
         hint = "finished chunks are kept: make room or mend the disk, then run again; or use --results DIR"
@@ -115,21 +114,17 @@ def deployment_name(experiment: str, at: datetime) -> str:
 
 
 def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
-    """Release what runs on private records give, into a folder of its own. The caller has counted what that spends.
-
-    Raises DpexpError as `run`, and where another deployment has this name.
-    """
+    """Release what runs on private records give, into a folder of its own. The caller has counted what that spends, and
+    has chosen a time of which no other deployment has its name. Raises DpexpError as `run`."""
     begin, name = time.perf_counter(), deployment_name(experiment.name, at)
     place, folder = options.results / name, Folder(options.results, f".{name}")
-    if place.exists() or folder.root.exists():
-        raise DpexpError(f"{place} exists already", "run again")
     cells = tuple(cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only)
     experiment = replace(experiment, name=name, cells=cells)
     plans = plan_of_deployment(experiment)
     try:
         # (f)
         with folder.locked():
-            outcome = _bring_up_to_date(experiment, folder, plans, options, at)
+            outcome = _bring_up_to_date(experiment, folder, plans, options, at.isoformat(timespec="seconds"))
         (folder.root / LOCK).unlink()
         folder.root.rename(place)
     except OSError as error:
@@ -141,22 +136,20 @@ def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
 
 @dataclass(frozen=True)
 class Share:
-    """What a part of a run did."""
+    """What a part of a run did: numbers of chunks, `own` and `failed` of this part, `done` and `chunks` of all."""
 
     experiment: str
     own: int
-    """chunks of this part"""
     failed: int
     done: int
-    """finished chunks of all parts"""
     chunks: int
 
 
 def run_part(experiment: Experiment, options: Options, part: int, parts: int) -> Share:
     """Compute every `parts`-th chunk, from the `part`-th on (1 is the first), and store it for a run that publishes.
 
-    The folder is not locked: parts run anywhere at any time, also at once, and in any order. Chunks have names
-    that cover all that they depend on, and are written whole. Raises DpexpError where code or data change meanwhile.
+    The folder is not locked: chunks have names that cover all that they depend on, and are written whole. Raises
+    DpexpError where code or data change meanwhile.
     """
     folder = Folder(options.results, experiment.name)
     folder.require_real()
@@ -168,9 +161,9 @@ def run_part(experiment: Experiment, options: Options, part: int, parts: int) ->
 
 
 def _bring_up_to_date(
-    experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], options: Options, started: datetime
+    experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], options: Options, deployment: str = ""
 ) -> Outcome:
-    """Compute what is missing and publish it."""
+    """Compute what is missing and publish it; `deployment` is when that releases it."""
     todo = [p for p in options.select(plans) if len(p.replicates)]
     for p in todo:
         if p.status in ("damaged", "stale"):
@@ -181,15 +174,12 @@ def _bring_up_to_date(
     if waiting and not options.force and not options.deployment:
         results, waiting = _stored_before(waiting, folder, experiment, options)
     results += _compute(experiment, waiting, folder, options)
-    fresh, failures = _assemble(todo, results, folder)
-    new_failures, ended = failures, dict[str, Ended]()
-    # (e)
-    if failures and options.force:
-        good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"}
-        new_failures = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+    (fresh, failures), ended = _assemble(todo, results, folder), dict[str, Ended]()
     if fresh or not failures or not folder.manifest.exists():
-        at = started.isoformat(timespec="seconds") if options.deployment else ""
-        ended = publish(experiment, folder, plans, fresh, new_failures, started, at)
+        # (e)
+        good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"} if failures else ()
+        shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+        ended = publish(experiment, folder, plans, fresh, shown, deployment)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:
@@ -240,10 +230,7 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
 
 
 def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[dict[str, Computed], dict[str, str]]:
-    """Sort the chunks by cell, after its stored replicates; and the errors of the cells that failed.
-
-    Raises Damaged where a file that was right is not any more.
-    """
+    """The chunks by cell, after its stored replicates, and the errors of the cells that failed. Raises Damaged."""
     parts, failures = dict[str, list[tuple[CellData, float, np.ndarray | None]]](), dict[str, str]()
     # (d)
     for chunk, result in sorted(results, key=lambda pair: pair[0].replicates):
@@ -269,11 +256,10 @@ def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tup
 def _report(name: str, folder: Path, plans: Sequence[CellPlan], outcome: Outcome, begin: float) -> Report:
     (ended, failures), cells = outcome, []
     for p in plans:
-        cell_id, status, reason = p.cell.cell_id, "current", p.reason
-        if cell_id in failures:
-            status, reason = "failed", failures[cell_id]
-        elif cell_id in ended:
+        cell_id, status = p.cell.cell_id, "failed" if p.cell.cell_id in failures else "current"
+        if cell_id in ended:
             status = "diverged" if ended[cell_id].diverged else "done"
+        reason = failures.get(cell_id, p.reason)
         cells.append({"experiment": name, **identity(p.cell), "status": status, "reason": reason})
     n = Counter(cell["status"] for cell in cells)
     seconds = time.perf_counter() - begin

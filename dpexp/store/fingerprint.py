@@ -5,21 +5,27 @@ clone of one commit have one hash. Shipped records count by their digests, which
 (b) Which of these lines a cell uses is not asked: a run proves by its first replicates whether an edit has moved a
 number (`dpexp.store.planning`), so an edit that moves none costs one chunk.
 (c) A plug-in is the Python files of its folder and what it lists as `inputs`.
+(d) Last bits can depend on libraries and the processor: chunks are named by these too.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import os
+import platform
+import subprocess
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import own_folder, state_of
+from dpexp.core.text import columns
 from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -30,11 +36,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 NUMBERS = (
     "core", "engine", "theory", "data", "accounting", "problems", "privacy", "inference", "algorithms",
-    "config/cells.py", "store/simulating.py", "store/cell_rows.py", "store/stats.py",
+    "config/cells.py", "store/simulating.py", "store/stats.py",
 )  # fmt: skip
 """what a cell's numbers, its row and its summary come from"""
 KINDS = (".py", ".json", ".yaml")
 """of the files that count"""
+NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
+"""libraries whose version can change the last bits of a result"""
+LIBRARIES = ("dpexp", *NUMERICAL, "pandas", "pyarrow", "pydantic")
 Code = dict[str, str]
 """by `dpexp`, `plugin NAME` or `file PATH`: a hash of the bytes and one of the code, or of the content"""
 
@@ -166,3 +175,64 @@ def forget() -> None:
     """Read code anew: for a process that outlives an edit. Records that were read stay as they are."""
     for cached in (_of_rooms, _files, _hashes):
         cached.cache_clear()
+
+
+# --- (d) ---
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of Python, dpexp and the libraries it computes with."""
+    numbers = {"python": platform.python_version(), **dict.fromkeys(LIBRARIES, "not installed")}
+    for name in LIBRARIES:
+        with suppress(PackageNotFoundError):
+            numbers[name] = version(name)
+    return numbers
+
+
+@lru_cache(maxsize=1)
+def arithmetic() -> dict[str, str]:
+    """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel.
+
+    What is shipped gives the same bits on all processors that were tried. A plug-in's matrix products need not.
+    """
+    import llvmlite.binding
+    import numpy  # noqa: F401  its BLAS must be loaded to be listed
+    from threadpoolctl import threadpool_info
+
+    # another library of the process may bring linear algebra of its own, by which nothing here is multiplied
+    kernels = {
+        f"{pool['internal_api']} {pool.get('version')} {pool.get('architecture', '')}".strip()
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas" and "numpy" in pool["filepath"]
+    }
+    processor, algebra = str(llvmlite.binding.get_host_cpu_name()), ", ".join(sorted(kernels)) or "unknown"
+    return {**{name: versions()[name] for name in NUMERICAL}, "processor": processor, "linear algebra": algebra}
+
+
+def commit() -> dict[str, Any]:
+    """Git commit of the checkout that holds this package, and whether it has uncommitted changes; nulls outside one."""
+    here = Path(__file__).parent.parent
+
+    def git(*arguments: str) -> str:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            run = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10)
+            return run.stdout.strip() if run.returncode == 0 else ""
+        return ""
+
+    if not git("ls-files", "--error-unmatch", str(here / "__init__.py")):
+        return {"commit": None, "dirty": None}
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
+    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changes)}
+
+
+def environment() -> str:
+    """What a report of a fault needs: versions, commit, machine, and the cache of compiled code."""
+    from dpexp.engine.compiled import folder
+
+    state = commit()
+    at = f"{state['commit']}{', modified' * bool(state['dirty'])}" if state["commit"] else "not in a git checkout"
+    cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
+    rows = {**versions(), "commit": at, "processor": arithmetic()["processor"], "cores": os.cpu_count(),
+            "system": platform.platform(), "compiled code": cache}  # fmt: skip
+    return columns([[name, str(rows[name])] for name in sorted(rows, key=lambda name: name != "dpexp")])

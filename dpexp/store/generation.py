@@ -6,8 +6,7 @@ replicates, the code, what it releases, and a witness, the digests of its first 
 which other code is proved (`dpexp.store.planning`). Nothing in it differs between two reproductions.
 (b) Numbers are unconfirmed where code has changed, and stale where they come from a user's records, on which no proof
 computes. What a deployment released stays what it is.
-(c) A reader opens no config, no data and no plug-in that results name, since anybody may have written them: it reports
-what it has not checked. `run`, which is given the config, checks that.
+(c) A reader opens no config, no data and no plug-in that results name, and reports what it has not checked.
 (d) `results/stamps.json` holds the hash of dpexp's code that was proved last, and the digest of every manifest that it
 was proved for: an edit that moves no number changes this file alone.
 """
@@ -32,18 +31,16 @@ from dpexp.core.text import counted, few
 from dpexp.engine.result import CellData
 from dpexp.plugins.loading import load_research
 from dpexp.store.cell_files import Model, Stored, digest_of, model_of, stored_cell_file
-from dpexp.store.documents import SCHEMA_VERSION, TableFile, read_document, read_table, write_document
 from dpexp.store.fingerprint import Code, changed, code_of, plugins_missing, today
-from dpexp.store.folder import Folder
+from dpexp.store.folder import SCHEMA_VERSION, Folder, TableFile, read_document, read_table, write_document
 from dpexp.store.stats import CI_NAME, summary_columns
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell, Experiment
 
 Manifest = dict[str, Any]
-STAMPS, LOCK = "stamps.json", ".stamps.lock"
-PATIENCE_S = 30.0
-"""how long a run waits for another that writes the stamps"""
+STAMPS, LOCK, PATIENCE_S = "stamps.json", ".stamps.lock", 30.0
+"""the file, its lock, and how long a run waits for another that writes it"""
 _TYPES = {"O": "string", "i": "int64", "f": "double"}
 """of columns, by numpy's kinds, as the summary's file calls them"""
 
@@ -82,25 +79,24 @@ class Generation:
         return f"confirmed by {' and '.join(sorted(ways))}" if ways else ""
 
     @property
-    def own_data(self) -> list[str]:
+    def _data(self) -> list[str]:
         """The user's data files and folders that the numbers were computed from, by path."""
-        names = {name for code in self.manifest["code"].values() for name in code}
-        return sorted(name.removeprefix("file ") for name in names if name.startswith("file "))
+        names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
+        return sorted(name.removeprefix("file ") for name in names)
 
     def why_stale(self) -> str:
-        """Why its numbers are not those of today; empty where nothing speaks against them."""
-        # (b)
+        """(b) Why its numbers are not those of today; empty where nothing speaks against them."""
         codes = [] if self.deployment else self.manifest["code"].values()
         names = list(dict.fromkeys(name for code in codes for name in changed(code, today(code))))
-        return f"{'stale' if self.own_data else 'unconfirmed'}: {few(names)} changed since" if names else ""
+        return f"{'stale' if self._data else 'unconfirmed'}: {few(names)} changed since" if names else ""
 
     def not_checked(self) -> list[str]:
-        """What these numbers come from apart from dpexp, and was not compared with what is there now."""
-        # (c)
+        """(c) What these numbers come from apart from dpexp, and was not compared with what is there now."""
         missing = plugins_missing(self.manifest["code"].values())
         needs = [f"needs --plugin {name}" if name.endswith(".py") else f"needs the plug-in {name}" for name in missing]
-        needs += [f"{path}, which dpexp run compares" for path in self.own_data]
-        return [f"not checked: {need}" for need in needs]
+        return [
+            f"not checked: {need}" for need in [*needs, *(f"{path}, which dpexp run compares" for path in self._data)]
+        ]
 
 
 def identity_of(manifest: Manifest) -> str:
@@ -175,8 +171,7 @@ def describe(
 ) -> Manifest:
     """What a manifest for today's config and code would say, without the hashes of its files.
 
-    `stored` has the trajectory files by cell id, `old` has their proofs, and `deployment` is when one
-    released them. The derived files of equal descriptions are computed from the same things in the same way.
+    `stored` has the trajectory files by cell id, `old` has their proofs, and `deployment` is when one released them.
     """
     codes, origins = dict[str, Code](), {}
     for cell in experiment.cells:

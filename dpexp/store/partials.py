@@ -1,7 +1,7 @@
 """Chunks: some cells of one pass and some replicates; how they are computed, and those that are stored on the disk.
 
-A killed run loses the chunks that were running. A cell is found in a stored chunk whatever other cells were computed
-with it: its part is named by all that its numbers depend on.
+A cell is found in a stored chunk whatever other cells were computed with it: its part is named by all that its numbers
+depend on.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from socket import gethostname
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpexp.config.cells import Cell
 from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.digests import digest
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
-from dpexp.store.executors import Task, executed
-from dpexp.store.fingerprint import code_of
-from dpexp.store.provenance import arithmetic
+from dpexp.store.executors import Task, executed, on_cluster
+from dpexp.store.fingerprint import arithmetic, code_of
 from dpexp.store.simulating import Done, Failed, simulate
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def chunks_to_compute(plans: Iterable[CellPlan]) -> list[Chunk]:
 
 
 def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
-    """Compute a chunk that the run calls by this key. Raises DpexpError where the name is another one here."""
-    # a worker that began later may have imported what was edited since
+    """Compute a chunk that the run calls by this key. Raises UsageError where the name is another one here."""
     if key != chunk.key:
-        raise DpexpError("a worker saw other code or data than the run that started it", "restart the workers")
+        message = f"the worker on {gethostname()} has other code, data, libraries or another kind of processor"
+        raise UsageError(f"{message} than the run", "use the same for all workers, and restart them")
     cells = chunk.cells
     if chunk.deployment:
         # which records are held out is drawn in secret too and stored nowhere: where records are replaced, places
@@ -111,12 +111,7 @@ def computed(
     while waiting:
         retries: list[Chunk] = []
         tasks: list[Task] = [(simulate_chunk, (chunk, chunk.key)) for chunk in waiting]
-        if backend == "dask":
-            from dpexp.store.cluster import on_cluster  # with what other runs do not need
-
-            stream = on_cluster(tasks, scheduler)
-        else:
-            stream = executed(tasks, jobs, backend)
+        stream = on_cluster(tasks, scheduler) if backend == "dask" else executed(tasks, jobs, backend)
         with closing(stream) as results:
             for number, result in results:
                 if isinstance(result, Failed) and len(waiting[number].cells) > 1:
@@ -136,10 +131,9 @@ def path_of(folder: Path, chunk: Chunk) -> Path:
 def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Store a finished chunk, in numpy's own format."""
     passed, buffer = done.passed, io.BytesIO()
-    arrays: dict[str, Any] = {"steps": passed.steps, "cpu_s": done.cpu_s, "values": passed.values, "keys": chunk.keys,
-                              "estimators": passed.estimators, "metrics": passed.metrics}  # fmt: skip
-    arrays |= {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
-    np.savez(buffer, **arrays)
+    models = {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
+    arrays = {**passed._asdict(), "cpu_s": done.cpu_s, "keys": chunk.keys, **models}
+    np.savez(buffer, **{name: value for name, value in arrays.items() if value is not None})
     write_bytes_sealed(path_of(folder, chunk), buffer.getbuffer())
 
 

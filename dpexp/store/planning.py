@@ -2,7 +2,7 @@
 
 After an edit of code one chunk of every pass is computed and compared with the witness in the manifest, and every row
 of cells.parquet is computed again. What agrees is stamped with today's code; the rest is stale. Trajectories are not
-needed. A user's own records are not computed on: that would be another run on them.
+needed. No proof computes on a user's own records: that would be another run on them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, few
 from dpexp.store.cell_files import Stored, model_to_compute, stored_cell_file
-from dpexp.store.cell_rows import Ended, agree, row_of
-from dpexp.store.documents import table_of, write_document, write_table
 from dpexp.store.fingerprint import changed, code_of, watch
-from dpexp.store.folder import Folder
+from dpexp.store.folder import Folder, table_of, write_document, write_table
 from dpexp.store.generation import (
     Manifest,
     code_and_proof,
@@ -35,6 +33,7 @@ from dpexp.store.generation import (
 )
 from dpexp.store.partials import chunks_of, computed
 from dpexp.store.simulating import Done
+from dpexp.store.stats import Ended, agree, row_of
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,7 @@ class CellPlan:
 
 
 def plan(experiment: Experiment, results: Path, force: bool = False, summaries: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config; of the `summaries` alone, for which no trajectory is needed.
-
-    A run makes it under the folder's lock, so that no other process writes in between.
-    """
+    """The plan of every cell, in the order of the config; of the `summaries` alone, which need no trajectory."""
     folder, manifest = Folder(results, experiment.name), None
     with suppress(FileNotFoundError, Damaged):
         manifest = read_generation(folder).manifest if summaries else read_manifest(folder)
@@ -135,17 +131,17 @@ def prove(
             moved[name] = now if isinstance(now, str) else computed_again
             continue
         proved.append(cell)
-        # a row is one line: it is computed again in full, and written where it states something else now
+        # a row is one line: it is computed again in full, and written where it differs
         row = rows[name]
-        anew = row_of(cell, experiment.deltas, Ended(row["replicates"], row["n_diverged"], row.get("projections")))
-        if keys := {key for key in anew.keys() | row.keys() if not agree(anew.get(key), row.get(key))}:
-            rows[name] = anew
+        fresh = row_of(cell, experiment.deltas, Ended(row["replicates"], row["n_diverged"], row.get("projections")))
+        if keys := {key for key in fresh.keys() | row.keys() if not agree(fresh.get(key), row.get(key))}:
+            rows[name] = fresh
             differing.append(keys)
     if differing:
-        columns = sorted(set[str]().union(*differing))
-        note(f"{experiment.name}: {len(differing)} rows state something else now: {few(columns)}", quiet)
-    right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
+        columns = few(sorted(set[str]().union(*differing)))
+        note(f"{experiment.name}: {len(differing)} rows have other values of {columns}", quiet)
     if proved:
+        right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
         _stamp(folder, proved, right, [*rows.values()] if differing else [])
     return moved
 
@@ -165,17 +161,15 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
 
 
 def _stamp(folder: Folder, proved: Sequence[Cell], right: set[str], rows: list[dict[str, Any]]) -> None:
-    """Record that today's code gives what was proved, and write rows that state something else; numbers stay.
-
-    Where all stored cells are `right` and only dpexp's code is another one, a stamp is enough, and the manifest stays.
-    """
-    manifest = read_manifest(folder)
-    origins, codes = manifest["computed_from"], manifest["code"]
-    others = {name for cell in proved for name in changed(codes[origins[cell.cell_id]["code"]], code_of(cell))}
+    """Record that today's code gives what was proved, and write rows that differ; numbers stay."""
+    manifest, codes = read_manifest(folder), {cell.cell_id: code_of(cell) for cell in proved}
+    origins = manifest["computed_from"]
+    others = {name for cell, code in codes.items() for name in changed(manifest["code"][origins[cell]["code"]], code)}
+    # the manifest stays if all stored cells are right and only dpexp's code has changed
     if right >= origins.keys() and not rows and others == {"dpexp"}:
         stamp(folder, code_of(proved[0])["dpexp"])
         return
-    record_proof(manifest, {cell.cell_id: code_of(cell) for cell in proved})
+    record_proof(manifest, codes)
     if rows:
         manifest["seals"]["cells.parquet"] = write_table(folder.cells, table_of(rows), {})
     write_document(folder.manifest, manifest)

@@ -19,12 +19,12 @@ from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.plugins.loaded import LOADED, as_options
 from dpexp.store.cell_files import Stored
-from dpexp.store.documents import TableFile, read_document
-from dpexp.store.folder import DEPLOYED, Folder
+from dpexp.store.folder import DEPLOYED, Folder, read_document
 from dpexp.store.generation import Generation, Manifest, config_path, identity_of, read_generation
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from dpexp.engine.result import CellData
 
@@ -43,14 +43,13 @@ def missing(folder: Folder, problem: str, as_shipped: bool = False) -> ResultsMi
         return ResultsMissing(f"{folder.root}: {problem}", hint)
     command = command_of(folder, as_shipped)
     if " CONFIG" in command:
-        research = "those in research/ need dpexp's repository"
-        command += f"   (CONFIG is the config file of the experiment '{folder.experiment}'; {research})"
+        command += f"   (CONFIG is the config file of the experiment '{folder.experiment}')"
     return ResultsMissing(f"{folder.root}: {problem}", f"run: {command}")
 
 
 def command_of(folder: Folder, as_shipped: bool = False) -> str:
-    """The command that computes the results of a folder, as it is typed here: that of the run that made them, where
-    the manifest can be read. `as_shipped` leaves out what its command line changed in the config."""
+    """The command that computes the results of a folder, as it is typed here: that of the run that made them, if the
+    manifest can be read. `as_shipped` leaves out what its command line changed in the config."""
     manifest: Manifest = {"config": {"set": [], "path": ""}, "profile": "paper"}
     with suppress(Damaged, OSError):
         manifest = read_document(folder.manifest)
@@ -128,31 +127,26 @@ def say_once(message: str) -> None:
     note(message)
 
 
-def _frame(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    frame: pd.DataFrame = file.table(columns).to_pandas(use_threads=False)
-    return frame
-
-
-def load_cells(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
+def load_cells(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.DataFrame:
     """cells.parquet, one row per cell, with the columns `needs` among others. Raises ResultsMissing."""
-    return cells_of(load_generation(results, experiment, renamed), needs)
+    return cells_of(load_generation(results, experiment), needs)
 
 
 def cells_of(generation: Generation, needs: Sequence[str] = ()) -> pd.DataFrame:
     """cells.parquet, one row per cell. Raises ResultsMissing where it has not all columns `needs`."""
-    cells, root = _frame(generation.cells), generation.folder.root
+    cells, root = _frame(generation.cells.table()), generation.folder.root
     if absent := [name for name in needs if name not in cells.columns]:
         raise not_as_configured(root.parent, root.name, f"no column {', '.join(absent)}")
     return cells
 
 
-def load_summary(results: Path, experiment: str, needs: Sequence[str] = (), renamed: bool = False) -> pd.DataFrame:
+def load_summary(results: Path, experiment: str, needs: Sequence[str] = ()) -> pd.DataFrame:
     """summary.parquet joined with the columns of its cells, among them `needs`. Raises ResultsMissing.
 
     A column of the cells that the summary has too is called by its section: `n` is the number of replicates and `run.n`
     that of steps; `n_diverged` counts them at one step, `cell.n_diverged` at any.
     """
-    generation = load_generation(results, experiment, renamed)
+    generation = load_generation(results, experiment)
     cells, summary = cells_of(generation, needs), summary_of(generation)
     shared = set(summary.columns) - {"cell_id"}
     names = {name: f"{'run' if name == 'n' else 'cell'}.{name}" for name in cells.columns if name in shared}
@@ -163,7 +157,7 @@ def summary_of(generation: Generation, columns: Sequence[str] | None = None) -> 
     """summary.parquet, or some of its columns. Raises ResultsMissing where no cell could be computed."""
     if generation.summary is None:
         raise missing(generation.folder, "no cell has been computed")
-    return _frame(generation.summary, columns)
+    return _frame(generation.summary.table(columns))
 
 
 def at_last_step(summary: pd.DataFrame) -> pd.DataFrame:
@@ -171,17 +165,21 @@ def at_last_step(summary: pd.DataFrame) -> pd.DataFrame:
     return summary[summary.step == summary.groupby("cell_id").step.transform("max")]
 
 
-def load_trajectories(
-    results: Path, experiment: str, cell_ids: Sequence[str] | None = None, columns: Sequence[str] | None = None
-) -> pd.DataFrame:
+def load_trajectories(results: Path, experiment: str, cell_ids: Sequence[str] | None = None) -> pd.DataFrame:
     """Per-replicate rows of some cells (all by default). Raises ResultsMissing, also where only summaries are there."""
     import pandas as pd
 
     generation = load_generation(results, experiment)
     cells = generation.manifest["cells"] if cell_ids is None else cell_ids
-    tables = (_trajectory(generation, cell_id, lambda file: file.table(columns)) for cell_id in cells)
-    rows: pd.DataFrame = pd.concat([table.to_pandas(use_threads=False) for table in tables], ignore_index=True)
+    rows: pd.DataFrame = pd.concat(
+        [_frame(_trajectory(generation, cell_id, Stored.table)) for cell_id in cells], ignore_index=True
+    )
     return rows
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas(use_threads=False)
+    return frame
 
 
 def cell_of(generation: Generation, cell_id: str) -> CellData:

@@ -1,9 +1,8 @@
 """Receipts: what deployments of runs and fits have spent, on which records, in one results folder.
 
-(a) A receipt is there before any noise is drawn, as begun: a run that dies has spent, since what left is not known.
-(b) Records are named by a hash of their content alone, keyed with a secret of this user. The same records are the same
-however their file, the experiment or a setting is called, and whoever has the hash but not the secret can test no guess
-of a record against it.
+(a) A receipt is written before any noise is drawn, as begun: a run that dies has spent.
+(b) Records are named by a hash of their content alone, keyed with a secret of this user, without which no guess of a
+record can be tested against it.
 (c) A table that was sorted, or saved with other line ends, has the same records: neither order nor ends of lines count.
 (d) Whose records a receipt of another secret is about cannot be determined here.
 """
@@ -17,7 +16,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -88,42 +87,36 @@ def receipts(results: Path, strict: bool = True) -> list[dict[str, Any]]:
             mu = float(receipt["mu"]) if delta and isinstance(receipt.get("mu"), int | float) else None
             documents.append({
                 "path": path, "at": str(receipt["at"]), "eps": eps, "delta": delta, "mu": mu,
-                "records": receipt["records"], "relation": str(receipt["neighboring_relation"]),
+                "records": receipt["records"] or {}, "relation": str(receipt["neighboring_relation"]),
             })  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
-            if not strict:
-                continue
-            hint = "what it counted is not known, so nothing more is released next to it"
-            raise UsageError(f"{path} is no receipt that can be read", hint) from None
+            if strict:
+                hint = "what it counted is not known, so nothing more is released next to it"
+                raise UsageError(f"{path} is no receipt that can be read", hint) from None
     return sorted(documents, key=lambda receipt: str(receipt["at"]))
 
 
-def of_records(documents: Sequence[Mapping[str, Any]], records: Records) -> list[Mapping[str, Any]]:
+def of_records(documents: Iterable[Mapping[str, Any]], records: Records) -> list[Mapping[str, Any]]:
     """The receipts of these records."""
-    return [receipt for receipt in documents if (receipt["records"] or {}).get("hash") == records["hash"]]
-
-
-def _composed(documents: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The receipts, those of Gaussian DP with the same relation and delta as one."""
-    groups: dict[tuple[str, float], float] = {}
-    for receipt in documents:
-        if receipt["mu"] is None:
-            yield receipt
-        else:
-            key = receipt["relation"], receipt["delta"]
-            groups[key] = math.hypot(groups.get(key, 0.0), receipt["mu"])
-    for (relation, delta), mu in groups.items():
-        yield {"relation": relation, "delta": delta, "eps": eps_of(mu, delta)}
+    return [receipt for receipt in documents if receipt["records"].get("hash") == records["hash"]]
 
 
 def together(documents: Sequence[Mapping[str, Any]]) -> str:
-    """What releases of the same records spend: mu add up in squares, epsilons and deltas as such."""
-    mixed, spent = len({receipt["relation"] for receipt in documents}) > 1, []
-    gaussian = "" if mixed or None in (mu := [r["mu"] for r in documents]) else f"mu = {up(math.hypot(*mu), 5)}, "
-    for receipt in _composed(documents):
-        eps, delta = receipt["eps"], receipt["delta"]
+    """What releases of the same records spend: mu of one relation and delta add up in squares, epsilons and deltas as
+    such."""
+    groups, parts = dict[tuple[str, float], float](), list[tuple[str, float, float]]()
+    for receipt in documents:
+        relation, delta, mu = receipt["relation"], receipt["delta"], receipt["mu"]
+        if mu is None:
+            parts.append((relation, receipt["eps"], delta))
+        else:
+            groups[relation, delta] = math.hypot(groups.get((relation, delta), 0.0), mu)
+    gaussian = "" if parts or len({*(r for r, _ in groups)}) > 1 else f"mu = {up(math.hypot(*groups.values()), 5)}, "
+    parts += [(relation, eps_of(mu, delta), delta) for (relation, delta), mu in groups.items()]
+    mixed, spent = len({relation for relation, _, _ in parts}) > 1, []
+    for relation, eps, delta in parts:
         # to replace a record is to remove one and to add one
-        twice = mixed and receipt["relation"] == "add-remove"
+        twice = mixed and relation == "add-remove"
         spent.append((2 * eps, (1 + math.exp(min(eps, 700))) * delta) if twice else (eps, delta))
     eps, delta = (math.fsum(column) for column in zip(*spent, strict=True))
     return f"{gaussian}epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
@@ -135,12 +128,12 @@ def why_refused(results: Path, records: Records) -> tuple[str, str]:
     # a fit in the folder above, and folders next to this one, are found too; what is illegible there concerns others
     around = receipts(Path(os.path.abspath(results)).parent, strict=False)
     every = {receipt["path"].resolve(): receipt for receipt in (*around, *documents)}
-    if same := of_records(sorted(every.values(), key=lambda receipt: str(receipt["at"])), records):
+    if same := sorted(of_records(every.values(), records), key=lambda receipt: str(receipt["at"])):
         times = f"{counted(len(same), 'release')}, the last on {same[-1]['at']} ({same[-1]['path']})"
         hint = "a further release adds to that: --again releases them once more"
         return f"these records were released before: {times}, spent {together(same)}", hint
     # (d)
-    if foreign := [receipt for receipt in documents if (receipt["records"] or {}).get("key") != records["key"]]:
+    if foreign := [receipt for receipt in documents if receipt["records"].get("key") != records["key"]]:
         why = "was keyed with another secret, so whether it is about these records cannot be determined"
         hint = "release from the account that made it, use another results folder, or add --again if they are others"
         return f"{foreign[-1]['path']} {why}", hint

@@ -1,9 +1,8 @@
-"""Statistics over replicates: the summary rows of a cell with their intervals, and paired differences.
+"""What is stated of a cell: its rows of summary.parquet, statistics over replicates, and its row of cells.parquet.
 
-(a) Squared errors are skewed: with few degrees of freedom Student's interval of their mean ends too low, and misses
-from below 6.6 % of the time where 2.5 % are promised (chi-squared with one degree, 64 replicates). Hall (1992, "On the
-removal of skewness by transformation", J. R. Statist. Soc. B 54) removes it: with T = sqrt(n) (mean - truth) / s and
-the sample skewness g, the cubic
+(a) Squared errors are skewed, and Student's interval of their mean ends too low. Hall (1992, "On the removal of
+skewness by transformation", J. R. Statist. Soc. B 54) removes it: with T = sqrt(n) (mean - truth) / s and the sample
+skewness g, the cubic
 
     h(T) = T + (a / 3) T^2 + (a^2 / 27) T^3 + a / 6,   a = g / sqrt(n),
 
@@ -12,18 +11,20 @@ is nearly normal. It is ((1 + a T / 3)^3 - 1) / a + a / 6, so that it increases,
     h^-1(x) = (3 / a) ((1 + a (x - a / 6))^(1/3) - 1).
 
 (b) The interval is mean - (s / sqrt(n)) h^-1(q) to mean - (s / sqrt(n)) h^-1(-q) with q the quantile of Student's t.
-docs/intervals.md has its coverage, and those of Student's interval and of the bootstrap.
-
 (c) No statistic leaves out diverged replicates: a mean is then inf or nan, and a quantile counts each as +inf.
+(d) Nothing in a row differs between two reproductions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from dpexp.core.errors import NoSuchAnalysis, UsageError
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -75,11 +76,8 @@ def _mean_sd_and_ends(values: np.ndarray, level: float) -> tuple[np.ndarray, np.
 
 @lru_cache(maxsize=64)
 def _ranks(count: int, q: float, level: float) -> tuple[int, int]:
-    """1-based ranks l, u with P(Binomial(n, q) < l) <= (1 - level) / 2 and P(Binomial(n, q) >= u) <= the same.
-
-    Of n values of a continuous law so many lie below the q-quantile: it is below the l-th if fewer than l do, and above
-    the u-th if at least u do.
-    """
+    """1-based ranks l, u of the order statistics around the q-quantile of a continuous law. Binomial(n, q) of n values
+    are below it: P(fewer than l) <= (1 - level) / 2 and P(at least u) <= the same."""
     from scipy.special import bdtr
 
     tail, below = (1 - level) / 2, bdtr(np.arange(count + 1.0), count, q)
@@ -95,8 +93,7 @@ def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
 
 
 def _cube_root(u: np.ndarray) -> np.ndarray:
-    """The cube root by additions, multiplications and divisions alone, so that every machine gives the same bits: the
-    witnesses of stored cells are digests of them."""
+    """The cube root by basic arithmetic, so that every machine gives the same bits, of which witnesses are digests."""
     fraction, power = np.frexp(np.abs(u))
     # |u| = m 2^(3k), k rounded up, so that m is in [1/8, 1)
     third = -((-power) // 3)
@@ -156,12 +153,8 @@ def is_coordinate(metric: str) -> bool:
 
 
 def too_far(data: CellData, limit: float) -> np.ndarray:
-    """Where a replicate's parameter is farther than `limit` from the optimum, or a number is not finite: diverged.
-
-    Where the optimum is not known, farther than `limit` from zero; where neither is measured, only what is not finite.
-    Bool [estimators, K, replicates].
-    """
-    # a metric that overflowed, or is not a number, is no result, however near the parameter may be
+    """Where a replicate's parameter is farther than `limit` from the optimum, or from zero if the optimum is not known,
+    or any number is not finite: diverged. Bool [estimators, K, replicates]."""
     # single parameters are recorded after the last step alone
     every = [m for m, name in enumerate(data.metrics) if not is_coordinate(name)]
     lost: np.ndarray = ~np.isfinite(data.values[:, :, every]).all(axis=2)
@@ -223,3 +216,63 @@ def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> 
         around = (a - ratio * b) / mean_b if mean_b else np.full(n, math.nan)
         _, below, above = map(float, interval(around, level))
     return PairedDifference(middle, se, low, high, ratio, ratio + below, ratio + above, n)
+
+
+# --- rows of cells.parquet ---
+
+ACCURACY = 1e-9
+"""relative, between kinds of processors: of privacy numbers, which are sums and quadratures by numpy"""
+
+
+class Ended(NamedTuple):
+    """How the replicates of a cell ended."""
+
+    replicates: int
+    diverged: int
+    projections: float | None
+    """mean over the replicates after the last step; None where none is counted"""
+
+
+def ended(cell: Cell, data: CellData) -> Ended:
+    """What a row says of a cell's numbers."""
+    counted = "projections" in data.metrics
+    last = float(data.values[0, -1, data.metrics.index("projections")].mean()) if counted else None
+    diverged = too_far(data, cell.run.diverged_above).any(axis=(0, 1))
+    return Ended(data.values.shape[-1], int(diverged.sum()), last)
+
+
+def row_of(cell: Cell, deltas: Sequence[float], outcome: Ended, deployment: bool = False) -> dict[str, Any]:
+    """The cell's row. Where the records are a user's own it names the released estimators, and whether by a deployment.
+
+    Raises UsageError where the mechanism has no analysis.
+    """
+    mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    try:
+        statement = mechanism.row(tuple(deltas))
+    except NoSuchAnalysis as error:
+        setting = " ".join(f"{name}={value}" for name, value in cell.setting().items())
+        place = f"{cell.experiment}: cell {cell.cell_id} {setting}, algorithm {cell.algorithm.name}"
+        raise UsageError(f"{place}: {error.message}", error.hint) from None
+    replicates, diverged, projections = outcome
+    outcomes: dict[str, Any] = {
+        "status": "diverged" if diverged else "done",
+        "reason": f"{diverged} replicates diverged" if diverged else "",
+        "replicates": replicates,
+        "n_diverged": diverged,
+        **({"projections": projections} if projections is not None else {}),
+    }
+    if cell.problem.files():
+        names = cell.algorithm.releases(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+        of_replicates = "every replicate" if cell.run.release == "all" else "replicate 0"
+        released = f"{' and '.join(names)} of {of_replicates}" if names else "nothing"
+        outcomes |= {"released": released, "deployment": deployment}
+    parameters = {"cell_id": cell.cell_id, **cell.columns()}
+    # a mechanism may repeat a parameter, such as the accountant that a config names
+    return {**parameters, **{name: statement[name] for name in statement if name not in parameters}, **outcomes}
+
+
+def agree(value: Any, other: Any) -> bool:
+    """Equal, where nan is the same as nan, or privacy numbers as two kinds of processors compute them."""
+    numbers = isinstance(value, float) and isinstance(other, float)
+    both_nan = value != value and other != other
+    return bool(value == other) or both_nan or (numbers and math.isclose(value, other, rel_tol=ACCURACY))

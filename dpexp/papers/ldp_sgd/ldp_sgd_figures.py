@@ -35,8 +35,7 @@ def draw_figure1(results: Path) -> Drawing:
     if "2" not in set(means.budget):
         raise not_as_configured(results, "figure1", "no cell with alpha = 1/2 and mu = 2")
     cell_id = means.cell_id[means.budget == "2"].iloc[0]
-    columns = ["replicate", "step", "estimator", "param_distance"]
-    paths = load_trajectories(results, "figure1", [cell_id], columns)
+    paths = load_trajectories(results, "figure1", [cell_id])
     paths = paths[paths.replicate < PATHS]
     canvas, (budgets_panel, right) = style.panels(7.2, 3.6, 2, sharey=True)
     # from the smallest budget, which has the most noise, to the largest

@@ -21,7 +21,7 @@ from dpexp.reporting.claim import Claim
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger.judgement import Judgement, words_of
 from dpexp.store import Folder
-from dpexp.store.documents import SCHEMA_VERSION, read_document, write_document
+from dpexp.store.folder import SCHEMA_VERSION, read_document, write_document
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
 FILE = "claims.json"
