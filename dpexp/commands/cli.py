@@ -180,10 +180,9 @@ COMMANDS = {
         "ID is a paper or a claim; each has a quotation, what was measured, and a verdict. Exit code 1 if one is not "
         "as expected."),
     "reproduce": CommandSpec(
-        "Experiments", """Run, plot, tabulate and judge everything published, and compare.
-
-        In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance.
-        """, "reproduce.reproduce", (("papers", "PAPER", "*", str),), "check results as_json"),
+        "Experiments", "reproduce.reproduce", (("papers", "[PAPER]...", str),), "check results as_json", "",
+        "Run, plot, tabulate and judge everything published, and compare.",
+        "In a clone of dpexp. Exit code 1 if a number differs from the published one by more than its tolerance."),
     "init": CommandSpec(
         "Configs", "init.init", (("problem", "[PROBLEM]", str),), "algorithm data target of out/text", "for_fit card",
         "Write a commented config to start from."),

@@ -95,8 +95,8 @@ def run(experiment: Experiment, options: Options) -> Report:
         with folder.locked():
             plans = plan(experiment, options.results, options.force)
             # after an edit a chunk of every pass may prove that no number has moved
-            if any(p.status == "unconfirmed" for p in options.select(plans)):
-                prove(experiment, folder, options.jobs, options.only, options.quiet)
+            if cells := [p.cell for p in options.select(plans) if p.status == "unconfirmed"]:
+                prove(experiment, folder, plans, cells, options.jobs, options.quiet)
                 plans = plan(experiment, options.results, options.force)
             outcome = _bring_up_to_date(experiment, folder, plans, options)
     except OSError as error:

@@ -204,17 +204,12 @@ def describe(
     }
 
 
-def code_and_proof(cell: Cell, file: Stored | None, manifest: Manifest | None) -> tuple[Code, str]:
-    """The code that gives a cell's stored numbers, and how that was proved; empty where it computed them.
-
-    Without a trajectory file they are those of the manifest's summaries.
-    """
+def code_and_proof(cell: Cell, file: Stored, manifest: Manifest | None) -> tuple[Code, str]:
+    """The code that gives a cell's stored numbers, and how that was proved; empty where it computed them."""
     origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
-    if file is not None:
-        same = (origin.get("numbers"), origin.get("replicates")) == (file.numbers, file.replicates)
-        if not same or not changed(file.code, code_of(cell)):
-            return file.code, ""
-    assert manifest is not None
+    same = (origin.get("numbers"), origin.get("replicates")) == (file.numbers, file.replicates)
+    if manifest is None or not same or not changed(file.code, code_of(cell)):
+        return file.code, ""
     return manifest["code"][origin["code"]], origin["confirmed"]
 
 

@@ -1,13 +1,13 @@
 """The state of every cell in the results folder: what has to be computed, and what the first replicates prove.
 
 After an edit of code one chunk of every pass is computed and compared with the witness in the manifest, and every row
-of cells.parquet is computed again. What agrees is stamped with today's code; the rest is stale. Trajectories are not
-needed. No proof computes on a user's own records: that would be another run on them.
+of cells.parquet is computed again. What agrees is stamped with today's code; the rest is computed. No proof computes on
+a user's own records: that would be another run on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +24,6 @@ from dpexp.store.folder import Folder, table_of, write_document, write_table
 from dpexp.store.generation import (
     Manifest,
     code_and_proof,
-    proof_by,
     read_generation,
     read_manifest,
     record_proof,
@@ -53,13 +52,12 @@ class CellPlan:
     """the trajectory file, if every byte of it is right; it may be stale"""
 
 
-def plan(experiment: Experiment, results: Path, force: bool = False, summaries: bool = False) -> list[CellPlan]:
-    """The plan of every cell, in the order of the config; of the `summaries` alone, which need no trajectory."""
+def plan(experiment: Experiment, results: Path, force: bool = False) -> list[CellPlan]:
+    """The plan of every cell, in the order of the config."""
     folder, manifest = Folder(results, experiment.name), None
     with suppress(FileNotFoundError, Damaged):
-        manifest = read_generation(folder).manifest if summaries else read_manifest(folder)
-    count = experiment.replicates
-    return [_plan_cell(cell, count, folder, manifest, force, summaries) for cell in experiment.cells]
+        manifest = read_manifest(folder)
+    return [_plan_cell(cell, experiment.replicates, folder, manifest, force) for cell in experiment.cells]
 
 
 def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
@@ -67,35 +65,28 @@ def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
     return [CellPlan(cell, "missing", "", range(experiment.replicates)) for cell in experiment.cells]
 
 
-def _plan_cell(
-    cell: Cell, count: int, folder: Folder, manifest: Manifest | None, force: bool, summaries: bool
-) -> CellPlan:
+def _plan_cell(cell: Cell, count: int, folder: Folder, manifest: Manifest | None, force: bool) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
     (d) what is missing of replicates and released models.
     """
+    anew = partial(CellPlan, cell, replicates=range(count))
     # (a)
-    anew, file = partial(CellPlan, cell, replicates=range(count)), None
-    origin = {} if manifest is None else manifest["computed_from"].get(cell.cell_id, {})
     try:
-        file = None if summaries else stored_cell_file(folder, cell.cell_id)
+        file = stored_cell_file(folder, cell.cell_id)
     except FileNotFoundError:
-        origin = {}
+        return anew("missing", "not computed yet")
     except Damaged as error:
         return anew("damaged", str(error))
-    if file is None and not origin:
-        return anew("missing", "not computed yet")
     # (b)
     if force:
         return anew("stale", "--force", file=file)
     # (c)
-    code, proof = code_and_proof(cell, file, manifest)
-    own = bool(cell.problem.files())
+    (code, proof), own, stored = code_and_proof(cell, file, manifest), bool(cell.problem.files()), file.replicates
     if names := changed(code, code_of(cell)):
         return anew("stale" if own else "unconfirmed", f"{few(names)} changed", file=file)
     # (d)
-    if own and file is not None and (why := model_to_compute(folder, cell, file)):
+    if own and (why := model_to_compute(folder, cell, file)):
         return anew("incomplete", why, file=file)
-    stored = int(origin["replicates"]) if file is None else file.replicates
     if stored < count:
         return CellPlan(cell, "incomplete", f"{stored} of {count} replicates", range(stored, count), stored, file)
     reason = f"{counted(stored, 'replicate')} stored" if stored > count else "up to date"
@@ -106,48 +97,39 @@ def _plan_cell(
 
 
 def prove(
-    experiment: Experiment, folder: Folder, jobs: int, only: Collection[str] | None = None, quiet: bool = False
-) -> dict[str, str]:
-    """Prove which stored summaries are what today's code gives, and stamp these: the cells that moved, and why.
+    experiment: Experiment, folder: Folder, plans: Sequence[CellPlan], cells: Sequence[Cell], jobs: int, quiet: bool
+) -> None:
+    """Find out which of some unconfirmed cells today's code gives, and record it; `plans` has all cells.
 
     The caller has the folder's lock.
     """
-    plans = plan(experiment, folder.root.parent, summaries=True)
-    cells = [p.cell for p in plans if p.status == "unconfirmed" and (only is None or p.cell.cell_id in only)]
-    if not cells:
-        return {}
-    generation = read_generation(folder)
+    try:
+        generation = read_generation(folder)
+    except (FileNotFoundError, Damaged):
+        return
+    origins = generation.manifest["computed_from"]
+    cells = [cell for cell in cells if cell.cell_id in origins]
     # before and after, so that no edit in between is taken for the code that ran
     require_unchanged = watch(experiment, cells)
     witnesses = _witnesses(cells, generation.manifest, jobs)
     require_unchanged()
-    rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
-    moved, proved, differing = dict[str, str](), list[Cell](), list[set[str]]()
-    for cell in cells:
-        name, now = cell.cell_id, witnesses[cell.cell_id]
-        then = generation.manifest["computed_from"][name]["witness"]
-        if now != then:
-            computed_again = f"its numbers are not what is stored ({proof_by(then)} computed again)"
-            moved[name] = now if isinstance(now, str) else computed_again
-            continue
-        proved.append(cell)
+    proved = [cell for cell in cells if witnesses[cell.cell_id] == origins[cell.cell_id]["witness"]]
+    rows, columns, count = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}, set[str](), 0
+    for cell in proved:
         # a row is one line: it is computed again in full, and written where it differs
-        row = rows[name]
+        row = rows[cell.cell_id]
         fresh = row_of(cell, experiment.deltas, Ended(row["replicates"], row["n_diverged"], row.get("projections")))
         if keys := {key for key in fresh.keys() | row.keys() if not agree(fresh.get(key), row.get(key))}:
-            rows[name] = fresh
-            differing.append(keys)
-    if differing:
-        columns = few(sorted(set[str]().union(*differing)))
-        note(f"{experiment.name}: {len(differing)} rows have other values of {columns}", quiet)
+            rows[cell.cell_id], columns, count = fresh, columns | keys, count + 1
+    if count:
+        note(f"{experiment.name}: {count} rows have other values of {few(sorted(columns))}", quiet)
     if proved:
         right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
-        _stamp(folder, proved, right, [*rows.values()] if differing else [])
-    return moved
+        _stamp(folder, proved, right, [*rows.values()] if count else [])
 
 
 def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str, dict[str, Any] | str]:
-    """The witness of every cell as today's code gives it, from one chunk of every pass; or why there is none."""
+    """The witness of every cell as today's code gives it, from one chunk of every pass; or an error."""
     passes: dict[tuple[str, int], list[Cell]] = {}
     for cell in cells:
         count = manifest["computed_from"][cell.cell_id]["witness"]["replicates"]

@@ -1,7 +1,6 @@
 """An edit costs a chunk where it moves no number: this is proved, rows are stated anew, and nothing false is stamped."""
 
 import contextlib
-import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
 from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.planning import plan, prove
 from tests.conftest import SMALL
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
@@ -40,53 +38,15 @@ def edited(monkeypatch):
 
 
 def stored(text, tmp_path):
-    """The config and the results of a run of it, without trajectories: what a fresh clone has."""
+    """An experiment that was run, and the options of its run."""
     config = tmp_path / "some.yaml"
     config.write_text(text)
     experiment, options = load_experiment(config), Options(tmp_path / "results", quiet=True)
     run(experiment, options)
-    shutil.rmtree(tmp_path / "results" / experiment.name / "trajectories")
-    return config, options
-
-
-def confirm(config, results):
-    """State and reason of every cell after one chunk of every pass was computed again, and no more."""
-    experiment = load_experiment(config)
-    folder = Folder(results, experiment.name)
-    with folder.locked():
-        moved = prove(experiment, folder, 1, quiet=True)
-    plans = {p.cell.cell_id: (p.status, p.reason) for p in plan(experiment, results, summaries=True)}
-    return {("stale", moved[cell]) if cell in moved else state for cell, state in plans.items()}
-
-
-def states(config, options):
-    return {status for status, _ in confirm(config, options.results)}
-
-
-def refused(config, options):
-    with pytest.raises(ResultsMissing) as caught:
-        load_summary(options.results, load_experiment(config).name)
-    return caught.value
+    return experiment, options
 
 
 # --- one chunk ----------------------------------------------------------------------------------------------------
-
-
-def test_an_edit_that_moves_no_number_is_confirmed_without_trajectories(edited, tmp_path):
-    config, options = stored(TINY, tmp_path)
-    before = load_summary(options.results, "small")
-    assert states(config, options) == {"current"}
-    edited("engine")
-    error = refused(config, options)
-    assert "unconfirmed: dpexp changed since" in error.message
-    assert "dpexp run" in error.hint
-    assert states(config, options) == {"current"}
-    assert load_summary(options.results, "small").equals(before)
-    assert load_generation(options.results, "small").confirmed == "confirmed by one chunk of 8 replicates"
-    assert states(config, options) == {"current"}
-    edited()  # the edit is taken back: the code that computed them is another one than the stamp's
-    assert refused(config, options)
-    assert states(config, options) == {"current"}
 
 
 def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_path):
@@ -98,8 +58,8 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
         run(load_experiment(config), Options(results, quiet=True))
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
 
-    def confirmed():
-        return [states(config, Options(results)) for config in configs]
+    def computed(*configs):
+        return [run(load_experiment(config), Options(results, quiet=True)).computed for config in configs]
 
     def readable():
         found = []
@@ -110,12 +70,12 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
 
     edited("engine")
     assert readable() == []
-    assert confirmed() == [{"current"}] * 2
+    assert computed(*configs) == [0, 0]
     after = {path: path.read_bytes() for path in results.rglob("*") if path.is_file() and path.suffix != ".lock"}
     assert {path.name for path in after if after[path] != before.get(path)} == {"stamps.json"}
     assert readable() == ["small", "other"]
     # a run with nothing to do leaves it so
-    assert [run(load_experiment(config), Options(results, quiet=True)).computed for config in configs] == [0, 0]
+    assert computed(*configs) == [0, 0]
     assert all(path.read_bytes() == content for path, content in after.items())
     # another manifest is not what was confirmed
     run(load_experiment(configs[1], ["run.replicates=13"]), Options(results, quiet=True))
@@ -124,45 +84,42 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
     assert "other" not in readable()
     # the next edit is confirmed for one of them
     edited("comment")
-    assert states(configs[0], Options(results)) == {"current"}
+    assert computed(configs[0]) == [0]
     assert readable() == ["small"]
     (results / "stamps.json").write_text("{")
     assert readable() == []
-    assert states(configs[0], Options(results)) == {"current"}
+    assert computed(configs[0]) == [0]
     assert readable() == ["small"]
 
 
 @pytest.mark.parametrize("factor", [1.5, 1 + 2**-52])
-def test_a_number_that_moved_is_said_to_be_stale(factor, edited, monkeypatch, tmp_path):
-    config, options = stored(TINY, tmp_path)
+def test_numbers_that_moved_are_computed(factor, edited, monkeypatch, tmp_path):
+    experiment, options = stored(TINY, tmp_path)
     original = Power.step_sizes
     monkeypatch.setattr(Power, "step_sizes", lambda self, *ends: factor * original(self, *ends))
     edited("schedule")
-    assert confirm(config, options.results) == {
-        ("stale", "its numbers are not what is stored (one chunk of 8 replicates computed again)")
-    }
-    assert refused(config, options)
+    with pytest.raises(ResultsMissing, match="unconfirmed: dpexp changed since"):
+        load_summary(options.results, "small")
+    assert run(experiment, options).computed == len(experiment.cells)
 
 
 def test_a_summary_that_is_computed_otherwise_is_not_confirmed(edited, monkeypatch, tmp_path):
-    config, options = stored(TINY, tmp_path)
-    edited("stats")
-    assert states(config, options) == {"current"}
-    edited()  # it is written back
+    experiment, options = stored(TINY, tmp_path)
     right = stats.summarise
     monkeypatch.setattr(stats, "summarise", lambda *given: {k: 1.5 * v for k, v in right(*given).items()})
-    assert states(config, options) == {"stale"}
+    edited("stats")
+    assert run(experiment, options).computed == len(experiment.cells)
 
 
 def test_rows_that_state_something_else_are_written_anew_and_numbers_stay(edited, monkeypatch, tmp_path):
-    config, options = stored(TINY, tmp_path)
+    experiment, options = stored(TINY, tmp_path)
     plain, summary = local_gaussian.eps_of, Folder(options.results, "small").summary.read_bytes()
     before = load_cells(options.results, "small")
     # processors may differ by 1e-9; without privacy an epsilon is inf
     for factor, moves in (1 + 1e-10, False), (1 + 1e-8, True):
         monkeypatch.setattr(local_gaussian, "eps_of", lambda mu, delta, factor=factor: factor * plain(mu, delta))
         edited(f"times{factor}")
-        assert states(config, options) == {"current"}
+        assert run(experiment, options).computed == 0
         found = load_cells(options.results, "small")
         assert (found["eps_1e-05"] == before["eps_1e-05"])[np.isfinite(before["eps_1e-05"])].all() != moves
         others = [name for name in found if not name.startswith("eps")]
@@ -172,11 +129,11 @@ def test_rows_that_state_something_else_are_written_anew_and_numbers_stay(edited
 
 def test_a_run_proves_what_it_can_and_computes_the_rest(edited, monkeypatch, tmp_path):
     """Of four passes' cells one moves: it alone is computed again, and everything is what a run anew gives."""
-    config, options = stored(TINY, tmp_path)
-    experiment = load_experiment(config)
-    run(experiment, options)
+    experiment, options = stored(TINY, tmp_path)
+    before = load_summary(options.results, "small")
     edited("comment")
     assert run(experiment, options).computed == 0
+    assert load_summary(options.results, "small").equals(before)
     assert load_generation(options.results, "small").confirmed == "confirmed by one chunk of 8 replicates"
     original = Power.step_sizes
     other = lambda self, *ends: original(self, *ends) * (1.5 if self.alpha == 0.5 else 1.0)  # noqa: E731
