@@ -18,6 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from dpexp.config.shipped import config_folders
+from dpexp.store import fingerprint
 from dpexp.store.folder import read_document, write_document
 from tests.toy_experiments import ToyExperiments
 
@@ -200,6 +201,12 @@ def checked(result, code):
     assert "\x1b[" not in result.stdout + result.stderr
     assert "\r" not in result.stdout + result.stderr
     return result
+
+
+def forget_code():
+    """Let this process read code anew, after an edit."""
+    for cached in (fingerprint._of_rooms, fingerprint._files, fingerprint._hashes):
+        cached.cache_clear()
 
 
 def of_other_code(folder):

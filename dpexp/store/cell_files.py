@@ -186,8 +186,7 @@ class Model(NamedTuple):
     values: np.ndarray
     """[estimators, replicates, ...]"""
     metadata: dict[str, Any]
-    """`estimators`, `code`, the `legend` of the parameters as the problem said when they were computed, and of a
-    `deployment` when it was, else empty, and its `records` (`dpexp.store.receipts`)"""
+    """`estimators`, `code`, the `legend` of the parameters, and when a `deployment` released which `records`"""
 
 
 def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -159,22 +159,14 @@ def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
 
 
 def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
-    """Of code of these names, and of the data in some places, what was edited after this process had read it.
-
-    A time of 0, as of a config that is no file, skips the data.
-    """
+    """Of code of these names, and of the data in some places, what was edited after this process had read it; a time of
+    0, as of a config that is no file, skips the data."""
     sources = [("dpexp", _files(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
     for loaded in (loaded for name, loaded in LOADED.items() if f"plugin {name}" in names):
         sources.append((f"the plug-in {loaded.name}", (*loaded.files, *loaded.inputs()), loaded.read_at))
     sources += [(str(place), tuple(files_below(place)), data_read_at) for place in places if data_read_at]
     edits = ((source, state_of(file)[0] > since) for source, files, since in sources for file in files)
     return sorted({source for source, late in edits if late})
-
-
-def forget() -> None:
-    """Read code anew: for a process that outlives an edit. Records that were read stay as they are."""
-    for cached in (_of_rooms, _files, _hashes):
-        cached.cache_clear()
 
 
 # --- (d) ---
@@ -192,10 +184,7 @@ def versions() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def arithmetic() -> dict[str, str]:
-    """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel.
-
-    What is shipped gives the same bits on all processors that were tried. A plug-in's matrix products need not.
-    """
+    """What can change the last bits of a result: numerical libraries, the processor's kind, and the BLAS kernel."""
     import llvmlite.binding
     import numpy  # noqa: F401  its BLAS must be loaded to be listed
     from threadpoolctl import threadpool_info
@@ -212,17 +201,16 @@ def arithmetic() -> dict[str, str]:
 
 def commit() -> dict[str, Any]:
     """Git commit of the checkout that holds this package, and whether it has uncommitted changes; nulls outside one."""
-    here = Path(__file__).parent.parent
 
     def git(*arguments: str) -> str:
         with suppress(OSError, subprocess.TimeoutExpired):
-            run = subprocess.run(["git", "-C", str(here), *arguments], capture_output=True, text=True, timeout=10)
+            run = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=10)
             return run.stdout.strip() if run.returncode == 0 else ""
         return ""
 
-    if not git("ls-files", "--error-unmatch", str(here / "__init__.py")):
+    if not git("ls-files", "--error-unmatch", "__init__.py"):
         return {"commit": None, "dirty": None}
-    changes = git("status", "--porcelain", "--untracked-files=no", "--", str(here))
+    changes = git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changes)}
 
 

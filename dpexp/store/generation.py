@@ -73,12 +73,6 @@ class Generation:
         return str(self.manifest.get("deployment", ""))
 
     @property
-    def confirmed(self) -> str:
-        """How some of its cells were proved after code had changed, in words; empty where all were computed."""
-        ways = {origin["confirmed"] for origin in self.manifest["computed_from"].values()} - {""}
-        return f"confirmed by {' and '.join(sorted(ways))}" if ways else ""
-
-    @property
     def _data(self) -> list[str]:
         """The user's data files and folders that the numbers were computed from, by path."""
         names = {name for code in self.manifest["code"].values() for name in code if name.startswith("file ")}
@@ -94,9 +88,8 @@ class Generation:
         """(c) What these numbers come from apart from dpexp, and was not compared with what is there now."""
         missing = plugins_missing(self.manifest["code"].values())
         needs = [f"needs --plugin {name}" if name.endswith(".py") else f"needs the plug-in {name}" for name in missing]
-        return [
-            f"not checked: {need}" for need in [*needs, *(f"{path}, which dpexp run compares" for path in self._data)]
-        ]
+        needs += [f"{path}, which dpexp run compares" for path in self._data]
+        return [f"not checked: {need}" for need in needs]
 
 
 def identity_of(manifest: Manifest) -> str:

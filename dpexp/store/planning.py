@@ -67,8 +67,7 @@ def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
 
 def _plan_cell(cell: Cell, count: int, folder: Folder, manifest: Manifest | None, force: bool) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
-    (d) what is missing of replicates and released models.
-    """
+    (d) which replicates and released models are missing."""
     anew = partial(CellPlan, cell, replicates=range(count))
     # (a)
     try:

@@ -58,10 +58,7 @@ class Failed(NamedTuple):
 
 
 def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> Done | Failed:
-    """The numbers of the cells, in their order; or the error.
-
-    `secret` draws the seeds from the operating system, and forgets them.
-    """
+    """The numbers of the cells, in their order; or the error. `secret` draws seeds from the operating system."""
     steps, begin = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints), time.thread_time()
     try:
         parts = [_pass(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]

@@ -46,10 +46,8 @@ def t_quantile(degrees: int, level: float = CI_LEVEL) -> float:
 
 
 def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over replicates, the last axis of values [..., R], and both ends of its interval; each [...].
-
-    The ends are infinite with one replicate, and not a number where a value is not finite.
-    """
+    """Mean over replicates, the last axis of values [..., R], and both ends of its interval; each [...]. The ends are
+    infinite with one replicate, and not a number where a value is not finite."""
     mean, _, low, high = _mean_sd_and_ends(values, level)
     return mean, low, high
 
@@ -108,9 +106,7 @@ def _cube_root(u: np.ndarray) -> np.ndarray:
 
 def summarise(values: np.ndarray, diverged: np.ndarray) -> dict[str, np.ndarray]:
     """Summaries over the last axis (replicates) of values [..., R], with diverged bool of the same shape; each [...].
-
-    `ci_lo, ci_hi` is `CI_NAME`, and `median_lo, median_hi` the 95% interval of the median by order statistics.
-    """
+    `ci_lo, ci_hi` is `CI_NAME`, and `median_lo, median_hi` the 95% interval of the median by order statistics."""
     values, count = np.ascontiguousarray(values), values.shape[-1]
     mean, sd, low, high = _mean_sd_and_ends(values, CI_LEVEL)
     # (c): quantiles of a replicate that is lost are +inf, and its mean is what it is
@@ -198,11 +194,8 @@ class PairedDifference(NamedTuple):
 
 
 def paired_difference(a: np.ndarray, b: np.ndarray, level: float = CI_LEVEL) -> PairedDifference:
-    """Mean of a - b over replicates [R] run on common random numbers, and mean a / mean b by the delta method.
-
-    Intervals have the given level: 1 - 0.05 / k where k comparisons are read together (Bonferroni). Raises ValueError
-    where the shapes differ or there are fewer than two replicates.
-    """
+    """Mean of a - b over replicates [R] run on common random numbers, and mean a / mean b by the delta method. Raises
+    ValueError where the shapes differ or there are fewer than two replicates."""
     if a.shape != b.shape or a.ndim != 1 or len(a) < 2:
         raise ValueError("two equally long vectors of at least 2 replicates are needed")
     n = len(a)
@@ -225,12 +218,11 @@ ACCURACY = 1e-9
 
 
 class Ended(NamedTuple):
-    """How the replicates of a cell ended."""
+    """How the replicates of a cell ended; of projections the mean number, None where they are not counted."""
 
     replicates: int
     diverged: int
     projections: float | None
-    """mean over the replicates after the last step; None where none is counted"""
 
 
 def ended(cell: Cell, data: CellData) -> Ended:

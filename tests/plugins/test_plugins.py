@@ -33,7 +33,7 @@ from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
-from tests.conftest import call, using
+from tests.conftest import call, forget_code, using
 from tests.plugins.plugin_lab import write_lab
 
 
@@ -352,7 +352,7 @@ def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
         assert edited_after(code) == []
         write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
         assert edited_after(code) == ["the plug-in lab.py"]
-    fingerprint.forget()
+    forget_code()
     with using(lab):
         after = code_of(load_experiment(lab.parent / "lab.yaml").cells[0])
     assert fingerprint.changed(code, after) == ["the plug-in lab.py"]

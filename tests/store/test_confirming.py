@@ -12,7 +12,7 @@ from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
 from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
 from dpexp.store.experiment_run import Options, run
-from tests.conftest import SMALL
+from tests.conftest import SMALL, forget_code
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
 OF_ROOMS = fingerprint._of_rooms
@@ -28,12 +28,12 @@ def edited(monkeypatch):
 
         other.cache_clear = OF_ROOMS.cache_clear
         monkeypatch.setattr(fingerprint, "_of_rooms", other)
-        fingerprint.forget()
+        forget_code()
         linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
     yield edit
     monkeypatch.undo()
-    fingerprint.forget()
+    forget_code()
     linear_pass._schedule_sizes.cache_clear()
 
 
@@ -134,7 +134,9 @@ def test_a_run_proves_what_it_can_and_computes_the_rest(edited, monkeypatch, tmp
     edited("comment")
     assert run(experiment, options).computed == 0
     assert load_summary(options.results, "small").equals(before)
-    assert load_generation(options.results, "small").confirmed == "confirmed by one chunk of 8 replicates"
+    assert {
+        row["confirmed"] for row in load_generation(options.results, "small").manifest["computed_from"].values()
+    } == {"one chunk of 8 replicates"}
     original = Power.step_sizes
     other = lambda self, *ends: original(self, *ends) * (1.5 if self.alpha == 0.5 else 1.0)  # noqa: E731
     monkeypatch.setattr(Power, "step_sizes", other)

@@ -47,7 +47,8 @@ from pathlib import Path
 from dpexp.store import fingerprint
 
 def code():
-    fingerprint.forget()
+    for cached in (fingerprint._of_rooms, fingerprint._files, fingerprint._hashes):
+        cached.cache_clear()
     return fingerprint.today({"dpexp": ""})
 
 before, found = code(), {}

@@ -28,7 +28,7 @@ from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import read_document, read_table, write_document, write_table
 from tests.campaigns.faults import new_code
-from tests.conftest import SMALL, numbers
+from tests.conftest import SMALL, forget_code, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
 
@@ -173,14 +173,14 @@ def test_stale_cells_that_a_run_leaves_out_are_not_stamped_as_current(tiny, done
     experiment = load_experiment(tiny)
     try:
         new_code(True)
-        fingerprint.forget()
+        forget_code()
         go(tiny, done.root.parent, only=frozenset([experiment.cells[0].cell_id]))
         assert "unconfirmed: dpexp changed since" in refusal(done).message
         go(tiny, done.root.parent)
         load_summary(done.root.parent, "small")
     finally:
         new_code(False)
-        fingerprint.forget()
+        forget_code()
     refusal(done)
 
 
