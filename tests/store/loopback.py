@@ -60,13 +60,6 @@ class Loopback:
         with Client(self.address, set_as_default=False, timeout=PATIENCE) as client:
             until(lambda: len(client.nthreads()) == workers, f"{workers} workers")
 
-    def tasks(self) -> int:
-        """How many tasks the scheduler knows."""
-        from distributed import Client
-
-        with Client(self.address, set_as_default=False, timeout=PATIENCE) as client:
-            return int(client.run_on_scheduler(known_tasks))
-
     def __enter__(self) -> Loopback:
         return self
 
@@ -77,11 +70,6 @@ class Loopback:
             process.wait(PATIENCE)
 
 
-def known_tasks(dask_scheduler) -> int:  # type: ignore[no-untyped-def]
-    """For `Client.run_on_scheduler`, which hands over the scheduler under this name."""
-    return len(dask_scheduler.tasks)
-
-
 # --- tasks, which workers import from here ---------------------------------------------------------------------------
 
 
@@ -89,16 +77,3 @@ def square(k: int, seconds: float = 0.0) -> int:
     """k^2, after a while."""
     time.sleep(seconds)
     return k * k
-
-
-def threads_of_linear_algebra() -> int:
-    """How many threads a matrix product would use."""
-    import scipy.linalg  # noqa: F401
-    from threadpoolctl import threadpool_info
-
-    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-
-
-def end_the_process() -> None:
-    """As a process ends that the system kills for its memory."""
-    os.kill(os.getpid(), signal.SIGKILL)

@@ -65,7 +65,7 @@ def test_a_hint_can_be_pasted_into_a_shell(here):
     assert set(cells.eta) == {0.3}
 
 
-@pytest.mark.parametrize("broken", ["summary.parquet", "cells.parquet", "manifest.json"])
+@pytest.mark.parametrize("broken", ["cells.parquet", "manifest.json"])
 def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged(here, broken):
     _, folder = go(overrides=["run.n=31"])
     (folder.root / broken).write_bytes(b"")
@@ -73,13 +73,6 @@ def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged
     assert ("--set run.n=31" in error.hint) == (broken != "manifest.json")
     obey(error)
     load_summary(folder.root.parent, "toy")
-
-
-def test_a_hint_without_a_known_config_does_not_invent_one(here):
-    _, folder = go()
-    folder.manifest.unlink()
-    (here / "toy.yaml").unlink()
-    assert "CONFIG is the config file of the experiment 'toy'" in refusal(folder).hint
 
 
 # --- data and code that move ----------------------------------------------------------------------------------------

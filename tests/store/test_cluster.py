@@ -1,6 +1,5 @@
 """A dask cluster: the same bits, whoever dies or joins; what is unlike is refused with its address; nothing hangs."""
 
-import signal
 import socket
 import threading
 from contextlib import suppress
@@ -10,22 +9,17 @@ import pytest
 
 import dpexp
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.store import Folder, executors
 from dpexp.store.executors import on_cluster
 from dpexp.store.experiment_run import Options, run
-from tests.conftest import AT_LENGTH, SMALL, call, numbers
+from tests.conftest import call, numbers
 from tests.store.loopback import (
-    PATIENCE,
     Loopback,
     square,
-    until,
 )
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
-at_length = pytest.mark.skipif(not AT_LENGTH, reason="make soak disturbs clusters at length")
-LONG = SMALL.replace("n: 700, replicates: 20", "n: 20000, replicates: 200")
-"""25 chunks: long enough to be disturbed"""
 
 
 @pytest.fixture(scope="module")
@@ -112,51 +106,6 @@ def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_pat
             with parallel_config(name, **context):
                 dpexp.run(config, results=tmp_path / name)
             assert numbers(tmp_path / name / "small") == here
-
-
-# --- what goes away --------------------------------------------------------------------------------------------------
-
-
-def chunks(results):
-    return list(results.rglob("*.chunk"))
-
-
-@needs_dask
-@at_length
-def test_a_killed_worker_and_a_new_one_change_no_bit_and_a_lost_scheduler_loses_nothing(tmp_path, monkeypatch):
-    config = tmp_path / "small.yaml"
-    config.write_text(LONG)
-    expected = go(config, tmp_path / "here")
-    with Loopback(tmp_path / "cluster") as lan:
-        first, _ = lan.worker(), lan.worker()
-        lan.wait_for(2)
-
-        def disturb():
-            until(lambda: chunks(tmp_path / "there"), "a finished chunk")
-            first.kill()
-            lan.worker()
-
-        other = threading.Thread(target=disturb)
-        other.start()
-        assert go(config, tmp_path / "there", lan) == expected
-        other.join(PATIENCE)
-        assert first.wait(PATIENCE) == -signal.SIGKILL
-        lan.wait_for(2)
-
-        def end():
-            until(lambda: len(chunks(tmp_path / "again")) > 2, "three finished chunks")
-            lan.scheduler.kill()
-
-        other = threading.Thread(target=end)
-        other.start()
-        with pytest.raises(DpexpError, match=r"the scheduler tcp://.* is gone") as lost:
-            go(config, tmp_path / "again", lan)
-        other.join(PATIENCE)
-    assert lost.value.exit_code == 70
-    kept = len(chunks(tmp_path / "again"))
-    assert 2 < kept < 25
-    assert f"{kept} of 25 chunks were finished before" in call("run", config, "--results", tmp_path / "again").stderr
-    assert numbers(tmp_path / "again" / "small") == expected
 
 
 @pytest.mark.slow

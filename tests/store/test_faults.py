@@ -2,7 +2,6 @@
 
 import pytest
 
-from dpexp.store import cell_files, folder, generation, publish
 from tests.campaigns import faults
 from tests.conftest import share
 
@@ -39,22 +38,3 @@ def test_foreign_files_and_several_processes():
     for found in (faults.foreign_files("extend"), faults.two_writers("extend", 2), faults.reader_and_writer(1.0)):
         assert found["repaired"] >= 1
         assert found.bad == 0, dict(found)
-
-
-def test_the_campaign_notices_a_store_without_checks(monkeypatch):
-    """Readers that take files as they come show wrong numbers, and the campaign says so."""
-
-    def trusting(path, sha256=""):
-        return folder.TableFile(path.name, path.read_bytes())
-
-    with faults.scenario("extend") as (world, allowed, again):
-        again()
-        monkeypatch.setattr(generation, "read_table", trusting)
-        monkeypatch.setattr(cell_files, "read_table", trusting)
-        monkeypatch.setattr(
-            publish, "describe", lambda *arguments: {"seals": None} | generation.read_generation(arguments[1]).manifest
-        )
-        assert faults.child(lambda: (faults.instrument(22), world.run())) == 9
-        found = faults.Verdicts()
-        found.judge(world, allowed)
-    assert found.bad > 0, dict(found)

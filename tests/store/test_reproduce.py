@@ -99,21 +99,3 @@ def test_beside_the_last_commit(project):
     assert states(project, code=1)["linear_d5/cells.parquet"] == "missing"
     assert "did you mean 'ldp-sgd'" in call("reproduce", "ldp-sg", "--check", cwd=project, code=2).stderr
     assert "reproduce in a clone" in call("reproduce", cwd=project, code=2).stderr
-
-
-@pytest.mark.slow
-def test_a_second_run_changes_nothing_that_is_published(project):
-    """Times and machines are in what is not published: the same numbers are the same files."""
-    before = {p: p.read_bytes() for p in (project / "results/linear_d5").glob("*.*") if p.name != "provenance.json"}
-    from tests.conftest import ROOT
-
-    manifest = json.loads((project / "results/linear_d5/manifest.json").read_text())
-    config = ROOT / "configs" / "linear_d5.yaml"
-    assert manifest["profile"] == "smoke"
-    words = ("--profile", "smoke", "-q", "-j", 1, "--force", "--results", "results")
-    call("run", config, *words, cwd=project)
-    first = {p: p.read_bytes() for p in before}
-    call("run", config, *words, cwd=project)
-    assert {p: p.read_bytes() for p in before} == first
-    kept = {p.name: content for p, content in before.items() if p.suffix == ".parquet"}
-    assert {p.name: content for p, content in first.items() if p.suffix == ".parquet"} == kept
