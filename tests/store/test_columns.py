@@ -7,10 +7,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cell_settings import select
-from dpexp.config.cells import (
-    Cell,
-    RunSettings,
-)
+from dpexp.config.cells import RESERVED_COLUMNS, Cell, RunSettings
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Positive
