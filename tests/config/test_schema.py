@@ -82,15 +82,6 @@ run:       {n: 3e5}
 
 
 @pytest.mark.parametrize(
-    "more", ["n: 3e5, coefficients: all", "n: 3e5}\npopulation: {d: [3, 5], errors: {law: t, df: 3}"]
-)
-def test_what_the_reader_takes_is_accepted(schema, more):
-    text = GOOD.replace("n: 3e5", more)
-    assert not complaints(text)
-    assert schema.is_valid(plain(text))
-
-
-@pytest.mark.parametrize(
     ("old", "new"),
     [
         ("alpha: 1/3", "alpha: -1/3"), ("alpha: 1/3", "alpha: 2"), ("name: huber-linear", "name: huber-linear, d: -3"),

@@ -3,7 +3,6 @@
 import math
 import os
 import random
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,11 +67,6 @@ def test_a_number_out_of_range_is_refused_at_its_place_with_the_range(old, new):
     assert message.startswith("c.yaml:")
     assert "must be at " in message
     assert "hint:" in message
-
-
-@pytest.mark.parametrize("new", ["eps: 1, delta: 1e-300", "eps: 1e-9", "eps: 1e9", "eps: 1, delta: 0.99999"])
-def test_a_target_that_no_noise_meets_is_refused(new):
-    assert re.search(r"must be (0, or )?at ", said(SOFTMAX.replace("eps: 1, delta: 1e-5", new)))
 
 
 @pytest.mark.parametrize(

@@ -29,11 +29,11 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.store import fingerprint
 from dpexp.store.executors import in_process, packed
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.fingerprint import code_of, edited_after, plugins_missing
+from dpexp.store.fingerprint import code_of, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.simulating import simulate
 from dpexp.theory import THEOREMS
-from tests.conftest import call, forget_code, using
+from tests.conftest import call, using
 from tests.plugins.plugin_lab import write_lab
 
 
@@ -343,19 +343,6 @@ def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_no
         assert old in text
         write(copy, name, text.replace(old, new) if old else new)
         assert bool(fingerprint.changed(code(copy), before)) == noticed, name
-
-
-def test_an_edit_of_a_plug_in_that_is_loaded_stops_the_run(lab):
-    with using(lab):
-        experiment = load_experiment(lab.parent / "lab.yaml")
-        code = code_of(experiment.cells[0])
-        assert edited_after(code) == []
-        write(lab.parent, "inner/sizes.py", "def root(i):\n    return i**-0.25\n")
-        assert edited_after(code) == ["the plug-in lab.py"]
-    forget_code()
-    with using(lab):
-        after = code_of(load_experiment(lab.parent / "lab.yaml").cells[0])
-    assert fingerprint.changed(code, after) == ["the plug-in lab.py"]
 
 
 def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
