@@ -1,8 +1,7 @@
 """The settings of cells by the names of their columns: what varies, how values are spelled, and what `--only` selects.
 
-Results keep the parameters of a cell as a tree of sections. Here a tree becomes one flat mapping, `Settings`, in which
-every parameter has the name that columns, lists and JSON give it, and every number all its digits. Comparisons, figures
-and tables of any result find out from these mappings in what cells differ.
+Results keep the parameters of a cell as a tree of sections, which becomes one flat mapping here, `Settings`, under the
+names of columns and with all digits. Comparisons, figures and tables of any result read from it in what cells differ.
 """
 
 from __future__ import annotations
@@ -132,17 +131,9 @@ class Words:
 
 
 def spelled(name: str, value: Any, exact: bool = False) -> str:
-    """A value in short: 0.2, 1/3, true, non-private for an infinite mu, a dash where a cell has no such parameter.
-
-    A decimal of at most six digits is written as such, another number as the fraction that it is, or with all its
-    digits if they are to be `exact`.
-    """
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return str(value).lower()
+    """A value in short: 0.2, 1/3 or, if `exact`, all its digits; non-private for an infinite mu, a dash for None."""
     if not isinstance(value, float):
-        return str(value)
+        return "-" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     return NON_PRIVATE if name == "mu" and math.isinf(value) else repr(value) if exact else _short(value)
 
 
@@ -165,20 +156,18 @@ def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) ->
         hint = "for instance --only 'alpha=1/2,1 mu=inf'; names are columns of cells.parquet"
         raise UsageError(f"--only {conditions!r} is not KEY=VALUE,VALUE", hint)
     columns = dict.fromkeys(name for rows in cells for row in rows.values() for name in row)
-    selections = [set(rows) for rows in cells]
+    places = {(k, cell_id) for k, rows in enumerate(cells) for cell_id in rows}
+    selected = places
     for key, _, values in pairs:
         if key not in columns:
             raise UsageError(f"--only: no column '{key}'", f"{guess(key, columns)}columns: {', '.join(columns)}")
-        matches = [set[str]() for _ in cells]
-        for value in values.split(","):
-            fitting = [{cell_id for cell_id, row in rows.items() if _is(row, key, value)} for rows in cells]
-            if not any(fitting):
-                raise UsageError(f"--only {key}={value} matches no cell", "dpexp validate --show CONFIG lists them")
-            matches = [ids | more for ids, more in zip(matches, fitting, strict=True)]
-        selections = [ids & fitting for ids, fitting in zip(selections, matches, strict=True)]
-    if not any(selections):
+        matches = {value: {(k, i) for k, i in places if _is(cells[k][i], key, value)} for value in values.split(",")}
+        for value in (value for value, fitting in matches.items() if not fitting):
+            raise UsageError(f"--only {key}={value} matches no cell", "dpexp validate --show CONFIG lists them")
+        selected = selected & set().union(*matches.values())
+    if not selected:
         raise UsageError(f"--only {conditions!r} matches no cell", "each condition alone matches some")
-    return [frozenset(ids) for ids in selections]
+    return [frozenset(i for i in rows if (k, i) in selected) for k, rows in enumerate(cells)]
 
 
 def _is(row: Mapping[str, Any], key: str, text: str) -> bool:

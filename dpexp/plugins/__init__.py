@@ -1,10 +1,6 @@
 """Plug-ins: one value `PLUGIN` in a Python file lists what the file adds to dpexp.
 
-A reproduction of ours is the same thing: `dpexp.papers` lists papers, and a plug-in may bring some of its own.
-
-Papers, figures, tables and claims are drawn and settled on a higher floor, from results that are stored. They are a
-`dpexp.reporting.paper.Paper`, `dpexp.reporting.figure.Figure`, `dpexp.reporting.text_table.Table` and
-`dpexp.reporting.claim.Claim`; nothing here needs more of them than `dpexp.papers` checks before anybody uses them.
+Papers, figures, tables and claims are classes of `dpexp.reporting`, and checked by `dpexp.papers` where they are used.
 """
 
 from __future__ import annotations

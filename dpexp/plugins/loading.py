@@ -128,7 +128,7 @@ def _add(name: str, load: Callable[[], Loaded], files: Sequence[Path]) -> Plugin
 
 
 def forget(name: str, files: Sequence[Path] = ()) -> None:
-    """Take out what a plug-in has added, and its modules, unless another plug-in shares them."""
+    """Take out the names of a plug-in, and its modules, unless another plug-in shares them."""
     loaded = LOADED.pop(name, None)
     for registry, key in _ADDED.pop(name, []):
         registry.remove(key)
@@ -153,11 +153,9 @@ def files_in_use() -> tuple[str, ...]:
 def _plugin_in(module: ModuleType, name: str, file: Path, typed: Path) -> Plugin:
     """The value PLUGIN of a module, checked. Raises UsageError."""
     plugin = vars(module).get(name)
-    if plugin is None:
-        raise UsageError(f"{typed}: defines no {name}", EXAMPLE)
     if not isinstance(plugin, Plugin):
-        kind = "the class Plugin itself" if plugin is Plugin else f"a value of type {type(plugin).__name__}"
-        raise UsageError(f"{place_of(name, file, typed)}: {name} is {kind}, not a Plugin", EXAMPLE)
+        message = f"{name} is a value of type {type(plugin).__name__}, not a Plugin"
+        raise UsageError(f"{place_of(name, file, typed)}: {message}" if plugin else f"{typed}: no {name}", EXAMPLE)
     for problem, hint, at in complaints(plugin):
         raise UsageError(f"{place_of(at, file, typed)}: {problem}", hint)
     return plugin

@@ -60,23 +60,6 @@ def test_own_table_by_its_header_alone(tmp_path):
     assert cell.privacy.eps == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"problem": "hubert-linear"}, "unknown problem 'hubert-linear'"),
-        ({"algorithm": "ldpsgd"}, "unknown algorithm 'ldpsgd'"),
-        ({"problem": "huber-linear", "algorithm": "dp-sgd"}, "does not run on"),
-        ({"of": "linear_d6"}, "no shipped config"),
-        ({"of": "linear_d5", "problem": "softmax"}, "as it is"),
-        ({"of": "figure2"}, "no shipped config"),
-        ({"target": "y"}, "are for --data"),
-    ],
-)
-def test_what_does_not_fit_is_said(arguments, words):
-    with pytest.raises(UsageError, match=words):
-        command.init(**arguments)
-
-
 def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
     table, out = tmp_path / "people.csv", tmp_path / "mine.yaml"
     table.write_text(CSV)

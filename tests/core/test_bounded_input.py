@@ -3,20 +3,16 @@
 import math
 import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpexp.commands.run import backend_of
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.reader import MAX_CELLS
-from dpexp.config.resources import LIBRARIES, needs, processes_pay, require_room
+from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import MAX_ISSUES, ConfigError
 from dpexp.core import memory
-from dpexp.core.memory import memory_of_machine
 from dpexp.engine.result import CellData
 from dpexp.store.simulating import checkpoint_steps
 from dpexp.store.stats import too_far
@@ -88,25 +84,6 @@ def test_memory_is_named_in_bytes_before_anything_runs():
     assert message.startswith("c.yaml:4:6: needs about ")
     assert "TB for results" in message
     assert "; the limit is " in message
-
-
-def test_libraries_are_part_of_every_estimate(monkeypatch):
-    """A process that has not begun takes 190 MiB or more: a worker of 200 MB died of its first task."""
-    experiment = read_experiment(LINEAR, "c.yaml")
-    assert sum(needs(experiment, cluster=True).values()) > 200e6
-    processes, threads = (needs(experiment, 3, processes=own)["libraries"] for own in (True, False))
-    assert processes - threads == 3 * LIBRARIES
-    monkeypatch.setattr("dpexp.config.resources.memory_of_machine", lambda: 200_000_000)
-    assert "for libraries" in said(LINEAR)
-
-
-def test_the_limit_of_the_process_counts_as_its_memory():
-    code = (
-        "import resource; from dpexp.core.memory import memory_of_machine as m; before = m();"
-        "resource.setrlimit(resource.RLIMIT_AS, (10**10, 10**10)); print(0 < m() < 10**10, before >= m())"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split() == ["True", "True"] or memory_of_machine() < 10**10
 
 
 def test_a_number_that_is_none_is_never_done():
@@ -198,22 +175,3 @@ schedule: {name: constant, eta: 0.1}
 privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 2, seed: 3, checkpoints: 2}
 """
-
-
-def test_many_workers_are_processes_where_python_takes_long_steps():
-    momentum = """
-experiment: e
-problem: {name: rippled-mean, N: 2000, d: 100}
-algorithm: {name: tree-momentum, epochs: 200}
-schedule: {name: path-length, length: 12}
-privacy: {eps: 1, delta: 1e-5}
-run: {replicates: 100}
-"""
-    linear = "experiment: e\nproblem: {name: huber-linear}\nprivacy: {mu: 1}\nrun: {n: 10000000, replicates: 100}\n"
-    long, compiled = (read_experiment(text, "c.yaml") for text in (momentum, linear))
-    short = read_experiment(momentum, "c.yaml", ["algorithm.epochs=1", "run.replicates=2"])
-    assert processes_pay(long, 3)
-    assert not processes_pay(long, 2)
-    assert [backend_of(long, said, 3) for said in ("", "threads")] == ["loky", "threads"]
-    assert not processes_pay(short, 16)
-    assert not processes_pay(compiled, 16)
