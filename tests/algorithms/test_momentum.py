@@ -144,6 +144,11 @@ def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_
     assert tree.plan(problem, PATH, ONE, 400).eta == pytest.approx(PATH.length / 400)
 
 
+@pytest.mark.parametrize("name", SUMS)
+def test_a_small_run_is_estimated_to_take_less_than_a_second(name):
+    assert 0 < SUMS[name]().seconds(problem_of(), 100) < 1
+
+
 def test_reshuffled_runs_spend_the_budget_at_the_sensitivity_of_their_own_order():
     problem, algorithm = problem_of(50), SUMS["tree-momentum"]()
     plan, stds = algorithm.plan(problem, PATH, ONE, 400), set()

@@ -166,6 +166,12 @@ def test_errors_have_their_law(law):
     assert stats.kstest(y, known[law]).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("size", [1e-3, 1e4])
+def test_a_quantile_moves_the_intercept_in_proportion_to_the_size_of_the_errors(size):
+    problem = PROBLEMS["pinball-linear"](tau=0.25, population={"d": 1, "errors": {"law": "normal", "sd": size}})
+    assert problem.optimum()[0] - 1 == pytest.approx(size * stats.norm.ppf(0.25), rel=1e-8)
+
+
 @pytest.mark.parametrize("name", UNIT_LAWS)
 def test_density_slope_and_survival_of_a_law_of_errors_belong_together(name):
     law = UNIT_LAWS[name]

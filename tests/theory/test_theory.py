@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, remark_exponent, table1_exponent
 from dpexp.theory.ldp_sgd.terms import psi
 
 
@@ -38,13 +38,6 @@ def test_table1_as_printed(alpha, strongly, non_strongly):
         for estimator, exponent in zip(("sgd", "asgd"), printed, strict=True):
             if exponent is not None:
                 assert remark_exponent(estimator, convexity, alpha) == pytest.approx(exponent)
-
-
-def test_corrected_rates():
-    assert corrected_exponent("asgd", 1 / 3) == pytest.approx(-2 / 3)
-    assert corrected_exponent("asgd", 2 / 3) == -1
-    assert corrected_exponent("sgd", 0.4) == -0.4
-    assert corrected_exponent("sgd", 1.0) is None
 
 
 def test_remark_exponents_of_the_last_iterate_begin_at_one_third_and_are_continuous():
