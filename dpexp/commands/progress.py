@@ -33,7 +33,7 @@ class _Steps:
         self.line: Live | None = None
         self.lock, self.ended = threading.RLock(), threading.Event()
 
-    def update(self, step: str | None, _: float | None = None) -> None:
+    def update(self, step: str | None) -> None:
         """A step begins; None: something else is printed now, and the line goes."""
         with self.lock:
             if not step:

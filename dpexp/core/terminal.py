@@ -11,20 +11,19 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Generic, ParamSpec, TextIO, TypeVar
+from typing import Generic, TextIO, TypeVar
 
-Report = ParamSpec("Report")
 T = TypeVar("T")
 
 
-class Listeners(Generic[Report]):
+class Listeners(Generic[T]):
     """Functions that are called with every report; there may be none."""
 
     def __init__(self) -> None:
-        self._functions: list[Callable[Report, None]] = []
+        self._functions: list[Callable[[T], None]] = []
 
     @contextmanager
-    def listening(self, listener: Callable[Report, None]) -> Iterator[None]:
+    def listening(self, listener: Callable[[T], None]) -> Iterator[None]:
         """Call the listener with every report inside the `with` block."""
         self._functions.append(listener)
         try:
@@ -32,25 +31,18 @@ class Listeners(Generic[Report]):
         finally:
             self._functions.remove(listener)
 
-    def tell(self, *arguments: Report.args, **named: Report.kwargs) -> None:
+    def tell(self, report: T) -> None:
         """Report to all listeners."""
         for listener in tuple(self._functions):
-            listener(*arguments, **named)
+            listener(report)
 
 
-_STEPS: Listeners[[str | None, float | None]] = Listeners()
-"""the step that begins and the completed share of its series; None and None where something else is printed"""
-listening = _STEPS.listening
-compiling: Listeners[[bool]] = Listeners()
+_STEPS: Listeners[str | None] = Listeners()
+"""the step that begins, such as "figure 3 of 28: sweep_mu"; an empty one shows nothing until the next, and None says
+that something else is printed"""
+tell, listening = _STEPS.tell, _STEPS.listening
+compiling: Listeners[bool] = Listeners()
 """True when a compilation begins, False when it ends; called by the thread that compiles"""
-
-
-def tell(step: str, done: float | None = None) -> None:
-    """A step begins, such as "figure 3 of 28: sweep_mu"; an empty one shows nothing until the next.
-
-    `done`, from 0 to 1, is for a series of steps that take about the same time, from which time left follows.
-    """
-    _STEPS.tell(step, done)
 
 
 def each(things: Sequence[T], noun: str, name: Callable[[T], str]) -> Iterator[T]:
@@ -91,7 +83,7 @@ def warn(text: object) -> None:
 
 def _write(text: object, stream: TextIO) -> None:
     # progress gives way to what is printed
-    _STEPS.tell(None, None)
+    tell(None)
     encoding = getattr(stream, "encoding", None) or "utf-8"
     # flushed: what waits for the end of the process has no exit code
     print(plain(str(text)).encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)

@@ -213,7 +213,7 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
     # (b)
     check = watch(experiment, [cell for chunk in chunks for cell in chunk.cells])
     if chunks:
-        tell(f"{experiment.name}: 0%", 0.0)
+        tell(f"{experiment.name}: 0%")
     with closing(computed(chunks, options.jobs, options.backend, options.scheduler)) as stream:
         for chunk, result in stream:
             check()
@@ -224,7 +224,7 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
                 note(f"{experiment.name}: a cell failed: {result.error}", options.quiet)
             results.append((chunk, result))
             done += chunk.seconds
-            tell(f"{experiment.name}: {done / total:.0%}", done / total)
+            tell(f"{experiment.name}: {done / total:.0%}")
     check()
     return results
 

@@ -41,7 +41,7 @@ def test_on_a_terminal_one_line_goes_before_anything_is_printed(monkeypatch, cap
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     with progress.progress("fit"):
-        tell("trial 1 of 3", 0.0)
+        tell("trial 1 of 3")
         for _ in range(100):  # rich is imported by then
             if "trial 1 of 3" in stream.getvalue():
                 break
