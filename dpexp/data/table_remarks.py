@@ -79,7 +79,7 @@ def losses(table: RecordTable, unreadable: Mapping[int, Unread], lost: str = "ad
     reasons = [
         f"{unreadable[ks[0]]} ({counted(len(ks), 'record')}, first {table.place(ks[0])})" for _, ks in ordered[:SHOWN]
     ]
-    more = [f"and {len(ordered) - SHOWN} more reasons"] if len(ordered) > SHOWN else []
+    more = [f"and {counted(len(ordered) - SHOWN, 'more reason')}"] if len(ordered) > SHOWN else []
     share = f"{len(unreadable):,} of {counted(len(table), 'record')} cannot be read and {lost}"
     return [f"{share}: {'; '.join(reasons + more)}{_other_reading(unreadable)} {PRIVATE}"]
 

@@ -57,10 +57,6 @@ class Problem(Parameters):
         """Records on which an accuracy is measured."""
         return 0
 
-    def held_out_classes(self) -> Mapping[str, int]:
-        """How many of them are of each class. Reads them: raises DataError where they are gone."""
-        return {}
-
     def dealt_anew(self, seed: int) -> Problem:
         """The same records of a user, held out by another seed; a problem that holds out none is returned itself."""
         return self

@@ -238,11 +238,6 @@ class Softmax(Problem):
         validation = held_out(records - test, self.validation_fraction)
         return records - test - validation, validation
 
-    def held_out_classes(self) -> Mapping[str, int]:
-        """Held-out records of each class. Raises DataError, or OSError where they are not where they were."""
-        test = self.split.test
-        return dict(zip(test.classes, np.bincount(test.labels, minlength=len(test.classes)).tolist(), strict=True))
-
     def dealt_anew(self, seed: int) -> Softmax:
         """The same records of a user, test and validation records drawn by another seed; shipped data as they are."""
         return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
