@@ -6,7 +6,7 @@ more under every condition, and is unsupported else. No card is refuted under a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -57,10 +57,8 @@ class Receipt(Printed):
     def _judged(self, number: StatedGuarantee) -> tuple[str, str, str]:
         verdicts = [reading.verdict(number, self.released) for reading in self.readings]
         if self.card.releases == "best-of-k" and HOLDS in verdicts:
-            reason = (
-                "the best iterate is chosen by a score whose privacy cost is not stated; a public score costs nothing"
-            )
-            return UNSUPPORTED, "selection-not-charged", reason
+            reason = "the best iterate is chosen by a score whose privacy cost is not stated"
+            return UNSUPPORTED, "selection-not-charged", f"{reason}; a public score costs nothing"
         # where conditions disagree the card does not say enough
         if len({*verdicts}) > 1:
             parts = [f"{reading.condition}: {word}" for reading, word in zip(self.readings, verdicts, strict=True)]
@@ -74,27 +72,28 @@ class Receipt(Printed):
 
     def _why(self, number: StatedGuarantee, verdict: str) -> tuple[str, str]:
         """The word and the sentence for a number that does not hold: which change of the card would make it hold."""
-        card, changes = self.card, list[tuple[str, dict[str, Any], str]]()
-        if card.accounted_as not in (None, "unknown", card.sampler):
-            reason = f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"
-            changes.append(("sampler", card.as_accounted(), reason))
-        if card.batch_sizes_logged or card.normaliser in DRAWN:
-            reason = "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"
-            changes.append(("normaliser", {"batch_sizes_logged": False, "normaliser": "public"}, reason))
-        if card.relation != "add-remove":
-            reason = f"the stated number is for add-remove neighbours, but the card's are {card.relation}"
-            changes.append(("wrong-relation", {"relation": "add-remove"}, reason))
-        if card.tuning_runs:
-            reason = f"the stated number does not cover {counted(card.tuning_runs, 'tuning run')} on the private data"
-            changes.append(("selection-not-charged", {"tuning_runs": 0}, reason))
+        card = self.card
+        accounted, runs = card.accounted_as, counted(card.tuning_runs, "tuning run")
+        mismatch = accounted not in (None, "unknown", card.sampler)
+        changes: list[tuple[bool, str, dict[str, Any], str]] = [
+            (mismatch, "sampler", card.as_accounted() if mismatch else {},
+             f"the stated number is for {accounted} batches, but the code's batches are {card.sampler}"),
+            (card.batch_sizes_logged or card.normaliser in DRAWN, "normaliser",
+             {"batch_sizes_logged": False, "normaliser": "public"},
+             "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"),
+            (card.relation != "add-remove", "wrong-relation", {"relation": "add-remove"},
+             f"the stated number is for add-remove neighbours, but the card's are {card.relation}"),
+            (card.tuning_runs > 0, "selection-not-charged", {"tuning_runs": 0},
+             f"the stated number does not cover {runs} on the private data"),
+        ]  # fmt: skip
         attains = self._attains(number) if verdict == REFUTED else ""
         # each change is tried with those before it: one alone may not be enough
         update, reasons = dict[str, Any](), list[str]()
-        for word, change, reason in changes:
+        for _, word, change, reason in (change for change in changes if change[0]):
             update |= change
             reasons.append(reason)
             if all(r.verdict(number, self.released) == HOLDS for r in readings(card.model_copy(update=update))):
-                return (REFUTED if attains else word), "; ".join([*reasons, *([attains] if attains else [])])
+                return (REFUTED if attains else word), "; ".join(filter(None, [*reasons, attains]))
         return (REFUTED, attains) if attains else (UNSUPPORTED, self._known(number))
 
     def _known(self, number: StatedGuarantee) -> str:
@@ -128,7 +127,7 @@ class Receipt(Printed):
             "card": self.card.model_dump(),
             "neighboring_relation": self.card.relation,
             "records_public": True if self.card.relation == "replace-one" else self.card.records_public,
-            "readings": [self._reading(reading) | self._gaussian(reading) for reading in self.readings],
+            "readings": [self._reading(reading, True) for reading in self.readings],
             "stated": [
                 {**number.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
                 for number, verdict, word, reason in self.verdicts
@@ -137,16 +136,18 @@ class Receipt(Printed):
             "notes": list(self.notes),
         }
 
-    def _reading(self, reading: Reading) -> dict[str, Any]:
-        """Epsilons, then advantage and rates of the best analysis at the smallest delta, and of a pair."""
+    def _reading(self, reading: Reading, gaussian: bool = False) -> dict[str, Any]:
+        """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair; `gaussian`: also
+        mu of that analysis with its floor, a search over the whole curve."""
         rows = []
         for delta in self.card.delta:
-            eps, by = reading.best(delta)
-            attained, pair = reading.attained(delta)
-            last, _ = reading.attained(delta, (LAST,))
+            (eps, by), (attained, pair) = reading.best(delta), reading.attained(delta)
             rows.append({"delta": delta, "eps": eps, "analysis": by and by.name, "source": by and by.source,
-                         "attained": attained, "attained_last": last, "pair": pair and pair.source})  # fmt: skip
+                         "attained": attained, "attained_last": reading.attained(delta, (LAST,))[0],
+                         "pair": pair and pair.source})  # fmt: skip
         kind = next((name for name, kind in MECHANISMS.items() if type(reading.mechanism) is kind), None)
+        floor = min(self.card.delta)
+        (_, by), (_, pair) = reading.best(floor), reading.attained(floor, self.released)
         block: dict[str, Any] = {
             "condition": reading.condition,
             "mechanism": kind,
@@ -155,54 +156,34 @@ class Receipt(Printed):
             "eps": rows,
             "assumptions": [*dict.fromkeys(text for a in reading.analyses for text in a.assumptions), *reading.more],
         }
-        floor = min(self.card.delta)
-        (_, by), (_, pair) = reading.best(floor), reading.attained(floor, self.released)
-        if by is None:
-            return block
-        upper = by.of_group(self.card.group)
-        return block | {
-            "advantage": [upper.advantage, pair and pair.advantage],
-            "tpr": [[rate, upper.tpr(rate), pair and pair.tpr(rate)] for rate in RATES],
-        }
-
-    def _gaussian(self, reading: Reading) -> dict[str, Any]:
-        """mu with its floor, of the best analysis: a search over the whole curve, for the document alone."""
-        floor = min(self.card.delta)
-        _, by = reading.best(floor)
-        return {"gdp": gaussian_of(by, floor) if by and self.card.group == 1 else None}
+        if by is not None:
+            upper = by.of_group(self.card.group)
+            block["advantage"] = [upper.advantage, pair and pair.advantage]
+            block["tpr"] = [[rate, upper.tpr(rate), pair and pair.tpr(rate)] for rate in RATES]
+        return block | ({"gdp": gaussian_of(by, floor) if by and self.card.group == 1 else None} if gaussian else {})
 
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
         card = self.card
         n = "n not given" if card.records is None else f"n = {card.records:,}"
         public = {None: "public or private: not said", True: "public", False: "private"}[card.records_public]
         public = "public" if card.relation == "replace-one" else public
-        yield f"Neighbours {card.relation}, {n} ({public}); {phase_steps(card):,} steps, batches {card.sampler}"
+        lines = [f"Neighbours {card.relation}, {n} ({public}); {phase_steps(card):,} steps, batches {card.sampler}"]
         for number, verdict, word, reason in self.verdicts:
             words = f"mu = {number.mu:g}" if number.mu is not None else f"eps {number.eps:g} at delta {number.delta:g}"
             label = "holds if" if verdict == HOLDS and reason else verdict
-            yield " - ".join([f"Stated {words}: {label}", *(t for t in (word, reason) if t and t != verdict)])
+            lines.append(" - ".join([f"Stated {words}: {label}", *(t for t in (word, reason) if t and t != verdict)]))
         for reading in self.readings:
-            yield ""
-            yield from self._block(reading)
+            head = (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
+            body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._block(self._reading(reading))
+            lines += ["", head, *("  " + line for line in body)]
         assumed = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
-        if self.notes or assumed:
-            yield "\nNot known"
-            yield from (f"  {line}" for line in (*self.notes, *assumed))
+        if unknown := [*self.notes, *assumed]:
+            lines += ["", "Not known", *("  " + line for line in unknown)]
+        return "\n".join(lines)
 
-    def _block(self, reading: Reading) -> Iterator[str]:
-        yield (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
-        if reading.reason:
-            yield f"  no guarantee here: {reading.reason}"
-            return
-
-        def and_attained(value: float | None) -> str:
-            return "" if value is None else f", attained {down(value)}"
-
-        block, every = self._reading(reading), self.card.releases == "all"
+    def _block(self, block: dict[str, Any]) -> list[str]:
+        every = self.card.releases == "all"
         # where the last iterate alone is released, what all of them would show is beside the point
         heads = {"attained": "attained by all iterates"} if every else {}
         heads |= {"attained_last": "by the last" if every else "attained by the last iterate"}
@@ -210,11 +191,11 @@ class Receipt(Printed):
             [f"{r['delta']:g}", up(r["eps"]), *(down(r[k]) if r[k] else "-" for k in heads), r["analysis"]]
             for r in block["eps"]
         ]
-        yield from ("  " + line for line in columns(rows, ["delta", "eps", *heads.values(), "analysis"]).splitlines())
-        upper, lower = block["advantage"]
-        yield f"  An attacker's advantage: at most {up(upper)}" + and_attained(lower)
-        for rate, upper, lower in block["tpr"]:
-            yield f"  True positives at {rate:g} false positives: at most {up(upper)}" + and_attained(lower)
-        if every and (pair := block["eps"][0]["pair"]):
-            yield f"  Attained by {pair}"
-        yield f"  Holds if {'; '.join(block['assumptions'])}"
+        lines = columns(rows, ["delta", "eps", *heads.values(), "analysis"]).splitlines()
+        bounds = [("An attacker's advantage", *block["advantage"])]
+        bounds += [(f"True positives at {rate:g} false positives", *both) for rate, *both in block["tpr"]]
+        for words, upper, lower in bounds:
+            lines.append(f"{words}: at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}"))
+        pair = block["eps"][0]["pair"]
+        lines += [f"Attained by {pair}"] if every and pair else []
+        return [*lines, f"Holds if {'; '.join(block['assumptions'])}"]
