@@ -127,7 +127,7 @@ def read_experiment(results: Path, name: str) -> Stored:
     except DpexpError as error:
         message = error.message.removeprefix(f"{folder.root}: ")
         # the message of a refusal begins with the state
-        state, _, why = message.partition(", ")
+        state, _, why = message.partition(": ")
         if state not in ("stale", "unconfirmed"):
             state, why = "not complete" if folder.manifest.exists() else "missing", message
         return Stored(results, name, state, why, error.hint)
