@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, drawn_order
+from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
 from dpexp.engine.finite_sum.following import follow_all, looks
@@ -142,6 +142,14 @@ def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_
     assert tree.complaints(problem, PRESCRIBED, ONE, steps) == []
     assert tree.complaints(problem, PRESCRIBED, ONE, 10)
     assert tree.plan(problem, PATH, ONE, 400).eta == pytest.approx(PATH.length / 400)
+
+
+@pytest.mark.parametrize("steps", [6, 25, 40])
+def test_independent_noise_counts_every_use_of_a_record(steps):
+    order = drawn_order(1, 0, 8, steps, "fixed")
+    uses = np.bincount(order.between(1, steps))
+    algorithm = SUMS["tree-momentum"](design="independent", order="fixed")
+    assert algorithm.sensitivity(8, RunPlan(steps, 0.3, 0.1, 1.0), order) == uses.max() == -(-steps // 8)
 
 
 @pytest.mark.parametrize("name", SUMS)

@@ -109,6 +109,15 @@ def test_square_root_noise_is_its_double_sum_and_squares_to_the_momentum(alpha):
     np.testing.assert_allclose(root @ root.T, explicit @ explicit.T, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_independent_noise_is_a_momentum_of_white_noise(alpha):
+    lag = np.subtract.outer(np.arange(64), np.arange(64))
+    explicit = np.where(lag >= 0, (1.0 - alpha) ** np.maximum(lag, 0), 0.0)
+    mapped = run_independent(np.eye(64), alpha)
+    np.testing.assert_allclose(mapped, explicit, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(mapped @ mapped.T, explicit @ explicit.T, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("n", "steps", "alpha", "gamma"),
     [(13, 100, 1 / 13, 0.3), (8, 64, 0.2, 0.5), (1, 20, 0.3, 0.1), (5, 64, 1.0, 0.25), (100, 64, 0.01, 0.5)],

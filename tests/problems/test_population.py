@@ -86,12 +86,8 @@ def test_numbers_of_losses_and_errors_are_those_of_another_program(row):
     name, option, law, shift, curvature, square = row
     extra = {"t": {"df": 3.0}, "contaminated": {"share": 0.1, "far": 10.0}}.get(law, {})
     size = "sd" if law in ("normal", "contaminated") else "scale"
-    given = {
-        "huber-linear": {"scale": option},
-        "pinball-linear": {"tau": option},
-        "insensitive-linear": {"width": option},
-    }
-    options = {k: v if v == "known" else float(v) for k, v in given[name].items()}
+    key = {"huber-linear": "scale", "pinball-linear": "tau", "insensitive-linear": "width"}[name]
+    options = {key: option if option == "known" else float(option)}
     errors = {"law": law, size: 2.0, **extra}
     problem = PROBLEMS[name](population={"d": 1, "design": "uniform", "errors": errors}, **options)
     best = problem.curvature()
@@ -250,10 +246,8 @@ def cells(population, name="huber-linear", mu="1"):
 
 
 def test_what_the_short_forms_say_has_their_ids_in_either_spelling():
-    short = read_experiment(
-        "experiment: e\nproblem: {name: huber-linear, d: 3, sigma_z: 0.7, beta: 2, sigma: 3}\nprivacy: {mu: 1}\nrun: {n: 100, replicates: 2}\n",
-        "e.yaml",
-    )
+    text = "experiment: e\nproblem: {name: huber-linear, d: 3, sigma_z: 0.7, beta: 2, sigma: 3}\nprivacy: {mu: 1}\nrun: {n: 100, replicates: 2}\n"
+    short = read_experiment(text, "e.yaml")
     said = "{d: 3, design: {sd: 0.7}, coefficients: {intercept: 2, slopes: [2, 2, 2]}, errors: {law: normal, sd: 3}, weights: {mallows: {cap: 2}}}"
     assert cells(said)[0].cell_id == short.cells[0].cell_id
     assert "population" not in cells(said)[0].parameters["problem"]
@@ -293,9 +287,8 @@ def test_bad_input_is_said_at_its_place(population, message, hint, place):
 def test_unweighted_rows_run_without_privacy_where_they_are_bounded_or_clipped():
     assert cells("{weights: none}", mu="inf")
     bounded = cells("{design: uniform, d: 3, weights: none}")[0]
-    assert bounded.algorithm.sensitivities(bounded.problem).noise == pytest.approx(
-        math.hypot(2 * 1.345 * 2, 1.345**2 / 2)
-    )
+    noise = bounded.algorithm.sensitivities(bounded.problem).noise
+    assert noise == pytest.approx(math.hypot(2 * 1.345 * 2, 1.345**2 / 2))
     text = CONFIG.format(name="huber-linear", population="{weights: none}", mu="1")
     assert read_experiment(text + "algorithm: {name: clipped-ldp-sgd, clip: 1}\n", "e.yaml").cells
 
