@@ -66,7 +66,7 @@ ERRORS = """
 2  | plot small --name a/b | | --out
 3  | plot | | dpexp run
 3  | plot figure2 | | dpexp run @linear_d5
-3  | table table1 | | dpexp run @linear_d5
+3  | table table1 | | dpexp run @rates_linear
 2  | table table1 --format pdf | | tex
 2  | diff a b | a | results/linear_d5
 2  | diff small | | --by NAME
