@@ -71,9 +71,7 @@ OPTIONS = {
     "cell": OptionSpec("--cell", "The cell of a run, by the first digits of its id.", "ID"),
     "central": OptionSpec("--central/--local", "One release, or a message of every record."),
     "check": OptionSpec("--check", "Compare alone: compute nothing."),
-    "comparisons": OptionSpec(
-        "--comparisons", "How many laws, or predictions of a rate.  [default: 1200, or 400]", "N", int
-    ),
+    "comparisons": OptionSpec("--comparisons", "Exact laws, or predictions.  [default: 1200, or 400]", "N", int),
     "confidence": OptionSpec("--confidence", "Of all lower bounds together.  [default: 0.999]", "P", float),
     "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", path),
     "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
