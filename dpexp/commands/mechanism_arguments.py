@@ -39,9 +39,8 @@ def understood(name: str) -> Iterator[None]:
     except (ArithmeticError, MemoryError, ValueError) as error:
         from dpexp.plugins.loaded import blame
 
-        if place := blame(error):
-            hint = "correct the plug-in, whose mechanism this is"
-            raise UsageError(f"{place}{type(error).__name__}: {error}", hint) from error
+        if blame(error):  # a mistake of a plug-in is shown with its place
+            raise
         message = f"{name} cannot be evaluated at these values: {str(error) or type(error).__name__}"
         raise UsageError(message, "take less extreme ones, or fewer steps") from None
 
