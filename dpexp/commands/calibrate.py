@@ -28,7 +28,7 @@ class Measure(NamedTuple):
 
     low: float
     high: float
-    beside: str
+    at: str
     spends: Callable[[Analysis, float], float]
 
 
@@ -58,7 +58,7 @@ def calibrate(
     kind, typed = kind_of(mechanism), values_of(words, parameters)
     target = {key: typed.pop(key) for key in (*MEASURES, "delta", "fpr") if key in typed}
     levels = _levels(target)
-    (measure, level), beside = next(iter(levels.items())), [*levels.values()][-1]
+    (measure, level), place = next(iter(levels.items())), [*levels.values()][-1]
     values = own_values(mechanism, typed)
     field = kind.solved(values)
     if field in values:
@@ -72,7 +72,7 @@ def calibrate(
         return kind(**{**values, field: noise})
 
     def spends(a: Analysis) -> float:
-        return MEASURES[measure].spends(a, beside)
+        return MEASURES[measure].spends(a, place)
 
     try:
         with understood(mechanism):
@@ -108,11 +108,11 @@ def _levels(target: dict[str, Any]) -> dict[str, float]:
         raise UsageError(USAGE, "give exactly one, with the parameters")
     (name,) = measures
     measure, target = MEASURES[name], {"delta": 1e-5, **target} if name == "eps" else target
-    if {*target} - {name} != {measure.beside} - {""}:
-        raise UsageError(USAGE, f"{name}=... goes with {measure.beside or 'nothing'}{'=...' if measure.beside else ''}")
+    if {*target} - {name} != {measure.at} - {""}:
+        raise UsageError(USAGE, f"{name}=... goes with {measure.at or 'nothing'}{'=...' if measure.at else ''}")
     levels = {name: numbers(name, target[name], measure.low, measure.high)[0]}
-    if measure.beside:
-        levels |= {measure.beside: numbers(measure.beside, target[measure.beside], 0, 1)[0]}
+    if measure.at:
+        levels |= {measure.at: numbers(measure.at, target[measure.at], 0, 1)[0]}
     # Who says yes to one in a hundred at random finds one in a hundred.
     if name == "tpr" and levels["tpr"] <= levels["fpr"]:
         message = f"tpr={levels['tpr']:g} is met by guessing at fpr={levels['fpr']:g}: no noise brings it lower"

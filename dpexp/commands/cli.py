@@ -281,7 +281,7 @@ def _use_plugins(ctx: click.Context, _: click.Parameter, files: tuple[Path, ...]
 
 
 def _common() -> list[click.Option]:
-    """Options that may stand before the name of a command and behind it."""
+    """Options that are allowed before the name of a command and after it."""
     return [
         click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
         click.Option(["--plugin"], metavar="FILE.py", type=path, multiple=True, is_eager=True, expose_value=False,

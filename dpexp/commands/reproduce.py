@@ -49,7 +49,7 @@ def reproduce(*papers: str, results: Path = RESULTS, check: bool = False) -> Ans
             files.append({"file": name, "status": status, "detail": detail})
     counts = Counter(file["status"] for file in files)
     text = columns([[file["status"], file["file"], file["detail"]] for file in files], ["", "file", ""])
-    text += f"\n\n{counted(len(files), 'published file')} beside the last commit: "
+    text += f"\n\n{counted(len(files), 'published file')} compared with the last commit: "
     text += ", ".join(f"{number} {status}" for status, number in counts.items())
     return Answer(text, {"files": files, "counts": dict(counts)}, 1 if counts["different"] or counts["missing"] else 0)
 
