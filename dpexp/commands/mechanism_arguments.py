@@ -1,11 +1,15 @@
-"""A mechanism from NAME key=value ..., as `dpexp privacy --mechanism` and `dpexp calibrate` take it."""
+"""A mechanism from NAME key=value ..., as `dpexp privacy --mechanism` and `dpexp calibrate` take it, or a sweep of one.
+
+A list is one value, phases of one run, unless `--over` names it.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -18,9 +22,14 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import own_fields
 
+if TYPE_CHECKING:
+    from dpexp.reporting.epsilon_curves import EpsilonCurve
+
 DELTAS = (1e-5, 1e-6)
 LEAST, LARGEST = 1e-9, 1e12
 """bounds of a number other than 0 and inf, so that its squares are numbers too"""
+MOST_KEYS, MOST_SETTINGS = 2, 2000
+EXAMPLE = "for instance sampling_probability=0.01 noise_multiplier=1 steps=10,100,1000 --over steps"
 SYMBOLS = {
     "sigma": "noise_multiplier", "z": "noise_multiplier", "q": "sampling_probability", "T": "steps", "eta": "step_size",
     "lr": "step_size", "C": "clip", "L": "lipschitz", "D": "diameter", "M": "smoothness", "b": "batch_size", "N": "n",
@@ -114,3 +123,33 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         lists = [f"--over {key} sweeps its values" for key, value in own.items() if isinstance(value, list)]
         hint = "; ".join(symbols) or next(iter([*hints, *lists]), "")
         raise UsageError("\n".join(f"{name}: {issue.message}" for issue in issues), hint) from None
+
+
+def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = "") -> EpsilonCurve:
+    """The settings of a sweep, which are all built before anything is computed. Raises UsageError."""
+    from dpexp.reporting.epsilon_curves import EpsilonCurve
+
+    deltas = deltas_of(values)
+    keys = [*dict.fromkeys(key for key in over if key != hue), *([hue] if hue else [])]
+    if not 1 <= len(keys) <= MOST_KEYS:
+        raise UsageError(f"--over sweeps one or two parameters, not {len(keys)}", EXAMPLE)
+    swept = {}
+    for key in keys:
+        if key not in values:
+            raise UsageError(f"--over {key}: no values of '{key}' are given", EXAMPLE)
+        numbers = values[key] if isinstance(values[key], list) else [values[key]]
+        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
+            raise UsageError(f"{key}: only numbers are swept, not {values[key]!r}", EXAMPLE)
+        swept[key] = list(dict.fromkeys(numbers))
+    count = math.prod(map(len, swept.values()))
+    if count > MOST_SETTINGS:
+        raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")
+    fixed, settings = {key: value for key, value in values.items() if key not in swept}, []
+    for point in itertools.product(*swept.values()):
+        setting = dict(zip(swept, point, strict=True))
+        try:
+            settings.append((setting, mechanism_of(name, fixed | setting)))
+        except UsageError as error:
+            place = ", ".join(f"{key} = {value:g}" for key, value in setting.items())
+            raise UsageError(f"{place}: {error.message}", error.hint) from None
+    return EpsilonCurve(name, fixed, swept, deltas, tuple(settings))

@@ -68,8 +68,7 @@ def command(
     if name and (is_path(name) or not name.isprintable()):
         raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
     if mechanism is not None:
-        from dpexp.commands.epsilon_curve import curve_of
-        from dpexp.commands.mechanism_arguments import understood, values_of
+        from dpexp.commands.mechanism_arguments import curve_of, understood, values_of
 
         with understood(mechanism):
             curve = curve_of(mechanism, values_of(names), over, hue)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.answer import Pathname
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.commands.mechanism_arguments import deltas_of, mechanism_of, numbers, understood, values_of
+from dpexp.commands.mechanism_arguments import curve_of, deltas_of, mechanism_of, numbers, understood, values_of
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
@@ -40,7 +40,6 @@ def privacy(
     values is a sweep; `tradeoff` adds error rates of an attacker.
     """
     from dpexp.commands.api import load
-    from dpexp.commands.epsilon_curve import curve_of
 
     if mechanism is None and words and isinstance(words[0], str) and words[0] in MECHANISMS:
         mechanism, words = words[0], words[1:]

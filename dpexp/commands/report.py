@@ -59,12 +59,10 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     if holds_results(target):
         target = target if target.name not in ("", "..") else target.resolve()
         return target.parent, [target.name], True
-    names = experiments_in(target)
-    if not names:
-        near = guess(target.name, experiments_in(target.parent)) if not target.exists() else ""
-        problem = "there are no results in it" if target.exists() else "there is no such folder"
-        raise ResultsMissing(f"{target}: {problem}", f"{near}run: dpexp run CONFIG, for instance dpexp run @linear_d5")
-    return target, names, False
+    if names := experiments_in(target):
+        return target, names, False
+    near = "" if target.exists() else guess(target.name, experiments_in(target.parent))
+    raise ResultsMissing(f"{target}: there are no results in it", f"{near}run: dpexp run @linear_d5, or your CONFIG")
 
 
 def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
