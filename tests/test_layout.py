@@ -115,7 +115,7 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 4_115, "algorithms": 2_618, "commands": 3_783, "config": 2_453, "conformance": 1_298, "core": 938, "data": 1_973,
+    "accounting": 4_115, "algorithms": 2_618, "commands": 3_772, "config": 2_453, "conformance": 1_298, "core": 938, "data": 1_973,
     "engine": 4_866, "inference": 2_913, "papers": 4_210, "plugins": 559, "privacy": 6_687,
     "problems": 4_017, "reporting": 6_190, "roof": 77, "store": 2_748, "theory": 1_671,
 }  # fmt: skip
