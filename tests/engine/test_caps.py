@@ -1,4 +1,4 @@
-"""Runs with `privacy: {eps: E, delta: 0}`: messages in lanes against the closed forms of cap sampling in R^3.
+"""Runs with `privacy: {eps: E, delta: 0}` (`caps`): messages in lanes against the closed forms of cap sampling in R^3.
 
 There the cosine of a uniform direction is uniform, so that gamma = m = tanh(eps / 4), P0 = 1 / (1 + exp(-eps / 2)) and
 q = (1 - gamma) / 2, and a message about v with |v| = r R has the covariance (R / m)^2 [(r (1 - tau) / 2 + (1 - r) / 3) I

@@ -1,4 +1,4 @@
-"""One pass over users in lanes is the literal loop of the equations, on the engine's own random numbers."""
+"""One pass over users (`linear_pass`, `kernel`, `designs`) is the literal loop of the equations, on the same random numbers."""
 
 import numpy as np
 import pytest
