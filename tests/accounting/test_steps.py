@@ -118,3 +118,10 @@ def test_the_least_noise_for_a_target_needs_no_mechanism():
     assert at.delta(at.eps(1e-5)) == pytest.approx(1e-5, rel=1e-4)
     with pytest.raises(Unreachable):
         calibrate(lambda z: Curve(lambda delta: math.inf), eps=1.0, delta=1e-5)
+
+
+def test_hardly_any_noise_is_no_law_and_no_warning():
+    """Densities of e^-220000 underflow; what holds is the same step on all records."""
+    step = step_loss(0.5, 0.0015, "replace-one")
+    assert step.attained(10, 1e-5) == 0
+    assert step.eps(10, 1e-5) == pytest.approx(eps_of(math.sqrt(10) * 2 / 0.0015, 1e-5))
