@@ -275,8 +275,11 @@ def _history_of_event(root: Located) -> dict[str, Any]:
     if len(samplers) > 1:
         raise config_error(root.at(), f"cannot account batches of several kinds ({', '.join(samplers)})", hint)
     fields: dict[str, Any] = {"accounted_as": samplers[0]}
-    for kind in kinds:
-        fields |= {name: value for name in ("records", "cap") if (value := getattr(kind, name)) is not None}
+    for name in ("records", "cap"):
+        values = sorted({getattr(kind, name) for kind in kinds} - {None})
+        if len(values) > 1:
+            raise config_error(root.at(), f"cannot account several {name} ({', '.join(map(str, values))})", hint)
+        fields |= {name: values[0]} if values else {}
     # Batches of a fixed size are accounted for records that are replaced.
     fields |= {"relation": "replace-one"} if samplers == ["fixed-size"] else {}
     return fields | {"history": [[getattr(kind, name) for name in ONE_PHASE] for kind in kinds]}

@@ -216,6 +216,16 @@ def test_events_become_what_they_account():
             dpexp.receipt(accounting.ComposedDpEvent([step, event]))
 
 
+def test_caps_of_an_event_that_differ_are_no_card():
+    """Twenty steps with caps of 20 and 60 were accounted as if all had the last one: 2.22 for 3.97."""
+    accountant = dpexp.accounting.Accountant()
+    for cap in (20, 60):
+        step = ["dp_accounting.dp_event", "TruncatedSubsampledGaussianDpEvent", 100, 0.2, cap, 2.0]
+        accountant.compose(step, 10)
+    with pytest.raises(DpexpError, match="several cap"):
+        dpexp.receipt(accountant.state_dict(), sampler="truncated-poisson")
+
+
 def test_the_blank_card_is_a_card(tmp_path):
     path = tmp_path / "card.yaml"
     call("init", "--card", "--out", path)
