@@ -1,4 +1,4 @@
-"""The last iterate and the average of losses that add up: exact laws of a pair of neighbours, on an unbounded set.
+"""The last iterate of losses that add up: exact laws of a pair of neighbours, on an unbounded set.
 
 (a) Of linear losses the last iterate is a sum: the T noises add up to N(0, T), in units of one step's noise, and the
 record has moved it as often as it was in a batch. So P = sum_k P(k uses) N(k d, T), where d is how far the record moves
@@ -8,10 +8,9 @@ a step, beyond what replaces it:
     replace-one                    1 / z against -1 / z
     replace-one, fixed size        2 / z against 0: all others +, one flipped
 
-(b) Statistics of quadratic losses are mixtures too. With y_{t+1} = c y_t + included_t d + N(0, 1), y_0 = 0, a
-statistic sum_t a_t y_t is sum_s w_s (included_s d + N_s), with w_s = c^(T-1-s) for the last iterate and
-w_s = (1 + c + ... + c^(T-1-s)) / T for the average of y_1 ... y_T. Given the pattern of inclusions it is normal with
-variance sum w_s^2 and mean d sum of w_s over the included s.
+(b) Of quadratic losses it is a mixture too. With y_{t+1} = c y_t + included_t d + N(0, 1), y_0 = 0, it is sum_s w_s
+(included_s d + N_s), w_s = c^(T-1-s): given the pattern of inclusions it is normal with variance sum w_s^2 and mean
+d sum of w_s over the included s.
 
 (c) Every half line x > t attains log((P(x > t) - delta) / Q(x > t)). Where no count is negative the likelihood ratio
 increases, so that the best event is one of them.
@@ -25,8 +24,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,11 +44,8 @@ MOST = 1e8
 """variance of the number of uses above which the law is not written down: here it has 3 10^5 atoms"""
 MOST_LISTED = 20_000
 """steps up to which Renyi divergences take all numbers of uses"""
-Statistic = Literal["last-iterate", "average"]
 Value = Callable[[GaussianMixture, GaussianMixture, float], float]
 """of the half line from a place on, less its value"""
-MOST_PATTERNS = 12
-"""steps up to which all patterns of random inclusions are listed"""
 
 
 class Uses(NamedTuple):
@@ -185,31 +180,19 @@ def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Ca
     return linear("fixed-size" if flipped else "poisson", distance == 2, q, multiplier, steps, flipped=flipped).eps
 
 
-def patterns(sampling: Sampling, w: np.ndarray, q: float, batches: int, position: int = 0) -> Uses | None:
-    """Sums of weights of the included steps, on which alone the mean depends; None where they are too many to list."""
-    steps, at = len(w), np.arange(len(w)) % batches
-    if sampling == "full-batch" or q == 1:
-        return Uses(np.array([w.sum()]), np.zeros(1))
-    if sampling == "cyclic":
-        return Uses(np.array([w[at == position].sum()]), np.zeros(1))
-    if sampling == "shuffled":
-        sums = np.sort([w[at == j].sum() for j in range(batches)])
-        return Uses(sums, np.full(batches, -math.log(batches)))
-    if sampling == "reshuffled" or steps > MOST_PATTERNS:
+def quadratic(
+    sampling: Sampling, replaced: bool, multiplier: float, contraction: float, steps: int, batches: int, position: int
+) -> LinearLaw | None:
+    """The pair of (b): the record moves a step by 1 / multiplier, against the opposite or nothing.
+
+    None where inclusions are drawn anew, whose patterns are too many to list.
+    """
+    w, step = contraction ** np.arange(steps - 1, -1, -1.0), 1 / multiplier
+    sums = np.array([w[k::batches].sum() for k in range(batches)])
+    if sampling in ("full-batch", "cyclic") or batches == 1:
+        law = Uses(sums[position : position + 1], np.zeros(1))
+    elif sampling == "shuffled":
+        law = Uses(np.sort(sums), np.full(batches, -math.log(batches)))
+    else:
         return None
-    rows = np.array(list(product((0.0, 1.0), repeat=steps)))
-    used, sums = rows.sum(axis=1), rows @ w
-    order = np.argsort(sums)
-    return Uses(sums[order], (used * math.log(q) + (steps - used) * math.log1p(-q))[order])
-
-
-def statistic_law(
-    statistic: Statistic, sampling: Sampling, replaced: bool, q: float, multiplier: float, contraction: float,
-    steps: int, batches: int = 1, position: int = 0,
-) -> LinearLaw | None:  # fmt: skip
-    """The pair of the statistic (b): the record moves a step by 1 / multiplier, against the opposite or nothing."""
-    w = contraction ** np.arange(steps - 1, -1, -1.0)
-    if statistic == "average":
-        w = np.cumsum(w[::-1])[::-1] / steps
-    listed, step = patterns(sampling, w, q, batches, position), 1 / multiplier
-    return None if listed is None else LinearLaw(listed, step, -step if replaced else 0.0, float(w @ w))
+    return LinearLaw(law, step, -step if replaced else 0.0, float(w @ w))

@@ -15,7 +15,7 @@ from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
-from dpexp.privacy.analyses.last_iterate import composed, full_batch_strongly_convex, last_iterate
+from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -59,13 +59,6 @@ def add_remove(delta, *, sampling_probability, noise_multiplier, steps):
     return step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta)
 
 
-def last_for_average(delta, *, noise_multiplier, contraction, steps):
-    """Shifted interpolation is for the last iterate."""
-    if contraction >= 1:
-        return math.inf
-    return eps_of(full_batch_strongly_convex(2 / noise_multiplier, contraction, steps), delta)
-
-
 def fresh_bins(delta, *, batches, noise_multiplier, epochs, steps):
     """A new secret partition in every epoch, for one that is kept; 2% for what a lower value lacks."""
     if steps % batches or epochs > 8 or batches > 8:
@@ -95,10 +88,6 @@ WRONG = {
     "langevin": (langevin, {**STRONG, "sampling": "fixed-size"}),
     "add-remove, Poisson": (add_remove, {**ALL, "sampling": "poisson", "relation": "replace-one"}),
     "add-remove, fixed size": (add_remove, {**LAST, "sampling": "fixed-size", "bounded": False}),
-    "last for average": (
-        last_for_average,
-        {**STRONG, "sampling": "full-batch", "released": "average", "bounded": False},
-    ),
     "fresh bins": (fresh_bins, {**ALL, "sampling": "shuffled", "relation": "replace-one"}),
     "sensitivity": (record_moves_once, {**ALL, "sampling": "full-batch", "relation": "replace-one"}),
     "narrow": (narrow, {**LAST, "sampling": "full-batch", "clipped": True}),

@@ -26,7 +26,6 @@ QUANTILES = (0.0, 0.1, 0.5, 0.9)
 _CANNOT_SEE = {
     "last-iterate": "more than one dimension, where convex losses could hide a sum beside a projected coordinate",
     "all-iterates": "adaptive adversaries and gradients that depend on the iterate",
-    "average": "projection, curvature that varies, and random batches over more than 12 steps",
 }
 
 

@@ -199,20 +199,13 @@ def _linear_free(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
     return normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 
-def _statistic(kind: linear.Statistic) -> Build:
-    def build(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
-        c, last = 1.0, kind == "last-iterate"
-        if a.strongly_convex:
-            low, high = s.curvatures[0], min(s.curvatures[1], 2.0)
-            c = 1 - (low + shape[0] * (high - low))
-            # batches of random size contract by random factors, and a removed record takes its curvature with it
-            if a.sampling == "poisson" or a.relation == "add-remove":
-                return None
-        position = _latest(s) if last else 0  # the batch whose record weighs most
-        run = a.sampling, a.relation == "replace-one", s.q, s.multiplier, c, s.steps, s.batches, position
-        return linear.statistic_law(kind, *run)
-
-    return build
+def _quadratic(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
+    """Quadratics of one curvature; a removed record would take its own with it, and so does a batch of random size."""
+    if a.sampling == "poisson" or a.relation == "add-remove":
+        return None
+    low, high = s.curvatures[0], min(s.curvatures[1], 2.0)
+    c = 1 - (low + shape[0] * (high - low))
+    return linear.quadratic(a.sampling, True, s.multiplier, c, s.steps, s.batches, _latest(s))
 
 
 def _composition(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
@@ -252,9 +245,7 @@ FAMILIES = (
     Family("linear-unbounded", "constant gradients, no walls", ("against",),
            lambda a: not a.bounded and a.released == "last-iterate" and not a.strongly_convex, _linear_free),
     Family("quadratic-unbounded", "quadratics of one curvature, the record's minimum is moved", ("curvature",),
-           lambda a: not a.bounded and a.released == "last-iterate" and a.strongly_convex, _statistic("last-iterate")),
-    Family("average", "constant gradients or quadratics; the average of the iterates", ("curvature",),
-           lambda a: not a.bounded and a.released == "average", _statistic("average")),
+           lambda a: not a.bounded and a.released == "last-iterate" and a.strongly_convex, _quadratic),
     Family("composition", "constant gradients, every iterate is seen", ("against",),
            lambda a: a.released == "all-iterates", _composition),
 )  # fmt: skip

@@ -18,7 +18,7 @@ from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
 DIMENSIONS = 9
 """batches, batch size, steps, noise, width, both curvatures, and the two scales that no divergence depends on"""
 RELATIONS = ("replace-one", "add-remove")
-RELEASED = ("last-iterate", "all-iterates", "average")
+RELEASED = ("last-iterate", "all-iterates")
 SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
 
@@ -122,9 +122,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     # neighbours need a record beside the one in question
     if batches * batch_size < 2:
         batches, batch_size = (1, 2) if assumes.sampling == "full-batch" else (2, batch_size)
-    # of an average all patterns of inclusions are listed
-    listed = assumes.released == "average" and assumes.sampling in ("fixed-size", "poisson", "reshuffled")
-    steps = round(_log(x[2], 1, 12 if listed else 1e4 if assumes.released == "all-iterates" else 1e5))
+    steps = round(_log(x[2], 1, 1e4 if assumes.released == "all-iterates" else 1e5))
     multiplier, width = _log(x[3], 0.25, 30), _log(x[4], 0.4, 12 if poisson else 30)
     # a gradient of at most L on the set: strong_convexity diameter / 2 <= L
     most_flat = min(1.0, 2 * batch_size / multiplier / width) if assumes.bounded else 1.0
