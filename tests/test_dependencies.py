@@ -21,7 +21,7 @@ TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
 COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py", "inference/pure_messages.py")
 """where functions are compiled; what calls them imports those modules inside functions"""
 EXCEPTIONS = {
-    "commands/cli.py": {"click"},
+    "commands/cli.py": {"typer"},
     "config/yamlfile.py": {"yaml"},
     "reporting/templates.py": {"markupsafe"},  # which comes with jinja2, as small as it is
     "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from typer.main import get_command
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
@@ -37,6 +38,7 @@ TEXTS = [
 ]
 """other texts that name commands: sources of the gallery, the ledger, tables and captions"""
 
+COMMANDS = get_command(app).commands
 NOT_RUN = {
     "make ": "half an hour, or the suite that this is part of",
     "pip install": "an environment for what is run here",
@@ -172,9 +174,9 @@ def check_dpexp(words: list[str], strict: bool) -> None:
         return
     with_plugins, words = apart(words)
     name, arguments = words[0], words[1:]
-    assert name in app.commands, f"no command {name}"
+    assert name in COMMANDS, f"no command {name}"
     try:
-        values = app.commands[name].make_context(name, list(arguments)).params
+        values = COMMANDS[name].make_context(name, list(arguments)).params
     except Exception as error:  # the parser's own classes move from version to version
         if strict or type(error).__name__ != "MissingParameter":
             raise AssertionError(f"{name}: {error}") from error
@@ -270,7 +272,7 @@ def test_what_is_printed_names_no_file_that_a_wheel_lacks():
 
 
 def test_commands_of_hints_exist_with_their_options():
-    known, seen = app.commands, set()
+    known, seen = COMMANDS, set()
     for module in sorted((ROOT / "dpexp").rglob("*.py")):
         for sentence in sentences(module):
             for name, rest in re.findall(r"\bdpexp ([a-z]+)\b([^`.;,:)\n]*)", sentence):

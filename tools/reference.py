@@ -6,7 +6,8 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
-from click import Context
+from typer import Context
+from typer.main import get_command
 
 from dpexp import API, IN_API
 from dpexp.commands.cli import COMMANDS, app, full_help
@@ -34,7 +35,7 @@ def _commands() -> Iterator[str]:
     for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
         yield f"## {panel}\n"
         for name in (name for name, one in COMMANDS.items() if one.panel == panel):
-            text = full_help(Context(app.commands[name], info_name=f"dpexp {name}"))
+            text = full_help(Context(get_command(app).commands[name], info_name=f"dpexp {name}"))
             yield f"### dpexp {name}\n\n```text\n{text}\n```\n"
 
 

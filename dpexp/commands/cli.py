@@ -13,10 +13,13 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import GenericAlias
+from typing import Annotated, Any, NamedTuple
 
-import click
+import typer
+from typer.core import TyperGroup, TyperOption
 
 from dpexp.core.errors import CLOSED, INTERRUPTED, UNEXPECTED, USAGE, DpexpError, UsageError
 from dpexp.core.terminal import say, warn
@@ -39,10 +42,14 @@ class OptionSpec(NamedTuple):
     type: Any = str
     many: bool = False
 
-    def declared(self, key: str, rare: bool) -> click.Option:
-        names, value = [*self.flags.split(), key.partition("/")[0]], {"type": self.type, "multiple": self.many}
-        more = {"metavar": self.metavar, **value} if self.metavar else {"is_flag": True}
-        return click.Option(names, help=self.help, hidden=rare, **more)
+    def declared(self, key: str, rare: bool) -> Parameter:
+        """As a parameter of the function that the parser calls."""
+        kind: Any = (GenericAlias(list, self.type) if self.many else self.type) | None if self.metavar else bool
+        option = typer.Option(*self.flags.split(), metavar=self.metavar or None, help=self.help, hidden=rare,
+                              show_default=False, parser=path if self.type is Path else None)  # fmt: skip
+        default = None if self.metavar else False
+        return Parameter(key.partition("/")[0], Parameter.KEYWORD_ONLY, default=default,
+                         annotation=Annotated[kind, option])  # fmt: skip
 
 
 class CommandSpec(NamedTuple):
@@ -73,9 +80,9 @@ OPTIONS = {
     "check": OptionSpec("--check", "Compare alone: compute nothing."),
     "comparisons": OptionSpec("--comparisons", "Exact laws, or predictions.  [default: 1200, or 400]", "N", int),
     "confidence": OptionSpec("--confidence", "Of all lower bounds together.  [default: 0.999]", "P", float),
-    "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", path),
+    "configs": OptionSpec("--configs", "Folder of config files.  [default: configs]", "DIR", Path),
     "contrasts": OptionSpec("--contrast", "Test a combination; repeatable.", "'A - B'", many=True),
-    "data": OptionSpec("--data", "Your own table.", "FILE", path),
+    "data": OptionSpec("--data", "Your own table.", "FILE", Path),
     "delta": OptionSpec("--delta", "See --eps.  [default: 1e-5, or 0 in the local model]", "D"),
     "deployment": OptionSpec("--deployment", "Release on private records, with secret noise."),
     "dry_run": OptionSpec("--dry-run", "List what would be computed, and why."),
@@ -107,24 +114,24 @@ OPTIONS = {
     "no_title": OptionSpec("--no-title", "Without the title on top."),
     "of": OptionSpec("--from", "Copy a shipped config.", "NAME"),
     "only": OptionSpec("--only", "Only cells with these values, such as 'alpha=1/2,1 mu=inf'.", "KEY=A,B"),
-    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", path),
-    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", path),
-    "out/fit": OptionSpec("--out", "Keep the result.", "FILE.json", path),
-    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", path),
-    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .json.", "FILE", path),
-    "out/text": OptionSpec("--out", "Write a new file, or tables into a folder, instead of printing.", "PATH", path),
+    "out/claims": OptionSpec("--out", "Write pages: DIR/CLAIMS.md and DIR/claims/.", "DIR", Path),
+    "out/figures": OptionSpec("--out", "Of figures.  [default: RESULTS/figures]", "DIR", Path),
+    "out/fit": OptionSpec("--out", "Keep the result.", "FILE.json", Path),
+    "out/page": OptionSpec("--out", "Where to write.  [default: report.html there]", "FILE.html", Path),
+    "out/predict": OptionSpec("--out", "Predictions: .csv or .json; parameters: .json.", "FILE", Path),
+    "out/text": OptionSpec("--out", "Write a new file, or tables into a folder, instead of printing.", "PATH", Path),
     "over": OptionSpec("--over", "Sweep a parameter; repeatable.", "KEY", many=True),
     "part": OptionSpec("--part", "The K-th of N shares, for an array job and a later run.", "K/N"),
     "person": OptionSpec("--person", "Persons; several records of one count once.", "COLUMN"),
     "plan": OptionSpec("--plan", "Expected lengths, before any record is read."),
     "profile": OptionSpec("--profile", "Toy size or full size.  [default: paper]", "smoke|paper"),
-    "public": OptionSpec("--public", "Of columns (`dpexp init --data DATA --for-fit`).", "FILE", path),
+    "public": OptionSpec("--public", "Of columns (`dpexp init --data DATA --for-fit`).", "FILE", Path),
     "quiet": OptionSpec("-q --quiet", "No progress."),
     "raw": OptionSpec("--raw", "CSV without the quote before texts such as =1+1, which spreadsheets run."),
     "released": OptionSpec("--released", "all-iterates or last-iterate.  [default: all-iterates]", "KIND"),
     "replicate": OptionSpec("--replicate", "Which replicate, where all are released.  [default: 0]", "N", int),
     "replicates": OptionSpec("--replicates", "Replicates of every cell.", "N", int),
-    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", path),
+    "results": OptionSpec("--results", "Results folder.  [default: results]", "DIR", Path),
     "runs": OptionSpec("--runs", "Runs of each mechanism, in two worlds by a coin.  [default: 10000]", "N", int),
     "schema": OptionSpec("--schema", "Print the JSON schema of configs, for editors."),
     "scheduler": OptionSpec("--scheduler", "Address of a dask scheduler.", "ADDRESS"),
@@ -135,11 +142,11 @@ OPTIONS = {
     "show": OptionSpec("--show", "Print the config with every default."),
     "statistic": OptionSpec("--statistic", "Of the replicates.  [default: mean]", "mean|median|quantiles"),
     "style": OptionSpec("--style", "Distinguished by line styles or markers.", "NAME"),
-    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", path),
+    "style_file": OptionSpec("--style-file", "Matplotlib settings, such as fonts.", "FILE", Path),
     "target": OptionSpec("--target", "The column to explain or predict.", "COLUMN"),
     "theory": OptionSpec("--theory", "Add bounds and predictions to the measured values."),
     "tradeoff": OptionSpec("--tradeoff", "Error rates of an attacker."),
-    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", path),
+    "users": OptionSpec("--users", "Budgets of users (columns mu, uses, group).", "FILE", Path),
     "verbose": OptionSpec("-v --verbose", "List the cells."),
     "weights": OptionSpec("--weights", "How messages of --mu-column count.  [default: budget]", "budget|equal"),
     "width": OptionSpec("--width", "Width of the figure.", "INCHES", float),
@@ -150,7 +157,7 @@ OPTIONS = {
 
 COMMANDS = {
     "run": CommandSpec(
-        "Experiments", "run.command", (("configs", "CONFIG...", path),),
+        "Experiments", "run.command", (("configs", "CONFIG...", Path),),
         "set only jobs replicates profile results force part dry_run deployment again quiet verbose as_json",
         "backend scheduler", "Run the parts of experiments that are missing or out of date."),
     "plot": CommandSpec(
@@ -165,11 +172,11 @@ COMMANDS = {
         "Print the same numbers as tables.",
         "NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`."),
     "diff": CommandSpec(
-        "Experiments", "diff.diff", (("a", "A", path), ("b", "[B]", path)), "by only metric results as_json", "",
+        "Experiments", "diff.diff", (("a", "A", Path), ("b", "[B]", Path)), "by only metric results as_json", "",
         "Compare two results, or the settings of one.",
         "A and B are experiments, or their folders, such as results/linear_d5."),
     "report": CommandSpec(
-        "Experiments", "report.report", (("target", "[RESULTS]", path),), "out/page", "",
+        "Experiments", "report.report", (("target", "[RESULTS]", Path),), "out/page", "",
         "Write one HTML page of what is stored.",
         "RESULTS is a results folder, or one experiment's.  [default: results]"),
     "claims": CommandSpec(
@@ -185,13 +192,13 @@ COMMANDS = {
         "Configs", "init.init", (("problem", "[PROBLEM]", str),), "algorithm data target of out/text", "for_fit card",
         "Write a commented config to start from."),
     "validate": CommandSpec(
-        "Configs", "validate.validate", (("configs", "[CONFIG]...", path),),
+        "Configs", "validate.validate", (("configs", "[CONFIG]...", Path),),
         "set replicates profile show schema as_json", "", "Check configs without running them."),
     "list": CommandSpec(
         "Configs", "list.inventory", (), "results configs shipped as_json", "",
         "List experiments with their state, and the names for configs."),
     "check": CommandSpec(
-        "Configs", "check.check", (("file", "[FILE]", path),), "as_json", "",
+        "Configs", "check.check", (("file", "[FILE]", Path),), "as_json", "",
         "Try the problems and algorithms of a plug-in.",
         "The conformance suite, with a canary audit; without FILE what is built in. Exit code 1 if a check fails."),
     "privacy": CommandSpec(
@@ -208,39 +215,40 @@ COMMANDS = {
         "State what holds for a training program that is not dpexp.",
         "CARD is a run card (`dpexp init --card`); pairs add to it or replace its fields."),
     "judge": CommandSpec(
-        "Privacy", "judge.judge", (("bound", "FILE", path),), "as_json", "at seconds seed comparisons",
+        "Privacy", "judge.judge", (("bound", "FILE", Path),), "as_json", "at seconds seed comparisons",
         "Compare a stated bound on privacy with exact laws, or a convergence rate with runs.",
         "FILE is Python with eps(...), rdp(...) or param_distance_sq(...). Exit code 1 if it is refuted, 3 if nothing "
         "could be compared."),
     "audit": CommandSpec(
-        "Privacy", "audit.audit", (("config", "CONFIG", path),), "set runs as_json", "confidence seed",
+        "Privacy", "audit.audit", (("config", "CONFIG", Path),), "set runs as_json", "confidence seed",
         "Compute a lower bound on the privacy loss of what is run.",
         "The config runs with and without a canary record. Exit code 1 if the bound exceeds the claim."),
     "fit": CommandSpec(
-        "Regression", "fit.command", (("data", "[DATA]", path),),
+        "Regression", "fit.command", (("data", "[DATA]", Path),),
         "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
         "method mu_column weights seed contrasts", "Fit a private regression with confidence intervals.",
         "DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite."),
     "predict": CommandSpec(
-        "Regression", "predict.predict", (("result", "RESULT", str), ("table", "[TABLE]", path)),
+        "Regression", "predict.predict", (("result", "RESULT", str), ("table", "[TABLE]", Path)),
         "out/predict results as_json", "cell estimator/predict replicate raw",
         "Print predictions or released parameters of a fit or a run.",
         "RESULT is FIT.json of `dpexp fit --out`, or an experiment; without TABLE its parameters are printed."),
 }  # fmt: skip
 
 
-class Panels(click.Group):
+class Panels(TyperGroup):
     """The command line, whose help has a section for each panel."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         for panel in dict.fromkeys(spec.panel for spec in COMMANDS.values()):
             with formatter.section(panel):
                 formatter.write_dl([(name, spec.summary) for name, spec in COMMANDS.items() if spec.panel == panel])
 
 
-def full_help(ctx: click.Context) -> str:
+def full_help(ctx: typer.Context) -> str:
     """The help of a command with its rare options."""
-    rare = [p for p in ctx.command.params if isinstance(p, click.Option) and p.hidden and p.name != "help_all"]
+    rare = [p for key in COMMANDS[str(ctx.command.name)].rare.split() for p in ctx.command.params
+            if p.name == key.partition("/")[0] and isinstance(p, TyperOption)]  # fmt: skip
     for option in rare:
         option.hidden = False
     text = ctx.get_help()
@@ -249,13 +257,13 @@ def full_help(ctx: click.Context) -> str:
     return text
 
 
-def _print_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+def _print_all(ctx: typer.Context, value: bool) -> None:
     if value:
         say(full_help(ctx))
-        ctx.exit()
+        raise typer.Exit
 
 
-def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+def _version(ctx: typer.Context, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
         from dpexp.core.version import VERSION
@@ -264,43 +272,71 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
         built = commit()
         at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
         say(environment() if ctx.params["verbose"] else f"dpexp {VERSION}{at}")
-        ctx.exit()
+        raise typer.Exit
 
 
-def _use_plugins(ctx: click.Context, _: click.Parameter, files: tuple[Path, ...]) -> None:
+def _use_plugins(files: list[Path] | None) -> None:
     """Load what installed packages offer and the files that are named, before anything looks a name up."""
     from dpexp.plugins import loading
 
     loading.use_installed()
     # Installed packages come first: a file may use what they add.
-    plugins = [loading.use(file) for file in files]
+    plugins = [loading.use(file) for file in files or ()]
     if any(plugin.papers or plugin.figures or plugin.tables or plugin.claims for plugin in plugins):
         from dpexp import papers
 
         papers.figures(), papers.tables(), papers.claims()  # a name that another one has is an error now
 
 
-def _common() -> list[click.Option]:
-    """Options that are allowed before the name of a command and after it."""
-    return [
-        click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks."),
-        click.Option(["--plugin"], metavar="FILE.py", type=path, multiple=True, is_eager=True, expose_value=False,
-                     callback=_use_plugins, help="A plug-in, which adds names; repeatable."),
-    ]  # fmt: skip
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, help="Print the version and the commit.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", expose_value=False, help="Show tracebacks.")] = False,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE.py", callback=_use_plugins, is_eager=True, expose_value=False, show_default=False,
+                     parser=path, help="A plug-in, which adds names; repeatable."),
+    ] = None,
+) -> None:  # fmt: skip
+    """A laboratory for differentially private stochastic gradient descent."""
 
 
-def _command(name: str, spec: CommandSpec) -> click.Command:
-    """A command as the parser has it; the text of its help explains the arguments."""
-    arguments = [
-        click.Argument([key], metavar=shown, type=type_, required=shown[0] != "[", nargs=-1 if "..." in shown else 1)
-        for key, shown, type_ in spec.arguments
-    ]
-    rare = spec.rare.split()
-    options = [OPTIONS[key].declared(key, key in rare) for key in (*spec.options.split(), *rare)]
-    more = click.Option(["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_print_all,
-                        help="Show rare options too.", hidden=not rare)  # fmt: skip
-    words = f"{spec.summary}\n\n{spec.details}"
-    return click.Command(name, NAMES, partial(_run, name), [*arguments, *options, *_common(), more], help=words)
+def _argument(key: str, metavar: str, type_: Any) -> Parameter:
+    """An argument of a command; the text of the help explains it, and the parser adds brackets and dots."""
+    kind: Any = GenericAlias(list, type_) if "..." in metavar else type_
+    name = metavar.strip("[].")
+    default = None if metavar[0] == "[" else Parameter.empty
+    declared = typer.Argument(metavar=name, show_default=False, hidden=True, parser=path if type_ is Path else None)
+    kind = kind if default is Parameter.empty else kind | None
+    return Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared])
+
+
+def command_line() -> typer.Typer:
+    """All commands, as the parser has them."""
+    line = typer.Typer(name="dpexp", cls=Panels, no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+                       context_settings=NAMES, pretty_exceptions_enable=False)  # fmt: skip
+    line.callback()(common)
+    # most people write these behind the command's name; what they do has been done before it is called
+    own = signature(common, eval_str=True).parameters
+    shared = [own[name].replace(kind=Parameter.KEYWORD_ONLY) for name in ("debug", "plugin")]
+    for name, spec in COMMANDS.items():
+        rare, body = spec.rare.split(), partial(_run, name)
+        more = typer.Option("--help-all", is_eager=True, expose_value=False, callback=_print_all,
+                            help="Show rare options too.", hidden=not rare)  # fmt: skip
+        parameters = [
+            *(_argument(*argument) for argument in spec.arguments),
+            *(OPTIONS[key].declared(key, key in rare) for key in (*spec.options.split(), *rare)),
+            *shared,
+            Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, more]),
+        ]
+        body.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what typer reads
+        body.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        line.command(name, help=f"{spec.summary}\n\n{spec.details}", context_settings=NAMES)(body)
+    return line
 
 
 def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
@@ -311,7 +347,11 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
 
     spec = COMMANDS[command]
     # absent ones are no values; 0 and an empty text are
-    values = {key: value for key, value in options.items() if value is not None and value is not False and value != ()}
+    values = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in options.items()
+        if value not in (None, [], ()) and value is not False
+    }
     # JSON is for a program, to which progress means nothing
     quiet = as_json or "quiet" in values or values.get("form") == "json"
     if quiet and "quiet" in options:
@@ -330,20 +370,11 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
             say(text.rstrip("\n"))
     for remark in answer.remarks:
         warn(remark)
-    raise click.exceptions.Exit(answer.exit_code)
+    raise typer.Exit(answer.exit_code)
 
 
 NAMES = {"help_option_names": ["-h", "--help"]}
-app = Panels(
-    "dpexp", {name: _command(name, spec) for name, spec in COMMANDS.items()}, context_settings=NAMES,
-    no_args_is_help=True, help="A laboratory for differentially private stochastic gradient descent.",
-    params=[
-        click.Option(["--version"], is_flag=True, expose_value=False, callback=_version,
-                     help="Print the version and the commit."),
-        click.Option(["-v", "verbose"], is_flag=True, is_eager=True, help="With --version: libraries, machine, cache."),
-        *_common(),
-    ],
-)  # fmt: skip
+app = command_line()
 
 
 class Interrupted(BaseException):

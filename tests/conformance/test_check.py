@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.commands.cli import app

@@ -21,9 +21,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import dpexp.commands.fit as fit_command
 import dpexp.data.encode as encode_module

@@ -5,7 +5,7 @@ import math
 from functools import partial
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 import dpexp
 from dpexp.accounting.curve import Curve, eps_of_delta

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 import dpexp
 from dpexp.commands.cli import app

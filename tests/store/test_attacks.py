@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
