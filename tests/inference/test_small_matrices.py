@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.inference import small_matrices as small
-from dpexp.inference.public_numbers import KEPT, rounded
+from dpexp.inference.public_numbers import rounded
 
 
 def rotations(rng, count, p):
@@ -36,7 +36,7 @@ def test_company_and_shape_change_no_bit():
 def wanted(value):
     """To the nearest number of 32 digits; a float is an integer times a power of two."""
     mantissa, exponent = math.frexp(value)
-    return math.ldexp(round(mantissa * 2**KEPT), exponent - KEPT)  # the product is exact, and round() goes to even
+    return math.ldexp(round(mantissa * 2**32), exponent - 32)  # the product is exact, and round() goes to even
 
 
 def test_the_nearest_number_of_so_many_digits():
