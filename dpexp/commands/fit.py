@@ -76,9 +76,8 @@ def _plugin(name: str) -> FitMethod:
 
 
 def _method(request: Request) -> rehearsals.Fit:
-    if request.method:
-        return _plugin(request.method).fit
-    return fit_central if request.central else fit_local
+    own = fit_central if request.central else fit_local
+    return _plugin(request.method).fit if request.method else own
 
 
 def _rehearse(request: Request) -> FitResult:
@@ -146,7 +145,7 @@ def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[
     roles, table = request.roles, read_record_table(request.data)
     records = read_records(table, roles, request.inputs, request.binary)
     faults = unread(table, records.units.read) if len(records.y) < len(table) else {}
-    remarks = losses(table, faults, "only noise is sent for them")
+    remarks = losses(table, faults, "count as the centre" if request.method else "only noise is sent for them")
     if outside := len(table) - len(records.y) - len(faults):
         remarks.append(f"{outside:,} records have no finite value of a function of the formula {PRIVATE}")
     # before anything is drawn: a budget would be spent on noise

@@ -32,20 +32,17 @@ class Request:
     eps: object = None
     delta: object = None
     central: bool = False
-    method: str | None = None
-    """that of a plug-in"""
+    method: str | None = None  # that of a plug-in
     public: PublicInputs = field(default_factory=PublicInputs)
     level: float = 0.95
     person: str | None = None
     plan: bool = False
-    n: object = None
-    """records or persons of a plan"""
+    n: object = None  # records or persons of a plan
     deployment: bool = False
     seed: int | None = None
     out: Path | None = None
     again: bool = False
-    weights: str = "budget"
-    """of the messages of `mu_column`: by budget, or equal, which is right where budgets depend on the data"""
+    weights: str = "budget"  # of messages; or equal, which is right where budgets depend on the data
     contrasts: tuple[str, ...] = ()
 
     @property

@@ -15,7 +15,6 @@ from dpexp.reporting.text_table import Content
 NOTE = "Standard errors in brackets, in LaTeX in units of the last digit. Unbounded: no finite interval at this budget."
 GLANCE = {"target": "target", "model": "model", "nobs": "n", "sigma": "scale of the errors", "mu": "mu", "eps": "eps",
           "delta": "delta", "level": "level"}  # fmt: skip
-"""rows below the estimates"""
 
 
 def fit_table(paths: Sequence[Path]) -> Content:

@@ -78,8 +78,7 @@ def joint(experiment: Experiment) -> list[Joint]:
 
 
 def require_private_records(experiment: Experiment) -> None:
-    """Raises UsageError unless every cell learns from a user's own records under a guarantee: nothing else is worth a
-    secret, and part of a secret experiment would look like all of it."""
+    """Raises UsageError unless every cell learns from a user's own records under a guarantee."""
     if not all(cell.problem.files() for cell in experiment.cells):
         hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
         raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)

@@ -94,19 +94,6 @@ def test_python_and_the_command_agree(lab, local):
     assert json.loads(done.stdout) == json.loads(standard_json(local.document()))
 
 
-def test_units_of_the_table_change_nothing_but_the_units(local, tmp_path):
-    """Ages in months and another reference level are the same fit in other words."""
-    frame = people().assign(age=lambda f: f.age * 12, y=lambda f: f.y * 100 - 7)
-    frame.to_csv(tmp_path / "other.csv", index=False)
-    text = "ranges: {age: [240, 840], y: [-7, 5993]}\ncategories: {job: [clerk, cook, nurse]}\nerror_scale: 300"
-    (tmp_path / "other.yaml").write_text(text)
-    here = local.document()["estimates"]
-    there = dpexp.fit(tmp_path / "other.csv", target="y", mu=2, public=tmp_path / "other.yaml").document()["estimates"]
-    for a, b, factor, shift in zip(here, there, (100, 100 / 12, 100, 100, 100), (-7, 0, 0, 0, 0), strict=True):
-        assert b["estimate"] == pytest.approx(a["estimate"] * factor + shift, rel=1e-6)
-        assert b["std_error"] == pytest.approx(a["std_error"] * factor, rel=1e-6)
-
-
 def test_budgets_by_column(lab, tmp_path):
     people().assign(mu=np.where(np.arange(N) % 4 == 0, 3.0, 1.0)).to_csv(tmp_path / "mu.csv", index=False)
     document = dpexp.fit(tmp_path / "mu.csv", target="y", mu_column="mu", public=lab / "public.yaml").document()
@@ -229,9 +216,7 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     [
         ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: 'ranges.age' is not filled in: LOW"),
         ("ranges: {age: [70, 20]}", "the smaller first"),
-        ("categories: {job: [a]}", "two or more"),
         ("ranges: {a: [0, 1]}\ncategories: {a: [x, y]}", "p.yaml:2:17: 'categories.a' is of a column that has a range"),
-        ("rangs: {a: [0, 1]}", "unknown key 'rangs'"),
         ("error_scale: 1\nknown_error_scale: 2", "cannot be given with error_scale"),
     ],
 )
@@ -240,17 +225,6 @@ def test_what_is_wrong_with_public_inputs_is_said_at_its_place(tmp_path, text, m
         read_public(write(tmp_path / "p.yaml", text))
     assert message in str(caught.value)
     assert "hint: " in str(caught.value)
-
-
-def test_missing_values_count_as_the_centre_where_that_is_public(tmp_path):
-    path = write(tmp_path / "t.csv", "a,b,y\n1,u,2\n,v,3\n4,,5\n")
-    public = read_public(write(tmp_path / "p.yaml", "categories: {b: [u, v]}\nmissing: [a, b]"))
-    records = read_records(read_record_table(path), Roles("y"), public, False)
-    assert [e.name for e in records.units.entries] == ["a", "a is missing", "b=v", "b is missing"]
-    assert records.x[1, 0] == 0
-    assert list(records.x[:, 1] > 0) == [False, True, False]
-    assert records.x[2, 2] == 0
-    assert list(records.x[:, 3] > 0) == [False, False, True]
 
 
 @pytest.mark.parametrize("deployment", [False, True])

@@ -1,7 +1,6 @@
 """Deployments of `dpexp fit` leave receipts, which count what was spent whatever happens in between."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -107,10 +106,3 @@ def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
     (lab / "people.csv").write_text("\n".join(lines[:100]) + "\n")
     assert deployed(lab).exit_code == 3
     assert [path.name for path in (lab / "out").iterdir()] == ["fit.json"]
-
-
-def test_infinity_is_no_budget_but_is_counted(lab):
-    """mu = inf is null in JSON, and must not be taken for nothing."""
-    deployed(lab, mu=math.inf)
-    with pytest.raises(UsageError, match="spent epsilon = inf"):
-        deployed(lab)

@@ -143,20 +143,6 @@ def test_only_what_the_statement_counts_is_stored(here):
             released(f"open{number}")
 
 
-def test_simulated_users_and_shipped_records_release_nothing(here):
-    (here / "mine.yaml").write_text(
-        "experiment: mine\nproblem: {name: softmax, data: {name: digits}}\n"
-        "algorithm: {name: dp-sgd, batch_size: 50, epochs: 1}\nschedule: {name: langevin}\n"
-        "privacy: {eps: 1}\nrun: {replicates: 1, checkpoints: 1}\n"
-    )
-    go()
-    assert files() == []
-    assert "released" not in load_cells(Path("results"), "mine").columns
-    with pytest.raises(UsageError) as caught:
-        released()
-    assert "your own records" in caught.value.hint
-
-
 def test_release_all_and_back(here):
     """With `release: all` every replicate is there; back to `first`, the others are off the disk."""
     go()
@@ -303,15 +289,6 @@ def test_a_deployment_stays_what_it_is_whatever_changes(here, monkeypatch):
     write(here, changed=True)
     assert go().computed == 1
     assert {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()} == kept
-
-
-def test_a_damaged_deployment_is_refused_and_not_repeated(here):
-    report = go(deployment=True)
-    (path,) = report.folder.glob("models/*.parquet")
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(ResultsMissing, match="damaged") as caught:
-        of(report)
-    assert "from a copy" in caught.value.hint
 
 
 @pytest.mark.slow
