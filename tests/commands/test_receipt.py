@@ -224,6 +224,11 @@ def test_caps_of_an_event_that_differ_are_no_card():
         accountant.compose(step, 10)
     with pytest.raises(DpexpError, match="several cap"):
         dpexp.receipt(accountant.state_dict(), sampler="truncated-poisson")
+    # all records, cut to all but one: no full batch, of which 4.38 would hold
+    (cut,) = dpexp.receipt(
+        {"events": [["dp_accounting.dp_event", "TruncatedSubsampledGaussianDpEvent", 100, 1.0, 99, 1.0]]}
+    ).readings
+    assert cut.mechanism is None
 
 
 def test_the_blank_card_is_a_card(tmp_path):
