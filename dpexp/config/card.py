@@ -271,8 +271,7 @@ def _history_of_event(root: Located) -> dict[str, Any]:
     except NotAccounted as error:
         raise config_error(root.at(), f"cannot account {error}", hint) from None
     # A batch of all records is no draw, whatever its event is called, unless it is cut.
-    drawn = (kind.sampler for kind in kinds if kind.sampling_probability < 1 or kind.cap is not None)
-    samplers = sorted({*drawn} or {"full-batch"})
+    samplers = sorted({kind.sampler for kind in kinds if kind.sampling_probability < 1 or kind.cap} or {"full-batch"})
     if len(samplers) > 1:
         raise config_error(root.at(), f"cannot account batches of several kinds ({', '.join(samplers)})", hint)
     fields: dict[str, Any] = {"accounted_as": samplers[0]}
