@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,12 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dpexp.config.error_messages import listed
 from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.files import Damaged
 from dpexp.core.terminal import each, note
 from dpexp.core.text import guess
 from dpexp.reporting.results.gather import Source
-from dpexp.store import Folder
-from dpexp.store.folder import experiments_in, holds_results, read_document
+from dpexp.store.folder import experiments_in, holds_results
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Figure
@@ -59,7 +56,7 @@ class Selection:
             try:
                 made.append(make(item, *options))
             except DpexpError as error:
-                if names or all_of:
+                if named:
                     raise
                 errors[title] = error
         if not made:
@@ -98,11 +95,8 @@ class Selection:
 
     def _lookup(self, name: str) -> str | Source:
         if is_path(name):
-            path, is_copy = result_folder(Path(name).expanduser()), False
-            with suppress(Damaged, OSError):
-                # a copy keeps the name that it had in its manifest
-                is_copy = read_document(Folder(path.parent, path.name).manifest).get("experiment") != path.name
-            return Source(path.parent, path.name, is_copy)
+            path = result_folder(Path(name).expanduser())
+            return Source(path.parent, path.name)
         if name in self.known:
             return name
         configs = [path.stem for path in Path("configs").glob("*.yaml")]
