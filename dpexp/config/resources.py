@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from multiprocessing import current_process
 
 from dpexp.config.cells import Experiment
 from dpexp.config.yamlfile import Position, config_error
@@ -53,8 +54,6 @@ def needs(experiment: Experiment, workers: int = 0, cluster: bool = False, proce
 
 def processes_pay(experiment: Experiment, workers: int) -> bool:
     """Whether so many workers are better processes than threads, which wait for the lock of Python where it steps."""
-    from multiprocessing import current_process  # which takes time, and most runs do not need it
-
     # two threads seldom wait; a daemon of multiprocessing may start no processes
     if workers <= 2 or current_process().daemon or not any(cell.algorithm.in_python for cell in experiment.cells):
         return False
