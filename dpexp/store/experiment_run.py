@@ -115,7 +115,7 @@ def deployment_name(experiment: str, at: datetime) -> str:
 
 def deploy(experiment: Experiment, options: Options, at: datetime) -> Report:
     """Release what runs on private records give, into a folder of its own. The caller has counted what that spends, and
-    has chosen a time of which no other deployment has its name. Raises DpexpError as `run`."""
+    has chosen a time that no other deployment has. Raises DpexpError as `run`."""
     begin, name = time.perf_counter(), deployment_name(experiment.name, at)
     place, folder = options.results / name, Folder(options.results, f".{name}")
     cells = tuple(cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only)
@@ -178,8 +178,8 @@ def _bring_up_to_date(
     if fresh or not failures or not folder.manifest.exists():
         # (e)
         good = {p.cell.cell_id for p in plan(experiment, options.results) if p.status == "current"} if failures else ()
-        shown = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
-        ended = publish(experiment, folder, plans, fresh, shown, deployment)
+        reported = {cell_id: error for cell_id, error in failures.items() if cell_id not in good}
+        ended = publish(experiment, folder, plans, fresh, reported, deployment)
     if not failures and options.only is None:
         folder.remove_partial()
     elif not failures:

@@ -70,7 +70,7 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for writing. Raises DpexpError where another process writes, UsageError where nobody can."""
+        """Lock the folder for writing. Raises DpexpError if another process writes, UsageError if none can."""
         self.require_real()
         hint = "use --results DIR for another folder"
         with ExitStack() as stack:

@@ -91,7 +91,7 @@ def _unskewed(x: float, a: np.ndarray) -> np.ndarray:
 
 
 def _cube_root(u: np.ndarray) -> np.ndarray:
-    """The cube root by basic arithmetic, so that every machine gives the same bits, of which witnesses are digests."""
+    """The cube root by basic arithmetic, so that all machines give the same bits: witnesses are digests of them."""
     fraction, power = np.frexp(np.abs(u))
     # |u| = m 2^(3k), k rounded up, so that m is in [1/8, 1)
     third = -((-power) // 3)
