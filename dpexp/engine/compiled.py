@@ -5,9 +5,8 @@ was compiled is stored and loaded again under a key of our own, which `dpexp.eng
 the machine code depends on. numba's own cache asks for the file of the function alone, so an edit of a function that it
 calls would not be noticed.
 
-The code of one process may meet that of another in a third one. Symbols must then not be mixed up: the stored function
-is named after its key, and whatever else is in its library is made internal to it, as machine code and where it is
-linked into another function.
+The code of two processes may meet in a third one, where symbols must not be mixed up: the stored function is named after
+its key, and whatever else is in its library is made internal to it.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ from dpexp.core.terminal import compiling
 from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
-MOST_FILES = 400
-"""of the folder; those that were used longest ago go first. A kernel takes 50 to 400 kB"""
+MOST_FILES = 400  # of the folder, those that were used last; a kernel takes 50 to 400 kB
 
 F = TypeVar("F", bound=Callable[..., Any])
 

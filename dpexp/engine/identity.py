@@ -1,10 +1,8 @@
 """The name under which a compiled function is cached: what it is, the text of its packages, and what compiles it.
 
-(a) A function is named by its module, its name, its options and the content of its closure: numbers, arrays and other
-such functions. Numbers and arrays that a function of a plug-in refers to by name count as well: numba compiles them in,
-and they may have been read from a file.
-(b) What these call is not followed: all text of the rooms with compiled functions counts, and of a plug-in its whole
-folder. An edit there compiles anew.
+(a) A function is named by its module, name, options and the content of its closure, and one of a plug-in also by the
+numbers, arrays and functions that it refers to by name: numba compiles them in.
+(b) What these call is not followed: all text of the rooms with compiled functions counts, or of a plug-in's folder.
 (c) What cannot be named, or was edited after this process began, is compiled in every process.
 """
 
@@ -29,12 +27,10 @@ from dpexp.core.version import IMPORTED_AT
 PACKAGE = Path(__file__).parent.parent
 ROOMS = ("core", "engine", "algorithms", "problems", "inference")
 """with the room of the function itself"""
-LIBRARIES = ("numba", "llvmlite", "numpy", "scipy")
+LIBRARIES = {name: version(name) for name in ("numba", "llvmlite", "numpy", "scipy")}
 """what counts by its version"""
 EXCLUDED = ("CACHE", "NUM_THREADS", "THREADING", "CUDA", "COLOR", "SHOW_HELP", "CHROME_TRACE", "GDB")
 """parts of the names of numba's settings that do not reach the machine code of one thread"""
-VALUES = (bool, int, float, complex, str, bytes, tuple, np.ndarray, np.generic)
-"""types of what is compiled in by its value"""
 
 
 class Unknown(TypeError):
@@ -44,11 +40,11 @@ class Unknown(TypeError):
 def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     """The name, for arguments of these types. Raises Unknown."""
     places = set[Path]()
-    name, versions = _name([dispatcher, *sig], places, set()), [version(library) for library in LIBRARIES]
+    name = _name([dispatcher, *sig], places, set())
     settings = sorted((key, repr(value)) for key, value in vars(config).items() if key.isupper())
     reaching = [pair for pair in settings if not any(word in pair[0] for word in EXCLUDED)]
     processor = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    content = [name, sys.version, versions, reaching, processor, *(_text(place) for place in sorted(places))]
+    content = [name, sys.version, LIBRARIES, reaching, processor, *(_text(place) for place in sorted(places))]
     return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -80,18 +76,16 @@ def _name(value: Any, places: set[Path], followed: set[int]) -> object:
 
 
 def _globals(function: FunctionType) -> list[object]:
-    """The numbers, arrays and functions that a function of a plug-in refers to by name, also in modules."""
-
-    def names_in(code: CodeType) -> set[str]:
-        return {*code.co_names}.union(*(names_in(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
-
-    known = function.__globals__
-    names, values = sorted(names_in(function.__code__)), list[object]()
-    modules = [vars(known[name]) for name in names if isinstance(known.get(name), ModuleType)]
-    for name, value in [(name, scope[name]) for scope in (known, *modules) for name in names if name in scope]:
+    """What a function of a plug-in refers to by name, also in modules, and has compiled in."""
+    codes, names, known, values = [function.__code__], set[str](), function.__globals__, list[object]()
+    for code in codes:
+        names |= {*code.co_names}
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    modules = [vars(known[name]) for name in sorted(names) if isinstance(known.get(name), ModuleType)]
+    for name, value in [(name, scope[name]) for scope in (known, *modules) for name in sorted(names) if name in scope]:
         inner = getattr(value, "py_func", value)
         by_user = isinstance(inner, FunctionType) and "site-packages" not in inner.__code__.co_filename
-        if by_user or isinstance(inner, VALUES):
+        if by_user or isinstance(inner, bool | int | float | complex | str | bytes | tuple | np.ndarray | np.generic):
             values.append((name, value))
     return values
 
