@@ -5,7 +5,7 @@ was compiled is stored and loaded again under a key of our own, which `dpexp.eng
 the machine code depends on. numba's own cache asks for the file of the function alone, so an edit of a function that it
 calls would not be noticed.
 
-The code of two processes may meet in a third one, where symbols must not be mixed up: the stored function is named after
+The code of two processes may meet in a third one, where symbols must not be mixed up: a stored function is named after
 its key, and whatever else is in its library is made internal to it.
 """
 
