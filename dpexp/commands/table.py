@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json
 from dpexp.papers import tables, theories
 from dpexp.reporting.results.gather import Source, name_of
-from dpexp.reporting.table_formats import FORMATS, render
-from dpexp.reporting.text_table import Content, Table, terminal_width
+from dpexp.reporting.text_table import FORMATS, Content, Table, render, terminal_width
 
 
 @dataclass(frozen=True)
@@ -99,5 +98,5 @@ def _selected(work: Work, request: Request, results: Path, form: str, width: int
 def _made(own: Table, results: Path, form: str, width: int) -> tuple[str, str, dict[str, Any]]:
     """Name, text and document of a table, which is built once."""
     content = own.build(results)
-    text = render(replace(own, build=lambda _: content), results, form, width)
+    text = render(own, content, results, form, width)
     return own.name, text, {"table": own.name, "title": own.title, "note": content.note, "rows": content.records}

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-    from dpexp.reporting.results.gather import Source
-
 # neither dates nor versions, so that an unchanged figure is the same file
 _UNDATED: dict[str, Any] = {
     "png": {"Software": None},
@@ -142,8 +140,6 @@ class Figure:
     place: str
     needs: tuple[str, ...]
     draw: Callable[[Path], Drawing]
-    sources: tuple[Source, ...] = ()
-    """of a figure of any result, wherever they are"""
 
 
 class Written(NamedTuple):

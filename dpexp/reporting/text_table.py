@@ -1,7 +1,8 @@
-"""A table as text and as records, in plain text or Markdown, and how it fits the width of a terminal."""
+"""A table as text and as records, how it is printed (plain text, Markdown, LaTeX, CSV, JSON) and fits a terminal."""
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import shutil
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.text import columns
+from dpexp.core.standard_json import standard_json
+from dpexp.core.text import columns, csv_cell
 
 Rows = Sequence[Sequence[str]]
 Column = str | Callable[[dict[str, Any]], str]
 """the text of a column for a record: a format of its fields, such as {n:,}, or a function"""
+FORMATS = ("text", "md", "tex", "csv", "json")
 NARROWEST = 40
 """characters of a line at least: nothing can be read in less"""
 
@@ -41,6 +44,32 @@ class Table:
     build: Callable[[Path], Content]
     names_its_parameters: bool = False
     """whether its note holds all parameters of its experiments, so that a caption needs no more"""
+
+
+def render(table: Table, content: Content, results: Path, form: str, width: int = 0) -> str:
+    """The content of a table in one of FORMATS; CSV and JSON hold the numbers in long form.
+
+    `width` is that of a terminal, which text and Markdown are made to fit; 0 for one without end.
+    """
+    head, rows, note, records = content
+    if form == "json":
+        return standard_json({"table": table.name, "title": table.title, "note": note, "rows": records})
+    if form == "csv":
+        buffer, names = io.StringIO(), list(dict.fromkeys(name for record in records for name in record))
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(map(csv_cell, names))
+        writer.writerows([csv_cell(record.get(name)) for name in names] for record in records)
+        return buffer.getvalue().rstrip("\n")
+    if form == "tex":
+        from dpexp.reporting import latex
+        from dpexp.reporting.results.labels import of_experiments
+
+        # title, note, and every parameter of the experiments, unless the note has them
+        parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
+        caption = " ".join(filter(None, [f"{table.title.rstrip('.')}.", note, parameters]))
+        return latex.table(table.name, caption, head, rows)
+    title = f"**{table.title}**" if form == "md" else table.title
+    return "\n\n".join([title, folded(head, rows, width, form == "md"), textwrap.fill(note, width) if width else note])
 
 
 def by_column(columns: Mapping[str, Column], records: Sequence[dict[str, Any]], note: str) -> Content:

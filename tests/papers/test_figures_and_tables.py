@@ -1,6 +1,5 @@
 """Figures and tables come from stored results and show exactly their numbers."""
 
-import json
 import re
 
 import matplotlib as mpl
@@ -12,7 +11,6 @@ from dpexp.papers import figures, overlays, tables
 from dpexp.papers.momentum.momentum_runs import METHODS
 from dpexp.reporting.figure import written
 from dpexp.reporting.style import RC
-from dpexp.reporting.table_formats import render
 from dpexp.store import load_summary
 from tests.conftest import COSTLY, at_length, in_share
 from tests.reporting.referee import faults
@@ -138,7 +136,7 @@ def test_results_of_other_settings_are_refused(tmp_path):
 
 def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):
     results = needed(TABLES["table1"], toys)
-    rows = pd.DataFrame(json.loads(render(TABLES["table1"], results, "json"))["rows"])
+    rows = pd.DataFrame(TABLES["table1"].build(results).records)
     row = rows[(rows.experiment == "rates_linear") & (rows.estimator == "asgd")]
     assert set(row[row.alpha < 0.4].table1) == {-1.0}
     assert row[row.alpha == 0.5].table1.isna().all()
@@ -149,7 +147,7 @@ def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):
 
 def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
     results = needed(TABLES["momentum_tuned"], toys)
-    rows = pd.DataFrame(json.loads(render(TABLES["momentum_tuned"], results, "json"))["rows"])
+    rows = pd.DataFrame(TABLES["momentum_tuned"].build(results).records)
     assert set(rows.method) <= set(METHODS)
     assert set(rows.method) >= {"descent", "poisson", "recursion"}  # runs of a few steps have no best setting of others
     assert rows.settings.between(3, 5).all()  # the best one, and the next on either side where the grid goes on

@@ -15,8 +15,7 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting import latex
 from dpexp.reporting.digits import uncertain, within
-from dpexp.reporting.table_formats import render
-from dpexp.reporting.text_table import Content, Table, folded, without_constants
+from dpexp.reporting.text_table import Content, Table, folded, render, without_constants
 from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
@@ -201,7 +200,7 @@ def test_every_shipped_table_is_whole_latex(toys):
     for one in share([one for _, one in sorted(tables().items())], 16):
         if COSTLY & set(one.needs):
             continue
-        text = render(one, toys.results(one.needs), "tex")
+        text = render(one, one.build(toys.results(one.needs)), toys.results(one.needs), "tex")
         balanced(text)
         assert "\\caption{" in text
         for experiment in one.needs:
@@ -249,7 +248,7 @@ def test_constant_columns_leave_but_one_row_keeps_its_own():
 def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
     wide = Table("wide", "A wide one", "", (), lambda results: Content(HEAD, ROWS, "A note. " * 30, [{"a": 1}]))
     for width in (60, 80, 100):
-        lines = render(wide, toy.results, "md", width).splitlines()
+        lines = render(wide, wide.build(toy.results), toy.results, "md", width).splitlines()
         assert max(map(len, lines)) <= width
     monkeypatch.setenv("COLUMNS", "72")
     text = command.table("toy", form="md", results=toy.results).text()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import columns, few
 from dpexp.reporting.claim import VERDICTS, WRONG
-from dpexp.reporting.ledger.judgement import Judgement
+from dpexp.reporting.ledger.verdicts import Judgement
 from dpexp.reporting.paper import Difference
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table

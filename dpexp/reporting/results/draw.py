@@ -69,7 +69,7 @@ def figure_of(
                "estimator": figure.estimators, "only": figure.where, "theory": "theory" * figure.theory,
                "statistic": figure.statistic.replace("mean", ""), "kind": figure.kind.replace("line", "")}  # fmt: skip
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources, tuple(sources))
+    return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
 
 
 def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:

@@ -40,24 +40,15 @@ CONTROLLED = "_controlled"
 COEFFICIENTS, TERM = "coefficients", "term"
 """all recorded parameters as one metric, and the setting that names the parameter"""
 _SQUARE, _LOSS, _GRADIENT = "parameter squared", "loss", "loss per parameter"
+_E, _C, _THETA, _GAP = r"\mathrm{E}\,", r"\mathrm{E}_c\,", r"\|\theta - \theta^*\|", r"F(\theta) - F(\theta^*)"
 METRICS = {
-    "param_distance_sq": Metric(
-        r"\mathrm{E}\,\|\theta - \theta^*\|^2", "mean squared distance to the optimum", _SQUARE, True
-    ),
-    "param_distance": Metric(r"\mathrm{E}\,\|\theta - \theta^*\|", "mean distance to the optimum", "parameter", True),
-    "coef_distance_sq": Metric(
-        r"\mathrm{E}\,\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", _SQUARE, True
-    ),
-    "loss_gap": Metric(r"\mathrm{E}\,F(\theta) - F(\theta^*)", "mean loss gap", _LOSS, True),
+    "param_distance_sq": Metric(f"{_E}{_THETA}^2", "mean squared distance to the optimum", _SQUARE, True),
+    "param_distance": Metric(f"{_E}{_THETA}", "mean distance to the optimum", "parameter", True),
+    "coef_distance_sq": Metric(rf"{_E}\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", _SQUARE, True),
+    "loss_gap": Metric(f"{_E}{_GAP}", "mean loss gap", _LOSS, True),
+    "loss_gap_controlled": Metric(f"{_C}{_GAP}", "mean loss gap, linear part exact", _LOSS, True),
     "param_distance_sq_controlled": Metric(
-        r"\mathrm{E}_c\,\|\theta - \theta^*\|^2",
-        "mean squared distance to the optimum, linear part exact",
-        _SQUARE,
-        True,
-    ),
-    "loss_gap_controlled": Metric(
-        r"\mathrm{E}_c\,F(\theta) - F(\theta^*)", "mean loss gap, linear part exact", _LOSS, True
-    ),
+        f"{_C}{_THETA}^2", "mean squared distance to the optimum, linear part exact", _SQUARE, True),
     COEFFICIENTS: Metric("", "coefficient", "parameter"),
     "projections": Metric("", "projections of the scale so far", "steps"),
     "test_accuracy": Metric("", "held-out accuracy", "share of records", False, True),
@@ -66,11 +57,10 @@ METRICS = {
     "objective": Metric(r"\mathrm{E}\,F(w)", "mean objective", _LOSS),
     "grad_norm": Metric(r"\mathrm{E}\,\|\nabla F\|", "mean gradient norm", _GRADIENT, True),
     "mean_grad_norm": Metric(
-        r"\mathrm{E}\,\overline{\|\nabla F\|}", "mean gradient norm, averaged over the run", _GRADIENT, True
-    ),
+        r"\mathrm{E}\,\overline{\|\nabla F\|}", "mean gradient norm, averaged over the run", _GRADIENT, True),
     "direction_error": Metric("", "mean error of the direction", _GRADIENT, True),
     "lemma5_slack": Metric("", "least slack of Lemma 5", _GRADIENT),
-}
+}  # fmt: skip
 
 
 def metric_of(name: str, statistic: str = "mean") -> Metric:
