@@ -44,7 +44,7 @@ _E, _C, _THETA, _GAP = r"\mathrm{E}\,", r"\mathrm{E}_c\,", r"\|\theta - \theta^*
 METRICS = {
     "param_distance_sq": Metric(f"{_E}{_THETA}^2", "mean squared distance to the optimum", _SQUARE, True),
     "param_distance": Metric(f"{_E}{_THETA}", "mean distance to the optimum", "parameter", True),
-    "coef_distance_sq": Metric(rf"{_E}\|\beta - \beta^*\|^2", "mean squared distance of the coefficients", _SQUARE, True),
+    "coef_distance_sq": Metric(rf"{_E}\|\beta - \beta^*\|^2", "mean squared coefficient distance", _SQUARE, True),
     "loss_gap": Metric(f"{_E}{_GAP}", "mean loss gap", _LOSS, True),
     "loss_gap_controlled": Metric(f"{_C}{_GAP}", "mean loss gap, linear part exact", _LOSS, True),
     "param_distance_sq_controlled": Metric(
