@@ -65,9 +65,11 @@ def figure_of(
     def draw_sources(results: Path) -> Drawing:
         return draw(gather(sources, figure.where or None), figure, theories())
 
-    options = {"": figure.y, "by": figure.x, "hue": figure.colour, "facet": figure.panel, "style": figure.style,
-               "estimator": figure.estimators, "only": figure.where, "theory": "theory" * figure.theory,
-               "statistic": figure.statistic.replace("mean", ""), "kind": figure.kind.replace("line", "")}  # fmt: skip
+    options: dict[str, bool | str | Sequence[str]] = {
+        "": figure.y, "by": figure.x, "hue": figure.colour, "facet": figure.panel, "style": figure.style,
+        "estimator": figure.estimators, "only": figure.where, "theory": figure.theory,
+        "statistic": figure.statistic.replace("mean", ""), "kind": figure.kind.replace("line", ""),
+    }  # fmt: skip
     needs = tuple(dict.fromkeys(source.name for source in sources))
     return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
 
@@ -86,7 +88,8 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     canvas = Canvas(figsize=(width, 1.0), layout="constrained")
     title = style.wrapped(scene.declared.title or _title(scene), width - 0.2, "large")
     extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
-    canvas.set_size_inches(width, min(_height(scene, width / columns) * rows, max(TALL - extra, 1.1 * rows)) + extra)
+    height = min(_height(scene, width / columns), max((TALL - extra) / rows, 1.1))
+    canvas.set_size_inches(width, height * rows + extra)
     panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in panels[len(scene.panels) :]:
         axes.remove()
@@ -106,14 +109,15 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
                 _points(scene, axes, group)
         if scene.turned:
             # three panels beside names of rows are narrower than the label
-            axes.set_xlabel(_value_label(scene) if last and (columns < 3 or number % columns == 1) else "")
+            axes.set_xlabel(_value_label(scene, width) if last and (columns < 3 or number % columns == 1) else "")
         else:
             axes.set_xlabel(_x_label(scene) if last else "")
     # they make room below the curves of all panels
     for axes, lines in zip(panels, scene.panels.values(), strict=False):
         _reference(scene, axes, lines)
     if not scene.turned:
-        canvas.supylabel(_value_label(scene)) if rows > 1 else panels[0].set_ylabel(_value_label(scene))
+        label = _value_label(scene, height * rows - 0.3)
+        canvas.supylabel(label) if rows > 1 else panels[0].set_ylabel(label)
     canvas.suptitle(title)
     data = pd.concat([_numbers(scene, line) for lines in scene.panels.values() for line in lines], ignore_index=True)
     return Drawing(canvas, data, _caption(scene), parameters(scene.gathered))
@@ -209,8 +213,9 @@ def _title(scene: Scene) -> str:
     return f"{names}: {', '.join(same)}" if same else names
 
 
-def _value_label(scene: Scene) -> str:
-    return axis_label(scene.metric, scene.x != STEP, scene.declared.statistic)
+def _value_label(scene: Scene, inches: float) -> str:
+    words, *symbol = axis_label(scene.metric, scene.x != STEP, scene.declared.statistic).split("\n")
+    return "\n".join([style.wrapped(words, inches), *symbol])
 
 
 def _x_label(scene: Scene) -> str:
@@ -376,7 +381,7 @@ def _entries(scene: Scene) -> list[Any]:
     if replicates == "1":
         handles.append(entry("one replicate", marker="o" if dotted else ""))
     else:
-        shade = Patch(facecolor=style.GREY, alpha=style.BAND_ALPHA + 0.1, label=words)
+        shade = Patch(facecolor="#c9c9c9", label=words)
         handles.append(entry(words, marker="|", markersize=9) if dotted else shade)
     if any(line.diverged for line in scene.lines):
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))

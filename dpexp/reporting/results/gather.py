@@ -209,13 +209,16 @@ def gather(
     return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), section_of, tuple(remarks))
 
 
-def name_of(sources: Sequence[Source], shipped: Collection[str], options: Mapping[str, str | Sequence[str]]) -> str:
+def name_of(
+    sources: Sequence[Source], shipped: Collection[str], options: Mapping[str, bool | str | Sequence[str]]
+) -> str:
     """The name of the files of results, with the options that are given, so that no two calls write one file.
 
     It is never that of a shipped figure or table, or of another result in the same folder.
     """
     names = list(dict.fromkeys(source.name for source in sources))
-    words = [f"{key}-{value if isinstance(value, str) else '-'.join(value)}" for key, value in options.items() if value]
+    values = {key: value if isinstance(value, bool | str) else "-".join(value) for key, value in options.items()}
+    words = [key if value is True else f"{key}-{value}" for key, value in values.items() if value]
     name = "_".join(map(_word, ["_and_".join(names), *words]))
     others = {*shipped, *(other for source in sources for other in experiments_in(source.results))} - {*names}
     return f"{name}_result" if name in others or name in shipped else name
