@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import random
 import re
 from pathlib import Path
 
@@ -184,13 +183,6 @@ def test_a_key_that_nobody_knows_is_never_understood(path, tmp_path):
     for place in share(places):
         value = "zqzq: {a: 1}\n" if place == 0 else "zqzq: [1, 2], "
         assert any("zqzq" in issue for issue in errors(tmp_path, text[:place] + value + text[place:])), place
-
-
-def test_random_bytes_are_refused(tmp_path):
-    rng = random.Random(8)
-    for _ in range(300):
-        with pytest.raises(ConfigError):
-            load(tmp_path, rng.randbytes(rng.randrange(0, 200)))
 
 
 @pytest.mark.parametrize(

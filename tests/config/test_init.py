@@ -60,19 +60,14 @@ def test_own_table_by_its_header_alone(tmp_path):
     assert cell.privacy.eps == 1
 
 
-def test_target_is_asked_for_and_nothing_is_overwritten(tmp_path):
+def test_what_does_not_fit_is_refused_and_nothing_is_overwritten(tmp_path):
     table, out = tmp_path / "people.csv", tmp_path / "mine.yaml"
     table.write_text(CSV)
-    with pytest.raises(UsageError, match="which column"):
-        command.init(data=table, target=None)
     with pytest.raises(UsageError, match="'dp-sgd' does not run on problem 'huber-linear'"):
         command.init("huber-linear", data=table, target="income")
-    with pytest.raises(UsageError, match="data"):
-        command.init("sigmoid", algorithm="tree-momentum", data=table, target="income")
     with pytest.raises(UsageError, match="no column 'incom'"):
         command.init(data=table, target="incom")
     assert f"dpexp run {out}" in command.init("huber-linear", out=out)
-    assert "experiment: mine" in out.read_text()
     with pytest.raises(UsageError, match="there already"):
         command.init("huber-linear", out=out)
 

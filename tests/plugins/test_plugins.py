@@ -61,9 +61,6 @@ def write(folder, name, text):
     return path
 
 
-# --- what a plug-in adds ---------------------------------------------------------------------------------------------
-
-
 def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
     call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
@@ -170,18 +167,6 @@ def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, reads
     assert said is None or re.search(said, f"{result.where}: {result.detail}")
 
 
-def test_what_a_plug_in_says_that_it_reads_is_there(lab):
-    text = lab.read_text()
-    for wrong, words in {
-        "'gone/*.csv'": r"no file fits 'gone/\*\.csv'",
-        "'/etc/passwd'": "relative",
-        "3": "relative",
-    }.items():
-        write(lab.parent, "lab.py", text.replace("PLUGIN = Plugin(", f"PLUGIN = Plugin(inputs=({wrong},), "))
-        with pytest.raises(UsageError, match=words):
-            plugins.use(lab)
-
-
 NAMED = """\
 from typing import Literal
 
@@ -279,9 +264,6 @@ def test_an_installed_package_offers_a_plug_in_by_its_entry_point(tmp_path, monk
     assert plugins_missing([code]) == ["own"]
 
 
-# --- what results depend on ------------------------------------------------------------------------------------------
-
-
 EDITS = {
     "lab.py": ("mechanism.mu.largest / 2", "mechanism.mu.largest / 3"),
     "scores.py": ("y < t", "y <= t"),
@@ -331,8 +313,6 @@ def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
     with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
         stored_cell("lab", next(iter(parameters.values())))
 
-
-# --- a plug-in's mistakes --------------------------------------------------------------------------------------------
 
 GOOD = NAMED.replace("import helper\n", "").replace("helper.NAME", '"own"')
 MISTAKES = {
@@ -413,9 +393,6 @@ def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line,
     with using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         assert re.search(expected, simulate([cell], [0]).error)
-
-
-# --- workers ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_worker_loads_what_it_needs_and_refuses_what_was_edited_since(lab):
