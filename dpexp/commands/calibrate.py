@@ -84,8 +84,9 @@ def calibrate(
             for message in refuted(best, attained, [levels.get("delta", 1e-5)]).values():
                 raise DpexpError(message)
     except least_noise.Unreachable as error:
-        reasons = dict.fromkeys(a.refused for a in every_analysis(at(1.0)) if a.refused)
-        raise UsageError(str(error), "; ".join(reasons)) from None
+        hint = "; ".join(dict.fromkeys(a.refused for a in every_analysis(at(1.0)) if a.refused))
+        hint += ": neighboring_relation=replace-one" if "for replace-one" in hint else ""
+        raise UsageError(str(error), hint) from None
     document = {
         "mechanism": mechanism, "target": levels, "released": released, "parameter": field, "value": solved.value,
         "analysis": solved.analysis, measure: solved.spent,

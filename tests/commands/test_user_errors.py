@@ -91,7 +91,7 @@ ERRORS = """
 2  | SIGMA noise_multiplier=1e300 steps=10 sampling_probability=.1 | | 1e+12
 2  | calibrate | | eps=
 2  | calibrate epsilon=1 sampling_probability=0.01 steps=1000 | | eps=
-2  | calibrate eps=1 n=1000 batch_size=10 steps=100 sampling=fixed-size | | replace-one
+2  | calibrate eps=1 n=1000 batch_size=10 steps=100 sampling=fixed-size | | neighboring_relation=replace-one
 2  | calibrate tpr=0.01@fpr=0.05 steps=1 | | guessing
 2  | calibrate mu=1 delta=1e-5 steps=1 sampling_probability=1 | | delta
 2  | audit small.yaml --runs 5 | | --runs
