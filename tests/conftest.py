@@ -40,10 +40,7 @@ def pytest_configure():
 
 
 def pytest_sessionstart():
-    """Linear algebra on one thread, as in every worker of a run: two would wait for each other on two cores.
-
-    What tests start decides for itself: whether it does is tried.
-    """
+    """Linear algebra on one thread, as in every worker of a run: two would wait for each other on two cores."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which has to be there
     from threadpoolctl import threadpool_limits
 
@@ -147,8 +144,7 @@ run: {n: 700, replicates: 20, seed: 3, checkpoints: 12}
 def installed(*arguments, code=0, cwd=None, env=None, timeout=300):
     """Run the installed command in a process of its own; its exit code must be `code`.
 
-    It takes a second to start, so this is for what happens between processes: start and end, signals, workers, the
-    environment. `call` answers the same in no time.
+    It takes a second to start, so this is for signals, workers and the environment; `call` answers the same in no time.
     """
     return checked(
         subprocess.run(
@@ -166,8 +162,7 @@ def installed(*arguments, code=0, cwd=None, env=None, timeout=300):
 def call(*arguments, code=0, cwd=None, env=None):
     """What the command prints, from its entry point on, in this process; its exit code must be `code`, if one is given.
 
-    Arguments, working folder, variables, exit code and both streams are as `installed` has them; plug-ins are forgotten
-    after it.
+    Arguments and streams are as `installed` has them; plug-ins are forgotten after it.
     """
     from dpexp.commands import cli
     from dpexp.core.digests import hash_of_data

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.central_newton_coverage import CentralNewton
-from dpexp.algorithms.covering import Trial
+from dpexp.algorithms.covering import Covering, Estimate, Trial
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.algorithms.staged_newton_coverage import StagedNewton
 from dpexp.core.seeds import generator
@@ -80,3 +81,22 @@ def test_persons_of_a_run_are_those_of_fit(budget):
         assert (seen.estimate[lane] == fit_local(planned, x, y, mu, noise, owners).theta).all()
     (other,) = one.intervals(model, Trial(problem, n, 7, [0, 1]), None, budget)
     assert (other.estimate != seen.estimate).all()
+
+
+class LeastSquares(Covering):
+    name: Literal["least-squares"] = "least-squares"
+
+    def estimate(self, model, x, y, budget, normals):
+        rows = np.column_stack([np.ones(len(y)), x])
+        inverse = np.linalg.inv(rows.T @ rows)
+        return Estimate(inverse @ rows.T @ y, 4 * inverse)
+
+
+def test_a_method_that_estimates_has_walds_intervals_in_lanes():
+    trial = Trial(HuberLinear(d=2), 500, 7, [0, 1, 2])
+    (lanes,) = LeastSquares().intervals(None, trial, None, None)
+    for lane, (x, y, _) in enumerate(trial.tables):
+        theta, covariance = LeastSquares().estimate(None, x, y, None, None)
+        assert lanes.estimate[lane] == pytest.approx(theta)
+        assert lanes.high[lane] - theta == pytest.approx(1.959964 * np.sqrt(covariance.diagonal()), rel=1e-6)
+    assert (lanes.estimate[3:] == lanes.estimate[2]).all()

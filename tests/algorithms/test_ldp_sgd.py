@@ -160,15 +160,6 @@ def test_numbers_depend_on_nothing_but_setting_seed_and_replicate(case):
     assert not np.array_equal(run(problem, seed=SEED + 1, replicates=range(11)), whole)
 
 
-@pytest.mark.parametrize("d", [pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow), 5])
-def test_unrolled_and_general_kernels_give_the_same_bits(d, monkeypatch):
-    """With an odd and an even number of coordinates, since the score is the sum of two halves."""
-    problem = PROBLEMS["huber-linear"](d=d)
-    unrolled = run(problem)
-    monkeypatch.setattr(linear_pass, "UNROLLED", 0)
-    np.testing.assert_array_equal(run(problem), unrolled)
-
-
 def test_a_diverging_setting_keeps_its_rows_and_leaves_the_others_alone():
     overflowing = Constant.model_construct(name="constant", eta=1e308)  # more than a config may ask for
     wild = [(overflowing, ConstantBudget(mu=0.01)), *SETTINGS]
