@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.commands import fit_receipt
-from dpexp.commands.fit_document import fit_document
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.config.public_file import read_public
@@ -25,7 +24,8 @@ from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, persons_of, read_records, units_of
 from dpexp.data.table_remarks import identifiers, losses, none_read
 from dpexp.inference import rehearsals, user_blocks
-from dpexp.inference.fitting import Planned, fit_central, fit_local, plan_central, plan_local
+from dpexp.inference.fit_document import fit_document
+from dpexp.inference.fitting import Fitted, Planned, fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import pure
 from dpexp.inference.user_scale import contrast_row
@@ -97,7 +97,7 @@ def _rehearse(request: Request) -> FitResult:
     # a plan has one number of records, that of its rehearsals
     reasons = tuple(replace(reason, n_needed=None) for reason in planned.checked.reasons)
     planned = replace(planned, checked=replace(planned.checked, reasons=reasons))
-    return FitResult(fit_document(request, units, planned, mu) | outlook, request.file)
+    return FitResult(_document(request, units, planned, mu) | outlook, request.file)
 
 
 def _fit(request: Request) -> FitResult:
@@ -119,13 +119,25 @@ def _fit(request: Request) -> FitResult:
             spent = f"Kept in {out}, with its receipt {begun.path.name}. Spent by the receipts there: "
             spent += f"{receipts.together(fit_receipt.earlier_receipts(request.out))}."
         fitted = _method(request)(planned, records.x, records.y, mu, normals, records.owners)
-    document = fit_document(request, records.units, planned, mu, fitted, seed)
+    document = _document(request, records.units, planned, mu, fitted, seed)
     if out is not None:
         write_text(out, standard_json(document))
     if begun is not None:
         # the receipt of a release has a result
         begun.done()
     return FitResult(document, request.file, remarks, spent)
+
+
+def _document(
+    request: Request, units: Units, planned: Planned, mu: np.ndarray, fitted: Fitted | None = None,
+    order_seed: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    noise = "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal"
+    return fit_document(
+        units, planned, mu, fitted, model=request.model, method=request.method, level=request.level, noise=noise,
+        unit=request.person or "record", mu_column=request.mu_column, contrasts=request.contrasts,
+        order_seed=order_seed,
+    )  # fmt: skip
 
 
 def _begin(
@@ -136,7 +148,7 @@ def _begin(
     name = receipts.records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
     if isinstance(request.data, Path):
         name = receipts.records_in([request.data])
-    document = fit_document(request, records.units, planned, mu, None, seed)
+    document = _document(request, records.units, planned, mu, None, seed)
     return fit_receipt.begin(out, document, request.file, name, request.again)
 
 

@@ -16,7 +16,6 @@ from dpexp.inference.user_scale import in_line
 from dpexp.reporting.digits import estimate_row, level_in_digits
 
 Document = Mapping[str, Any]
-DELTAS = (1e-5, 1e-6)
 AR = "(AR): interval and p of the Anderson-Rubin test, since the curvature is known with noise."
 UNBOUNDED = (
     "The data cannot separate these columns: the least curvature is {:.1f} standard errors from 0. Usual causes: a "

@@ -1,15 +1,14 @@
-"""The JSON document of `dpexp fit`, from which text, tables and receipts of a fit are made."""
+"""The JSON document of a fit, from which its text, tables and receipt are made."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands.fit_request import Request
-from dpexp.commands.fit_text import DELTAS
 from dpexp.data.regression import Units
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.models import MODELS
@@ -17,32 +16,36 @@ from dpexp.inference.pure_messages import PureModel
 from dpexp.inference.user_scale import COLUMNS, Inference
 from dpexp.problems import PROBLEMS
 
+DELTAS = (1e-5, 1e-6)
+
 
 def fit_document(
-    request: Request, units: Units, planned: Planned, mu: np.ndarray, fitted: Fitted | None = None,
-    order_seed: int | None = None,
+    units: Units, planned: Planned, mu: np.ndarray, fitted: Fitted | None = None, *, model: str, method: str | None,
+    level: float, unit: str, noise: str, mu_column: str | None, contrasts: Sequence[str], order_seed: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Of a fit, or of a plan or refusal where nothing is `fitted`; `mu` are the budgets [n], or one for all."""
+    """Of a fit, or of a plan or refusal where nothing is `fitted`.
+
+    `mu` are the budgets [n], or one for all; `unit` is record, or the column of persons; `noise` says where it is from.
+    """
     checked = fitted.checked if fitted else planned.checked
     lost, inference = checked.lost(len(units.names)), None
     if fitted and len(lost) < len(units.names):
-        inference = Inference(fitted.release, fitted.theta, units, request.level)
+        inference = Inference(fitted.release, fitted.theta, units, level)
     rows, largest = _estimates(units, fitted, inference, lost), float(mu.max())
     # of messages that have it with delta = 0
     pure = planned.model.eps if isinstance(planned.model, PureModel) else 0.0
-    method = request.method or ("central-newton" if planned.central else "staged-newton")
-    fits = {"model": request.model, "method": method}
+    fits = {"model": model, "method": method or ("central-newton" if planned.central else "staged-newton")}
     document: dict[str, Any] = {
         "estimates": rows,
         "glance": {
             **fits, "target": units.modelled, "nobs": planned.n, "df_model": len(rows) - 1 - units.has_scale,
-            "level": request.level, "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
+            "level": level, "sigma": rows[-1]["estimate"] if units.has_scale else None, "mu": largest,
             "eps": pure or eps_of(largest, DELTAS[0]), "delta": 0.0 if pure else DELTAS[0],
             "unbounded": sum(not row.get("bounded", False) for row in rows), "converged": inference is not None,
         },
         **fits,
-        "level": request.level,
-        "unit": request.person or "record",
+        "level": level,
+        "unit": unit,
         "budget": {
             "mu": largest,
             "per_user": None if planned.central else {"cap": largest, "least": float(mu.min())},
@@ -53,23 +56,19 @@ def fit_document(
             "n_needed": checked.n_needed,
         },
         "refused": [{"rule": r.rule, "reason": r.why, "n_needed": r.n_needed} for r in checked.reasons],
-        "public": {
-            "units": units.document(),
-            "order_seed": order_seed,
-            "noise": "operating system, not stored" if request.deployment else f"seed {request.rehearsed}: a rehearsal",
-        },
+        "public": {"units": units.document(), "order_seed": order_seed, "noise": noise},
     }  # fmt: skip
-    if planned.stated_by or request.model not in MODELS:
-        bounds = f"`score_bounds` and `slope_bounds` of {request.model}, {PROBLEMS.source(request.model)}"
+    if planned.stated_by or model not in MODELS:
+        bounds = f"`score_bounds` and `slope_bounds` of {model}, {PROBLEMS.source(model)}"
         document["budget"]["stated_by"] = planned.stated_by or bounds
-    if request.mu_column is not None:
-        document["budget"] |= {"column": request.mu_column, "weights": "equal" if planned.equal else "budget"}
+    if mu_column is not None:
+        document["budget"] |= {"column": mu_column, "weights": "equal" if planned.equal else "budget"}
     if inference is not None:
         places = np.ix_(units.visible, units.visible)
         document |= {"covariance": inference.parameters[1][places].tolist(), "release": inference.document()}
         document["diagnostics"]["hessian_ratio"] = inference.release.hessian_ratio
-        if request.contrasts:
-            document["contrasts"] = inference.contrasts(request.contrasts)
+        if contrasts:
+            document["contrasts"] = inference.contrasts(contrasts)
     return document
 
 
