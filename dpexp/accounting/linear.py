@@ -96,19 +96,19 @@ class LinearLaw:
     def _orders(self) -> list[tuple[GaussianMixture, GaussianMixture]]:
         """Both orders, mirrored so that events lie on the right, in deviations; the second law rounded up (d)."""
         unit, counts, (fewest, bounds) = math.sqrt(self.variance), self.uses.counts, self.uses.rare.T
-        found = []
+        orders = []
         for p, q in ((self.one, self.other), (self.other, self.one)):
             # of a law that lies to the left the fewest uses of a group have most beyond every place
             sign = 1.0 if p >= q else -1.0
             every = GaussianMixture(
                 sign * q / unit * np.concatenate([counts, fewest]), np.concatenate([self.uses.log_p, bounds]), 1.0
             )
-            found.append((GaussianMixture(sign * p / unit * counts, self.uses.log_p, 1.0), every))
-        return found
+            orders.append((GaussianMixture(sign * p / unit * counts, self.uses.log_p, 1.0), every))
+        return orders
 
     def _largest(self, value: Value, before: float, places: int, close: float) -> float:
         """Over half lines of both orders, from so far before all atoms: at some places, then around the best."""
-        found = [0.0]
+        largest = [0.0]
         for p, q in self._orders:
             # P(x > high) <= delta by the union of its atoms' tails
             low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
@@ -116,8 +116,8 @@ class LinearLaw:
             scan = np.linspace(low, high, places).tolist()
             best = min(range(places), key=[negative(t) for t in scan].__getitem__)
             at = least(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close)
-            found.append(-at.value)
-        return max(found)
+            largest.append(-at.value)
+        return max(largest)
 
     def eps(self, delta: float) -> float:
         """The largest epsilon that a half line attains at delta, both orders (c); 0 if none does."""
@@ -159,11 +159,11 @@ def linear(
     step = 1 / multiplier
     # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
     one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
-    found, every = uses(sampling, q, steps, batches), None
-    if len(found.rare) and steps <= MOST_LISTED:
+    counted, every = uses(sampling, q, steps, batches), None
+    if len(counted.rare) and steps <= MOST_LISTED:
         counts = np.arange(steps + 1.0)
         every = Uses(counts, binomial_log_masses(counts, steps, q))
-    return LinearLaw(found, one, other, float(steps), every)
+    return LinearLaw(counted, one, other, float(steps), every)
 
 
 def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Callable[[float], float] | None:

@@ -60,12 +60,12 @@ class Cells(NamedTuple):
     missing: float = 0.0
     """probability of the record's message to be in no cell"""
 
-    def kept(self, share: float) -> Cells:
+    def without_largest(self, share: float) -> Cells:
         """(d) without the cells of the largest densities that have this probability together."""
         order = np.argsort(-np.maximum(self.record_range[1], self.other_range[1]))
-        gone = np.cumsum(self.record[order])
-        first = int(np.searchsorted(gone, share))
-        rest, lost = order[first:], float(gone[first - 1]) if first else 0.0
+        masses = np.cumsum(self.record[order])
+        first = int(np.searchsorted(masses, share))
+        rest, lost = order[first:], float(masses[first - 1]) if first else 0.0
         over, under = ((low[rest], high[rest]) for low, high in (self.record_range, self.other_range))
         return Cells(self.blanket[rest], self.record[rest], self.other[rest], over, under, self.missing + lost)
 
@@ -198,9 +198,9 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
 
 def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     """Epsilon at delta, rounded up; never above `local`, what holds when the order is known."""
-    kept = cells.kept(delta / 100)
+    smaller = cells.without_largest(delta / 100)
     chi = float(((cells.record - cells.other) ** 2 / cells.blanket).sum())
-    return _eps_at(lambda eps: token_delta(kept, eps, users), delta, "above", local, math.sqrt(chi / users))
+    return _eps_at(lambda eps: token_delta(smaller, eps, users), delta, "above", local, math.sqrt(chi / users))
 
 
 def pair_eps(laws: Laws, users: int, delta: float, accuracy: float = MASSES) -> float:

@@ -87,7 +87,7 @@ def epoch_text(q: float) -> str:
     return f"{batches_of(q)} batches an epoch{uneven}"
 
 
-def share_and_steps(given: Mapping[str, Any], groups: int = 1) -> dict[str, Any]:
+def share_and_steps(values: Mapping[str, Any], groups: int = 1) -> dict[str, Any]:
     """`sampling_probability` and `steps` as far as they follow from other fields and are not given.
 
     A batch has batch_size of n records, all of them if `sampling` is full-batch, and a record is in `selected` of
@@ -97,7 +97,7 @@ def share_and_steps(given: Mapping[str, Any], groups: int = 1) -> dict[str, Any]
     """
     fields: dict[str, Any] = {}
     size, n, epochs, selected, per_epoch, share = (
-        given.get(name) for name in ("batch_size", "n", "epochs", "selected", "steps_per_epoch", "sampling_probability")
+        values.get(key) for key in ("batch_size", "n", "epochs", "selected", "steps_per_epoch", "sampling_probability")
     )
     sized = 0.0  # the share of batch_size and n
     if isinstance(size, int) and isinstance(n, int) and min(size, n) > 0:
@@ -107,7 +107,7 @@ def share_and_steps(given: Mapping[str, Any], groups: int = 1) -> dict[str, Any]
             raise ValueError(f"batch_size = {size} is larger than {of}")
     if share is None:
         share = sized or None
-        if given.get("sampling") == "full-batch":
+        if values.get("sampling") == "full-batch":
             share = 1.0
         elif isinstance(selected, int) and isinstance(per_epoch, int) and 0 < selected <= per_epoch:
             share = selected / per_epoch
@@ -127,8 +127,8 @@ def share_and_steps(given: Mapping[str, Any], groups: int = 1) -> dict[str, Any]
     if not (isinstance(epochs, int) and isinstance(share, int | float) and epochs > 0 and 0 < share <= 1):
         raise ValueError("epochs is a whole number, with one sampling_probability, or with batch_size and n")
     steps = epochs * (per_epoch if isinstance(per_epoch, int) else batches_above(share / groups))
-    if given.get("steps", steps) != steps:
-        raise ValueError(f"{epochs:,} epochs are {steps:,} steps, not {given['steps']}")
+    if values.get("steps", steps) != steps:
+        raise ValueError(f"{epochs:,} epochs are {steps:,} steps, not {values['steps']}")
     return fields | {"steps": steps}
 
 
@@ -146,28 +146,28 @@ def epochs_of(steps: int, q: float, cut: bool) -> dict[str, Any]:
     return fields
 
 
-def own_fields(fields: Container[str], given: Mapping[str, Any]) -> dict[str, Any]:
+def own_fields(fields: Container[str], values: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a mechanism with such fields, from those of another vocabulary. Raises ValueError."""
     of_epochs = "batches" in fields
-    if not ("sampling_probability" in fields or "batch_size" in fields) or (of_epochs and "batch_size" not in given):
-        return dict(given)
-    sampling = given.get("sampling")
+    if not ("sampling_probability" in fields or "batch_size" in fields) or (of_epochs and "batch_size" not in values):
+        return dict(values)
+    sampling = values.get("sampling")
     in_turn = of_epochs and sampling == "cyclic-poisson"
-    groups = given.get("batches") if in_turn else 1
+    groups = values.get("batches") if in_turn else 1
     if not isinstance(groups, int) or groups < 1:
         raise ValueError("cyclic-poisson needs batches, the number of its groups")
-    found = share_and_steps(given, groups)
-    own = {name: value for name, value in given.items() if name in fields or name not in ("n", "batch_size", "epochs")}
-    both = {**given, **found}
+    derived = share_and_steps(values, groups)
+    own = {name: value for name, value in values.items() if name in fields or name not in ("n", "batch_size", "epochs")}
+    both = {**values, **derived}
     if not of_epochs or not {"steps", "sampling_probability"} <= both.keys():
-        return own | {name: value for name, value in found.items() if name in fields}
+        return own | {name: value for name, value in derived.items() if name in fields}
     q, steps = both["sampling_probability"], both["steps"]
     if in_turn:
         epochs, rest = divmod(steps, groups)
-        found = {"batches": groups, "epochs": epochs, "unfinished": rest or None, "sampling_probability": q}
+        derived = {"batches": groups, "epochs": epochs, "unfinished": rest or None, "sampling_probability": q}
     else:
-        found = epochs_of(steps, q, sampling in ("shuffled", "reshuffled"))
-    for name, value in found.items():
+        derived = epochs_of(steps, q, sampling in ("shuffled", "reshuffled"))
+    for name, value in derived.items():
         if name != "epochs" and name in own and own[name] != value:
             raise ValueError(f"{name} = {own[name]} contradicts {steps:,} steps of batches of the share {q:g}: {value}")
-    return {name: value for name, value in own.items() if name not in ("steps", "sampling_probability")} | found
+    return {name: value for name, value in own.items() if name not in ("steps", "sampling_probability")} | derived
