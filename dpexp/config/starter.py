@@ -8,7 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
 from dpexp.config.cells import Cell
 from dpexp.config.error_messages import field, in_words, meanings, suggest, takes_a_list
 from dpexp.config.experiment_file import read_experiment
@@ -19,6 +22,8 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.scalars import yaml_in_line
+from dpexp.core.text import fraction
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})
 STEPS: Sequence[Mapping[str, Any]] = ({}, {"n": 20_000})
@@ -115,4 +120,26 @@ def _described(cell: Cell, written: Mapping[str, Mapping[str, Any]], template: S
         )
         if section == "problem" and POPULATION in kind.model_fields:
             sections.append((f"# {POPULATION}", meanings(kind)[POPULATION], []))
+        if section == "schedule" and (cell.algorithm.name, cell.schedule.name) == ("ldp-sgd", "power"):
+            rows += [(f"# {line}", "") for line in _step_sizes(cell)]
     return {"problem": cell.problem.name, "algorithm": cell.algorithm.name, "sections": sections}
+
+
+def _step_sizes(cell: Cell) -> Iterator[str]:
+    """The best step sizes by the linearised recursion, for some numbers of users; none where no curvature is known."""
+    problem, budget = cell.problem, cell.privacy.mu
+    if not isinstance(problem, LinearPredictorProblem) or not problem.knows_curvature or is_flat(problem):
+        return
+    place = local(problem, budget)
+    # in units of 1 / M: beyond 2 / M the linear iteration diverges
+    etas = np.geomspace(1e-3, 1.5, 31) / np.linalg.eigvalsh(place.hessian)[-1]
+    yield f"Theory (the linearised recursion) recommends for mu = {budget.label}, in root mean square distance:"
+    for n in (20_000, 300_000, 3_000_000):
+        candidates = []
+        for alpha in (1 / 3, 1 / 2, 2 / 3):
+            (errors,) = predicted_errors([place], np.array([n]), etas, alpha, of_loss=False)
+            for estimator, squares in (("last iterate", errors.sgd[:, 0]), ("average", errors.asgd[:, 0])):
+                k = int(np.nanargmin(squares))
+                candidates.append((float(squares[k]), estimator, float(etas[k]), alpha))
+        square, estimator, eta, alpha = min(candidates)
+        yield f"  n = {n}: eta: {eta:.2g}, alpha: {fraction(alpha)} and the {estimator}: {math.sqrt(square):.2g}"
