@@ -21,11 +21,7 @@ from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
 
 ONE = Target(eps=1.0, delta=1e-5)
-PRESCRIBED, PATH, CONSTANT = (
-    SCHEDULES["prescribed"](),
-    SCHEDULES["path-length"](length=2.0),
-    SCHEDULES["constant"](eta=0.2),
-)
+PRESCRIBED, PATH = SCHEDULES["prescribed"](), SCHEDULES["path-length"](length=2.0)
 N, D, SEED = 9, 3, 5
 SUMS = {name: kind for name, kind in ALGORITHMS.items() if issubclass(kind, FiniteSumAlgorithm)}
 
@@ -132,8 +128,7 @@ def test_metrics_are_those_of_the_path_whether_looks_are_neighbours_or_far_apart
 
 
 def test_prescribed_schedules_are_those_of_the_theorems_and_infeasible_ones_are_told():
-    problem = problem_of(1000, 10)
-    tree = SUMS["tree-momentum"]()
+    problem, tree = problem_of(1000, 10), SUMS["tree-momentum"]()
     steps = tree.steps(problem, PRESCRIBED, ONE)
     plan = tree.plan(problem, PRESCRIBED, ONE, steps)
     assert steps == pytest.approx(7265, abs=1)
