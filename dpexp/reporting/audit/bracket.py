@@ -11,7 +11,7 @@ import numpy as np
 
 from dpexp.config.cells import Experiment
 from dpexp.core.terminal import tell
-from dpexp.core.text import columns, counted, down, up
+from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.audit.scores import Audit, audit_runs
 from dpexp.reporting.audit.audit_cells import audits_of
@@ -112,7 +112,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class Audited:
+class Audited(Printed):
     """The rows of an audit, and what was not audited."""
 
     rows: Sequence[Row]
