@@ -1,12 +1,14 @@
 """A mechanism from NAME key=value ..., as `dpexp privacy --mechanism` and `dpexp calibrate` take it, or a sweep of one.
 
-A list is one value, phases of one run, unless `--over` names it.
+A list of values sweeps its parameter where that takes one value. Where a list is a value itself (phases of one run),
+`--over KEY` sweeps it. LO..HI is 13 numbers in equal ratios, LO..HI/25 is 25 of them, whole where the parameter is.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from dpexp.core.scalars import scalar
 from dpexp.core.text import guess
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.privacy.samplings import own_fields
 
 if TYPE_CHECKING:
@@ -28,7 +31,13 @@ if TYPE_CHECKING:
 DELTAS = (1e-5, 1e-6)
 LEAST, LARGEST = 1e-9, 1e12
 """bounds of a number other than 0 and inf, so that its squares are numbers too"""
-MOST_KEYS, MOST_SETTINGS = 2, 2000
+MOST_IN_TREES = 50_000_000
+"""records or steps of the mechanisms on trees, which hold a few numbers for each of them"""
+PHASED = ("noise_multiplier", "sampling_probability", "steps")
+"""parameters whose list of values is phases of one run"""
+WHOLE = ("n", "batch_size", "epochs", "steps")
+RANGE = re.compile(r"([^.].*?)\.\.(.+?)(?:/(\d+))?")
+MOST_KEYS, MOST_SETTINGS, POINTS = 2, 2000, 13
 EXAMPLE = "for instance sampling_probability=0.01 noise_multiplier=1 steps=10,100,1000 --over steps"
 SYMBOLS = {
     "sigma": "noise_multiplier", "z": "noise_multiplier", "q": "sampling_probability", "T": "steps", "eta": "step_size",
@@ -107,8 +116,12 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
     kind, own = kind_of(name), own_values(name, values)
     for key, value in own.items():
         for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, int | float) and item not in (0, math.inf) and not LEAST <= abs(item) <= LARGEST:
+            if not isinstance(item, int | float) or item in (0, math.inf):
+                continue
+            if not LEAST <= abs(item) <= LARGEST:
                 raise UsageError(f"{key} is 0 or a number from {LEAST:g} to {LARGEST:g}, not {item:g}")
+            if ("tree-" in name or "reduced-" in name) and key in ("n", "steps") and item > MOST_IN_TREES:
+                raise UsageError(f"{key} is at most {MOST_IN_TREES:,} for {name}, not {item:g}")
     try:
         return kind(**own)
     except ValidationError as error:
@@ -120,9 +133,47 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         # A symbol of a paper is closer to what was meant than a name of similar letters.
         symbols = [f"{key} is {SYMBOLS[key]} here" for key in own if SYMBOLS.get(key) in kind.model_fields]
         hints = sorted((issue.hint for issue in issues if issue.hint), key=lambda hint: not hint.startswith("did you"))
-        lists = [f"--over {key} sweeps its values" for key, value in own.items() if isinstance(value, list)]
-        hint = "; ".join(symbols) or next(iter([*hints, *lists]), "")
+        hint = "; ".join(symbols) or next(iter(hints), "")
         raise UsageError("\n".join(f"{name}: {issue.message}" for issue in issues), hint) from None
+
+
+def phases_of(values: Mapping[str, Any]) -> str:
+    """That lists of values are phases of one run, in a sentence; empty where there is none."""
+    lists = ((key, len(value)) for key in PHASED if isinstance(value := values.get(key), list) and len(value) > 1)
+    return next((f"{count} phases of one run; --over {key} for {count} runs." for key, count in lists), "")
+
+
+def swept_keys(name: str, values: Mapping[str, Any]) -> list[str]:
+    """The parameters that sweep by themselves: by a range, or by a list where they take one value."""
+    phased = PHASED if issubclass(kind_of(name), SampledGaussian) else ()
+    return [
+        key for key, value in values.items()
+        if (isinstance(value, str) and RANGE.fullmatch(value))
+        or (isinstance(value, list) and key not in ("delta", "alphas", *phased)
+            and "tuple" not in _types(name, key))
+    ]  # fmt: skip
+
+
+def _types(name: str, key: str) -> str:
+    parameter = kind_of(name).model_fields.get(key)
+    return repr(parameter.annotation) if parameter else ""
+
+
+def _swept(key: str, value: Any, whole: bool) -> list[float]:
+    """The values of a swept parameter."""
+    if isinstance(value, str) and (match := RANGE.fullmatch(value)):
+        try:
+            low, high, points = float(match[1]), float(match[2]), int(match[3] or POINTS)
+        except ValueError:
+            raise UsageError(f"{key}={value} is no range of numbers", f"for instance {key}=10..1e4/25") from None
+        if not (0 < low < high < math.inf and 2 <= points <= MOST_SETTINGS):
+            raise UsageError(f"{key}={value}: a range rises from a number above 0, in at least 2 points")
+        ratios = [low * (high / low) ** (k / (points - 1)) for k in range(points - 1)] + [high]
+        return list(dict.fromkeys(round(x) if whole else float(f"{x:.6g}") for x in ratios))
+    items = value if isinstance(value, list) else [value]
+    if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in items):
+        raise UsageError(f"{key}: only numbers are swept, not {value!r}", f"{key}=1,2,3 or {key}=1..1000")
+    return list(dict.fromkeys(items))
 
 
 def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = "") -> EpsilonCurve:
@@ -130,17 +181,12 @@ def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = 
     from dpexp.reporting.epsilon_curves import EpsilonCurve
 
     deltas = deltas_of(values)
-    keys = [*dict.fromkeys(key for key in over if key != hue), *([hue] if hue else [])]
+    keys = [*dict.fromkeys(key for key in (*over, *swept_keys(name, values)) if key != hue), *([hue] if hue else [])]
     if not 1 <= len(keys) <= MOST_KEYS:
-        raise UsageError(f"--over sweeps one or two parameters, not {len(keys)}", EXAMPLE)
-    swept = {}
-    for key in keys:
-        if key not in values:
-            raise UsageError(f"--over {key}: no values of '{key}' are given", EXAMPLE)
-        numbers = values[key] if isinstance(values[key], list) else [values[key]]
-        if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers):
-            raise UsageError(f"{key}: only numbers are swept, not {values[key]!r}", EXAMPLE)
-        swept[key] = list(dict.fromkeys(numbers))
+        raise UsageError(f"one or two parameters are swept, not {len(keys)}", EXAMPLE)
+    if absent := [key for key in keys if key not in values]:
+        raise UsageError(f"--over {absent[0]}: no values of '{absent[0]}' are given", EXAMPLE)
+    swept = {key: _swept(key, values[key], key in WHOLE or "int" in _types(name, key)) for key in keys}
     count = math.prod(map(len, swept.values()))
     if count > MOST_SETTINGS:
         raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")

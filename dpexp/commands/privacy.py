@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.answer import Pathname
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.commands.mechanism_arguments import curve_of, deltas_of, mechanism_of, numbers, understood, values_of
+from dpexp.commands.mechanism_arguments import (
+    curve_of,
+    deltas_of,
+    mechanism_of,
+    numbers,
+    phases_of,
+    swept_keys,
+    understood,
+    values_of,
+)
 from dpexp.core.errors import NoSuchAnalysis, UsageError
 from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
@@ -56,7 +65,7 @@ def privacy(
     values = values_of([str(word) for word in words], parameters)
     if mechanism is None:
         return _of_users(Path(users or ""), values)
-    if over:
+    if over or swept_keys(mechanism, values):
         with understood(mechanism):
             return curve_of(mechanism, values, over)
     return of_mechanism(mechanism, values, tradeoff)
@@ -82,7 +91,8 @@ class Stated(Printed):
     def text(self) -> str:
         """For people."""
         with self.located():
-            return "\n\n".join([self.statement.text(), *([attack_text(self.attacks)] if self.attacks else [])])
+            remark = [f"  {self.more['remark']}"] if "remark" in self.more else []
+            return "\n\n".join([self.statement.text(), *remark, *([attack_text(self.attacks)] if self.attacks else [])])
 
 
 def of_experiment(experiment: Experiment, deployment: bool = False) -> Stated:
@@ -134,12 +144,13 @@ def _released(experiment: Experiment) -> dict[str, Released]:
 
 def of_mechanism(name: str, values: dict[str, Any], tradeoff: bool = False) -> Stated:
     """The statement of a mechanism, with `tradeoff` also error rates of an attacker."""
+    phases = phases_of(values)
     deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
     mechanism = mechanism_of(name, values)
     with understood(name):
         statement = MechanismStatement(name, mechanism, deltas, orders or ORDERS)
         attacks = [*(a for a in statement.analyses if a.valid), *statement.lower] if tradeoff else []
-        return Stated(statement, partial(understood, name), {}, attacks)
+        return Stated(statement, partial(understood, name), {"remark": phases} if phases else {}, attacks)
 
 
 def _of_users(path: Path, values: dict[str, Any]) -> UsersStatement:
