@@ -42,7 +42,7 @@ def test_a_range_is_in_equal_ratios_and_whole_where_the_parameter_is():
     [
         ((*SAMPLED[:3], "steps=5", "sampling_probability=0.5,2", "--over", "sampling_probability"), "probability = 2"),
         ((*SAMPLED, "steps=5", "--over", "n"), "no values of 'n'"),
-        (("@linear_d5", "--over", "mu"), "--over goes with --mechanism"),
+        (("@linear_d5", "--over", "mu"), "goes with --mechanism"),
     ],
     ids=["no mechanism", "not given", "config"],
 )
