@@ -12,7 +12,7 @@ from dpexp.inference.user_scale import in_line
 from dpexp.reporting.digits import rounded
 from dpexp.reporting.text_table import Content
 
-NOTE = "Standard errors in brackets, in LaTeX in units of the last digit. Unbounded: no finite interval at this budget."
+NOTE = "Standard errors in brackets. Unbounded: no finite interval at this budget."
 GLANCE = {"target": "target", "model": "model", "nobs": "n", "sigma": "scale of the errors", "mu": "mu", "eps": "eps",
           "delta": "delta", "level": "level"}  # fmt: skip
 
@@ -38,7 +38,7 @@ def _cell(row: dict[str, Any] | None) -> str:
         return ""
     if row["std_error"] is None:
         return "not estimated" if row["estimate"] is None else f"{row['estimate']:.3g} (unbounded)"
-    return f"{rounded(row['estimate'], row['std_error'])} ({row['std_error']:.2g})"
+    return f"{rounded(row['estimate'], row['std_error'])} ({rounded(row['std_error'], row['std_error'])})"
 
 
 def _number(value: float | str | None) -> str:

@@ -69,7 +69,7 @@ def estimate_row(row: dict[str, Any], error: float) -> list[str]:
         return [value, "", "unbounded", "", ""]
     ends = [rounded(row[key], error) for key in ("conf_low", "conf_high")]
     test = " (AR)" * (row.get("interval") == "anderson-rubin" and row["p_value"] is not None)
-    return [value, f"{error:.2g}", *ends, level_in_digits(row["p_value"]) + test]
+    return [value, rounded(error, error), *ends, level_in_digits(row["p_value"]) + test]
 
 
 def level_in_digits(p: float | None, equals: str = "") -> str:
