@@ -1,7 +1,6 @@
 """Rules with memory, norms and numbers: clipped and heavy-ball LDP-SGD against literal loops, and their privacy."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,11 +8,6 @@ import pytest
 from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.engine.lanes.elementwise import maximum, sqrt
-from dpexp.engine.linear.kernel import BLOCK
-from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
-from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from tests.algorithms.test_ldp_sgd import (
@@ -85,54 +79,3 @@ def test_the_statement_says_which_sensitivity_sets_the_noise():
     plain = LdpSgd().mechanism(problem, setting, budget, 100)
     assert HEAVY.mechanism(problem, setting, budget, 100) == plain
     assert (plain.noise_sensitivity, plain.exact_sensitivity) == (paper, exact)
-
-
-# --- the worked examples ---------------------------------------------------------------------------------------------
-
-
-class _Size(NamedTuple):
-    square: float
-
-
-class _Adaptive(NamedTuple):
-    clip: float
-    keep: float
-
-
-def _in_units(g, memory, numbers):
-    return g / sqrt(memory.square + 0.01)
-
-
-def _clipped(norm, numbers):
-    return numbers.clip / maximum(norm, numbers.clip)
-
-
-def _adapted(theta, received, memory, numbers):
-    size = sqrt(memory.square + 0.01)
-    square = numbers.keep * memory.square + (1.0 - numbers.keep) * received.noisy * received.noisy * size * size
-    return theta - received.eta * received.noisy * size, _Size(square)
-
-
-def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
-    """Rows of the engine's own users are drawn again, and every step taken in numpy as the equations say."""
-    problem = PROBLEMS["huber-linear"](scale="known", population={"design": {"law": "t", "df": 3}, "weights": "none"})
-    rule = Rule(_adapted, _clipped, _in_units, _Size(1.0), _Adaptive(0.8, 0.9))
-    model, steps = problem.model(), np.array([1, 40])
-    schedule = SCHEDULES["power"](eta=0.3, alpha=0.5)
-    setting = PassSetting(schedule, ConstantBudget(mu=math.inf))
-    found = run_lane_group(model, rule, [setting], 0.0, steps, 11, range(8)).theta[:, 0, 0]
-    x, y = draw_users(model, BLOCK * 8, 11)
-    x, y = x.reshape(BLOCK, 8, -1), y.reshape(BLOCK, 8)
-    theta, square = np.zeros((8, problem.p)), np.ones((8, problem.p))
-    for i in range(40):
-        size = np.sqrt(square + 0.01)
-        u = problem.gradient(theta, x[i], y[i]) / size
-        u = u * 0.8 / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 0.8)
-        square = 0.9 * square + 0.1 * (u * size) ** 2
-        theta = theta - 0.3 * (i + 1) ** -0.5 * u * size
-        if i + 1 in steps:
-            np.testing.assert_allclose(found[list(steps).index(i + 1)].T, theta, atol=1e-12)
-    g = np.random.default_rng(1).standard_normal((50, problem.p)) * 10
-    other = rule.sent(g, _Size(np.linspace(0.1, 5, problem.p)))
-    assert np.linalg.norm(other, axis=1).max() <= 0.8 * (1 + 1e-12)
-    assert not np.allclose(other, rule.sent(g))

@@ -10,7 +10,7 @@ from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Header
 from dpexp.data.regression import SIGN, Entry, FitRecords, Roles, covariates_of, units_of
 
-PUBLIC = PublicInputs({"a": (10.0, 30.0), "y": (0.0, 8.0)}, {"g": ("u", "v", "w")})
+PUBLIC = PublicInputs({"a": (10.0, 30.0), "y": (2.0, 10.0)}, {"g": ("u", "v", "w")})
 UNITS = units_of(Header(dict.fromkeys("agy", "unknown")), Roles("y"), PUBLIC, False)
 
 
@@ -20,7 +20,7 @@ def test_covariates_are_centred_and_scaled_by_what_is_public():
     off, on = (value / math.sqrt(2 / 9) for value in (-1 / 3, 2 / 3))
     assert x * math.sqrt(3) == pytest.approx(np.array([[0.0, off, off], [1.0, on, off], [-3.0, off, on]]))
     assert usable.all()
-    assert (UNITS.centre, UNITS.scale) == (4.0, 2.0)
+    assert (UNITS.centre, UNITS.scale) == (6.0, 2.0)
 
 
 def test_holders_in_an_order_keep_their_rows_and_signs_follow_the_order():
