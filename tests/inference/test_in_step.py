@@ -9,7 +9,7 @@ from dpexp.inference.models import model_of
 from dpexp.inference.newton import fixed_points
 from dpexp.inference.simulated import NormalRows, Simulated
 from dpexp.inference.user_blocks import BLOCK, SPREAD
-from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, UniformBudget
+from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.problems.huber_linear import HuberLinear
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
@@ -27,6 +27,8 @@ def test_settings_meet_the_same_users():
             assert (a.hessian_noise == b.hessian_noise[: count // 5]).all()
         assert (a.inverse_mu == 0.5).all()
         assert set(np.unique(b.inverse_mu)) == {2.0, 1 / 3.0}
+    listed = Simulated(model, problem, ListBudget(list=(0.5, 1.0, 4.0)), 5, range(8))
+    assert [listed.block(2, 0, 0).inverse_mu[:, 0].tolist() for _ in range(2)] == [[2.0, 1.0], [0.25, 2.0]]
 
 
 def test_the_public_noise_is_the_integral_over_the_law_of_budgets():
