@@ -166,7 +166,5 @@ def builtin(value: Any, where: str) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         from dpexp.config.yamlfile import ConfigError, Issue, Position  # loads yaml, which a good value does not need
 
-        message = f"{where}: a config cannot hold {error}"
-        raise ConfigError(
-            [Issue(Position("dict"), message, "give numbers, text, lists and dicts, as in a file")]
-        ) from None
+        hint = "give numbers, text, lists and dicts, as in a file"
+        raise ConfigError([Issue(Position("dict"), f"{where}: a config cannot hold {error}", hint)]) from None

@@ -58,7 +58,7 @@ def calibrate(
     kind, typed = kind_of(mechanism), values_of(words, parameters)
     target = {key: typed.pop(key) for key in (*MEASURES, "delta", "fpr") if key in typed}
     levels = _levels(target)
-    (measure, level), place = next(iter(levels.items())), [*levels.values()][-1]
+    (measure, level), prob = next(iter(levels.items())), [*levels.values()][-1]
     values = own_values(mechanism, typed)
     field = kind.solved(values)
     if field in values:
@@ -71,12 +71,10 @@ def calibrate(
         tell(f"value {next(trial)} of {field}: {noise:.4g}")
         return kind(**{**values, field: noise})
 
-    def spends(a: Analysis) -> float:
-        return MEASURES[measure].spends(a, place)
-
     try:
         with understood(mechanism):
-            solved = calibration.calibrate(at, kind, spends, level, released, analysis, every_analysis)
+            loss = MEASURES[measure].spends
+            solved = calibration.calibrate(at, kind, lambda a: loss(a, prob), level, released, analysis, every_analysis)
             result = kind(**{**values, field: solved.value})
             # The rule of one table: no guarantee below what a pair of neighbours attains.
             best = [a for a in every_analysis(result) if a.name == solved.analysis]
@@ -114,7 +112,6 @@ def _levels(target: dict[str, Any]) -> dict[str, float]:
     levels = {name: numbers(name, target[name], measure.low, measure.high)[0]}
     if measure.at:
         levels |= {measure.at: numbers(measure.at, target[measure.at], 0, 1)[0]}
-    # Who says yes to one in a hundred at random finds one in a hundred.
     if name == "tpr" and levels["tpr"] <= levels["fpr"]:
         message = f"tpr={levels['tpr']:g} is met by guessing at fpr={levels['fpr']:g}: no noise brings it lower"
         raise UsageError(message, "give a larger tpr")

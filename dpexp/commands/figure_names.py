@@ -1,8 +1,4 @@
-"""Names of `dpexp plot` and `dpexp table`: shipped figures or tables, and results.
-
-A word with a slash is a folder of results. Any other word is the shipped figure or table of that name, else the
-experiment of that name in the results folder.
-"""
+"""Names of `dpexp plot` and `dpexp table`: a folder of results, a shipped figure or table, else an experiment."""
 
 from __future__ import annotations
 
@@ -49,7 +45,12 @@ class Selection:
             command = f"dpexp {self.kind.replace('figure', 'plot')}"
             raise UsageError("--metric and the like need a name", f"{command} NAME, or its folder")
         named = bool(names or all_of)
-        work = [*all_of, *self.select(names)] if named else self.at_hand()
+        work = [*all_of, *self.select(names)]
+        if not named:  # shipped ones whose results are all in the folder, and each result that none of these shows
+            here = experiments_in(self.results)
+            work = [name for name, item in self.known.items() if item.needs and {*item.needs} <= {*here}]
+            in_shipped = {need for name in work for need in self.known[str(name)].needs}
+            work += [(Source(self.results, name),) for name in here if name not in in_shipped]
         titles = [item if isinstance(item, str) else " and ".join(source.name for source in item) for item in work]
         made, errors = list[T](), dict[str, DpexpError]()
         for title, item in each(list(zip(titles, work, strict=True)), self.kind, lambda pair: pair[0]):
@@ -59,9 +60,8 @@ class Selection:
                 if named:
                     raise
                 errors[title] = error
-        if not made:
+        if not made:  # the first error has the command to run
             nothing = ResultsMissing(f"{self.results}: there are no results in it", "run: dpexp run @linear_d5")
-            # Where nothing could be made, the first error has the command to run.
             raise next(iter(errors.values()), nothing)
         for title, why in errors.items():
             note(f"{title}: not made, because {why.message}" + (f" ({why.hint})" if why.hint else ""))
@@ -74,13 +74,6 @@ class Selection:
             hint = f"several results make one {self.kind}; a shipped {self.kind} is made alone"
             raise UsageError(f"one {self.kind} at a time", hint)
         return work[0]
-
-    def at_hand(self) -> list[Work]:
-        """Shipped ones whose results are all in the folder, and each result that none of these shows."""
-        here = experiments_in(self.results)
-        whole = [name for name, item in self.known.items() if item.needs and {*item.needs} <= {*here}]
-        in_shipped = {name for item in whole for name in self.known[item].needs}
-        return [*whole, *((Source(self.results, name),) for name in here if name not in in_shipped)]
 
     def select(self, names: Sequence[str]) -> list[Work]:
         """What is meant, each once. Raises UsageError for an unknown name, and for options that a shipped one lacks."""

@@ -1,7 +1,4 @@
-"""`dpexp fit`: private regression with confidence intervals on a user's own records.
-
-A request is planned from public inputs alone, a release is made of the records, and a document of the release.
-"""
+"""`dpexp fit`: private regression with confidence intervals on a user's own records."""
 
 from __future__ import annotations
 
@@ -76,18 +73,19 @@ def _plugin(name: str) -> FitMethod:
 
 
 def _method(request: Request) -> rehearsals.Fit:
-    own = fit_central if request.central else fit_local
-    return _plugin(request.method).fit if request.method else own
+    if request.method:
+        return _plugin(request.method).fit
+    return fit_central if request.central else fit_local
 
 
 def _rehearse(request: Request) -> FitResult:
     """What is expected, from names, public inputs and budgets; no value of a file is read."""
     roles = request.roles
-    columns = roles.formula.columns if roles.formula else []
-    # without a file the columns are those that are named anywhere
-    header = Header(dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown"))
     if isinstance(request.data, Path):
         header = read_header(request.data)
+    else:  # the columns are those that are named anywhere
+        columns = roles.formula.columns if roles.formula else []
+        header = Header(dict.fromkeys([*request.public.named, *roles.named, *columns], "unknown"))
     units, n = units_of(header, roles, request.inputs, request.binary), round(number("--n", request.n, 0, 1e12))
     budget = np.array([request.budget()])
     planned, mu = _plan(request, units, budget, n)
@@ -102,8 +100,7 @@ def _rehearse(request: Request) -> FitResult:
 
 def _fit(request: Request) -> FitResult:
     """Read, plan, and if the plan holds, ask the users or the owner; a deployment's receipt is begun before."""
-    # in a deployment noise is drawn from the operating system and not stored; the seed of the order comes from there
-    # too, and is published
+    # the seed of the order is published; that of a deployment comes from the operating system, as its noise does
     seed = secrets.randbits(63) if request.deployment else request.rehearsed
     normals: user_blocks.DrawNormals = generator(seed, 0, "noise").standard_normal
     records, mu, remarks = entering(request, seed)
@@ -114,8 +111,13 @@ def _fit(request: Request) -> FitResult:
     if not planned.checked.reasons:
         if request.deployment and request.out is not None:
             normals = user_blocks.operating_system_normals
+            # of a frame what is used of it
+            name = receipts.records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
+            if isinstance(request.data, Path):
+                name = receipts.records_in([request.data])
             # before any noise is drawn: a fit that dies from here on counts as spent
-            out, begun = _begin(request, request.out, records, planned, mu, seed)
+            document = _document(request, records.units, planned, mu, None, seed)
+            out, begun = fit_receipt.begin(request.out, document, request.file, name, request.again)
             spent = f"Kept in {out}, with its receipt {begun.path.name}. Spent by the receipts there: "
             spent += f"{receipts.together(fit_receipt.earlier_receipts(request.out))}."
         fitted = _method(request)(planned, records.x, records.y, mu, normals, records.owners)
@@ -123,7 +125,6 @@ def _fit(request: Request) -> FitResult:
     if out is not None:
         write_text(out, standard_json(document))
     if begun is not None:
-        # the receipt of a release has a result
         begun.done()
     return FitResult(document, request.file, remarks, spent)
 
@@ -138,18 +139,6 @@ def _document(
         unit=request.person or "record", mu_column=request.mu_column, contrasts=request.contrasts,
         order_seed=order_seed,
     )  # fmt: skip
-
-
-def _begin(
-    request: Request, out: Path, records: FitRecords, planned: Planned, mu: np.ndarray, seed: int
-) -> tuple[Path, receipts.Receipt]:
-    """Write down what is about to be spent."""
-    # of a frame what is used of it
-    name = receipts.records_of(repr(sorted(map(bytes, np.column_stack([records.x, records.y])))).encode())
-    if isinstance(request.data, Path):
-        name = receipts.records_in([request.data])
-    document = _document(request, records.units, planned, mu, None, seed)
-    return fit_receipt.begin(out, document, request.file, name, request.again)
 
 
 def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[str]]:

@@ -41,14 +41,14 @@ def page(fit: Document, units: Units, source: str, spent: str) -> str:
     parts = [
         _title(fit, source),
         _plan(fit) if "expected" in fit else _estimates(fit) if is_fitted(fit) else "",
-        _refusals(fit),
+        _refusals(fit) if fit["refused"] else "",
         _unbounded(fit) if "release" in fit else "",
-        _contrasts(contrasts),
-        AR if any(row.get("interval") == "anderson-rubin" for row in rows) else "",
+        _contrasts(contrasts) if contrasts["rows"] else "",
+        AR * any(row.get("interval") == "anderson-rubin" for row in rows),
         _budget(fit),
         f"(intercept): the {mean} of {units.modelled} at the centre of the ranges and the first categories.\n"
         + TARGETS.get(fit["model"], f"The target is the minimiser of the weighted risk of {fit['model']}."),
-        PERSONS if fit["unit"] != "record" else "",
+        PERSONS * (fit["unit"] != "record"),
         _remarks(fit, spent),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -67,12 +67,8 @@ def _is_pure(fit: Document) -> bool:
     return bool(fit["budget"]["eps"][0][0] == 0)
 
 
-def _unit(fit: Document) -> str:
-    return "record" if fit["unit"] == "record" else "person"
-
-
 def _title(fit: Document, source: str) -> str:
-    glance, unit = fit["glance"], _unit(fit)
+    glance, unit = fit["glance"], "record" if fit["unit"] == "record" else "person"
     local = f"local model: every {unit} sends one private message"
     kind = "central model: the owner publishes one fit" if _is_central(fit) else local
     head = "plan of a fit, for which no record was read" if "expected" in fit else source
@@ -81,8 +77,7 @@ def _title(fit: Document, source: str) -> str:
 
 
 def _estimates(fit: Document) -> str:
-    # three digits where no error is known
-    errors = [abs(row["estimate"] or 0) / 100 for row in fit["estimates"]]
+    errors = [abs(row["estimate"] or 0) / 100 for row in fit["estimates"]]  # three digits where none is known
     if "covariance" in fit:
         errors = [math.sqrt(max(row[k], 0.0)) for k, row in enumerate(fit["covariance"])]
     return _table(fit["estimates"], f"{100 * fit['level']:.4g}% from", "term", errors)
@@ -98,9 +93,8 @@ def _plan(plan: Document) -> str:
     """Lengths in rehearsals, how many records are needed, and what is assumed."""
     rows = []
     for row in plan["expected"]:
-        cells = ["", "not finite"]
-        if row["length"] is not None:
-            cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"]
+        finite = row["length"] is not None
+        cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"] if finite else ["", "not finite"]
         rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     n, table = plan["n_finite"], columns(rows, ["name", "expected se", "interval", "finite"])
     needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed"
@@ -112,11 +106,11 @@ def _plan(plan: Document) -> str:
 
 
 def _refusals(fit: Document) -> str:
-    lines = ["No coefficient has an interval:" if is_fitted(fit) else "No data were used; nothing was spent:"]
+    text = "No coefficient has an interval:" if is_fitted(fit) else "No data were used; nothing was spent:"
     for row in fit["refused"]:
-        more = f"; n = {row['n_needed']:,} would do" if row["n_needed"] else ""
-        lines.append(f"  {row['rule']}: {row['reason']}{more}")
-    return "\n".join(lines) if fit["refused"] else ""
+        text += f"\n  {row['rule']}: {row['reason']}"
+        text += f"; n = {row['n_needed']:,} would do" if row["n_needed"] else ""
+    return text
 
 
 def _unbounded(fit: Document) -> str:
@@ -134,25 +128,23 @@ def _unbounded(fit: Document) -> str:
 
 def _contrasts(contrasts: Document) -> str:
     rows = contrasts["rows"]
-    if not rows:
-        return ""
-    p = level_in_digits(contrasts["joint"]["p_value"], "= ")
-    together = f"\n\nThat all {len(rows)} are 0: p {p}." if len(rows) > 1 else ""
-    return _table(rows, "from", "contrast", [row["std_error"] or math.nan for row in rows]) + together
+    text = _table(rows, "from", "contrast", [row["std_error"] or math.nan for row in rows])
+    if len(rows) > 1:
+        text += f"\n\nThat all {len(rows)} are 0: p {level_in_digits(contrasts['joint']['p_value'], '= ')}."
+    return text
 
 
 def _budget(fit: Document) -> str:
     """What the budget is, for whom, and whose statement it is."""
-    budget, unit = fit["budget"], _unit(fit)
+    budget, whom = fit["budget"], f"every {fit['unit']}{', with all rows of it' * (fit['unit'] != 'record')}"
     largest = math.inf if budget["mu"] is None else float(budget["mu"])  # JSON has no infinity
     low = float((budget["per_user"] or {}).get("least") or largest)
-    whom = f"every {fit['unit']}, with all rows of it" if unit == "person" else "every record"
     pairs = [(delta, eps) for delta, eps in budget["eps"] if eps is not None and math.isfinite(eps)]
     eps = ", ".join(f"eps = {up(e)} at delta = {delta:g}" for delta, e in pairs) or "no privacy"
     if _is_pure(fit):
         first = f"Every message is {up(pairs[0][1])}-differentially private for {whom}, with delta = 0 (cap sampling)."
     elif low < largest:
-        first = f"{unit.capitalize()} i has mu_i-GDP with mu_i from {low:.4g} to {up(largest)}. At the largest: {eps}."
+        first = f"Every message has its own mu, from {low:.4g} to {up(largest)}. At the largest: {eps}."
     else:
         subject = "The fit as a whole is" if _is_central(fit) else "The messages are"
         first = f"{subject} {up(largest)}-GDP for {whom}: {eps}. n is public."
@@ -161,7 +153,7 @@ def _budget(fit: Document) -> str:
         words.append(f"This is the statement of a plug-in ({budget['stated_by']}), and dpexp has not proved it.")
     if "column" in budget:
         words += [f"Budgets are {budget['column']}, which is public.", *[WEIGHTED] * (budget["weights"] == "budget")]
-    if unit == "record":
+    if fit["unit"] == "record":
         times = "k times that eps" if _is_pure(fit) else "sqrt(k) times that mu"
         words.append(f"Somebody with k records has {times}; --person COLUMN averages them.")
     return " ".join(words)

@@ -58,12 +58,12 @@ def _shipped(name: str) -> str:
     """The text of a shipped config. Raises UsageError, for a figure with the config that it needs."""
     try:
         return located(f"@{name}").read_text(encoding="utf-8")
-    except ConfigError as error:
+    except ConfigError:
         from dpexp.papers import figures
 
-        needs = figures()[name].needs if name in figures() else ()
-        hint = f"figure '{name}' is drawn from {', '.join(needs)}: dpexp init --from {needs[0]}" if needs else ""
-        raise UsageError(str(error.issues[0].message), hint or error.issues[0].hint) from None
+        if name not in figures() or not (needs := figures()[name].needs):
+            raise
+        raise UsageError(f"'{name}' is a figure, of {', '.join(needs)}", f"dpexp init --from {needs[0]}") from None
 
 
 def _draft(path: Path, target: str | None) -> Draft:

@@ -31,6 +31,8 @@ NOT_MEASURED = (
     "Accuracy and loss are not covered, nor is the choice of a setting by them; for the best of a random number of "
     "runs see dpexp privacy --mechanism private-selection."
 )
+REPLICATES = {"first": "replicate 0", "all": "every replicate"}
+"""by `run.release`"""
 
 
 class Joint(NamedTuple):
@@ -60,19 +62,18 @@ def joint(experiment: Experiment) -> list[Joint]:
     """The releases of all settings, by the records that they learn from."""
     joints = []
     for records, own in _by_records(experiment).items():
-        cells = [cell for cell in own if _estimators(cell)]
-        if not cells:
+        if not (cells := [cell for cell in own if _estimators(cell)]):
             continue
         counts = [experiment.replicates if cell.run.release == "all" else 1 for cell in cells]
         mechanisms = [c.algorithm.mechanism(c.problem, c.schedule, c.privacy.mu, c.run.n) for c in cells]
-        relations, analysis = {mechanism.neighboring_relation for mechanism in mechanisms}, None
+        relations, relation, analysis = {mechanism.neighboring_relation for mechanism in mechanisms}, "", None
         if len(relations) == 1:
+            relation = relations.pop()
             # a setting that releases every replicate is as many runs of it
             analysis = composition_of_runs([
                 (composable(mechanism.upper_bounds(), experiment.deltas[0], _estimators(cell) == ("last",)), count)
                 for mechanism, cell, count in zip(mechanisms, cells, counts, strict=True)
             ])  # fmt: skip
-        relation = relations.pop() if len(relations) == 1 else ""
         joints.append(Joint(records, cells[0].problem.places(), len(cells), sum(counts), relation, analysis))
     return joints
 
@@ -92,28 +93,22 @@ def cautions(experiment: Experiment, deployed: bool = False) -> list[str]:
     """What an owner must know before results on own records are published; the noise of a deployment is secret."""
     joints, sentences = {releases.records: releases for releases in joint(experiment)}, list[str]()
     for records, cells in _by_records(experiment).items():
-        released = f"Released: nothing of {records}. No guarantee covers these runs, so no parameters are stored."
-        if records in joints:
-            released = _release(cells, experiment, joints[records])
-        sentences += [released, SECRET if deployed else REPRODUCIBLE]
+        words = [f"Released: nothing of {records}. No guarantee covers these runs, so no parameters are stored."]
+        if releases := joints.get(records):
+            estimators = " and ".join(dict.fromkeys(name for cell in cells for name in _estimators(cell)))
+            which = " or ".join(sorted({REPLICATES[cell.run.release] for cell in cells}))
+            each = f" of each of {releases.settings} settings" if releases.settings > 1 else ""
+            words = [f"Released of {records}: the parameters ({estimators}) of {which}{each}."]
+            if releases.analysis is None:
+                words.append("Together: the settings have different neighbours, so no statement holds of all of them.")
+            elif releases.releases > 1:
+                eps = ", ".join(f"epsilon = {up(releases.analysis.eps(d))} at delta = {d:g}" for d in experiment.deltas)
+                words.append(f"Together: these {releases.releases} releases spend {eps} (neighbours: "
+                             f"{releases.relation}; {releases.analysis.source}). The statement of one of them holds if "
+                             "that one alone is published.")  # fmt: skip
+            words.append(NOT_MEASURED)
+        sentences += [" ".join(words), SECRET if deployed else REPRODUCIBLE]
     return sentences
-
-
-def _release(cells: Sequence[Cell], experiment: Experiment, of_all: Joint) -> str:
-    """Which parameters are released of a user's records, and what they spend together."""
-    estimators = " and ".join(dict.fromkeys(name for cell in cells for name in _estimators(cell)))
-    rules = {"first": "replicate 0", "all": "every replicate"}
-    which = " or ".join(sorted({rules[cell.run.release] for cell in cells}))
-    each = f" of each of {of_all.settings} settings" if of_all.settings > 1 else ""
-    words = [f"Released of {of_all.records}: the parameters ({estimators}) of {which}{each}."]
-    if of_all.analysis is None:
-        words.append("Together: the settings have different neighbours, so no statement holds of all of them.")
-    elif of_all.releases > 1:
-        eps = ", ".join(f"epsilon = {up(of_all.analysis.eps(d))} at delta = {d:g}" for d in experiment.deltas)
-        words.append(f"Together: these {of_all.releases} releases spend {eps} (neighbours: {of_all.relation}; "
-                     f"{of_all.analysis.source}). The statement of one of them holds if that one alone is "
-                     "published.")  # fmt: skip
-    return " ".join([*words, NOT_MEASURED])
 
 
 def _estimators(cell: Cell) -> tuple[str, ...]:

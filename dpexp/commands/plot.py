@@ -89,13 +89,10 @@ def _answer(written: Sequence[Written], more: Mapping[str, Any] | None = None) -
     return Answer("\n".join(file for row in rows for file in row["files"]), {"figures": rows, **(more or {})})
 
 
-def _shipped(request: Declaration) -> Mapping[str, Figure]:
-    return overlays() if request.theory else figures()
-
-
 def _selection(request: Declaration, results: Path) -> Selection:
     """Among all figures; theory is for shipped ones too."""
-    return Selection("figure", _shipped(request), results, replace(request, theory=False) != Declaration())
+    known = overlays() if request.theory else figures()
+    return Selection("figure", known, results, replace(request, theory=False) != Declaration())
 
 
 def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figure]:
@@ -103,7 +100,7 @@ def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figu
     from dpexp.reporting.results.draw import figure_of
 
     if isinstance(work, str):
-        return results, _shipped(request)[work]
+        return results, (overlays() if request.theory else figures())[work]
     # The file of a result's figure must not take the place of a shipped one's.
     names = [*figures(), *(f"{name}_theory" for name in overlays())]
     return work[0].results, figure_of(work, request, theories, names)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from dpexp.commands.mechanism_arguments import (
     understood,
     values_of,
 )
-from dpexp.core.errors import NoSuchAnalysis, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -61,14 +61,22 @@ def privacy(
             raise TypeError("parameters belong to a mechanism, and a config is changed by load(..., set=[...])")
         if len(words) != 1:
             raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
-        return of_experiment(load(words[0], set=set), deployment)
+        experiment = load(words[0], set=set)
+        # the loss of all releases of own records
+        together = [release.document(experiment.deltas) for release in joint(experiment)]
+        more = {"together": together, "deployment": deployment}
+        return Stated(config_statement(experiment, deployment), nullcontext, more)
     values = values_of([str(word) for word in words], parameters)
     if mechanism is None:
         return _of_users(Path(users or ""), values)
-    if over or swept_keys(mechanism, values):
-        with understood(mechanism):
+    with understood(mechanism):
+        if over or swept_keys(mechanism, values):
             return curve_of(mechanism, values, over)
-    return of_mechanism(mechanism, values, tradeoff)
+        phases = phases_of(values)
+        deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
+        statement = MechanismStatement(mechanism, mechanism_of(mechanism, values), deltas, orders or ORDERS)
+        attacks = [*(a for a in statement.analyses if a.valid), *statement.lower] if tradeoff else []
+        return Stated(statement, partial(understood, mechanism), {"remark": phases} if phases else {}, attacks)
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ class Stated(Printed):
     """A statement with keys that the command adds to the document, and what an attacker of the mechanism can do."""
 
     statement: ConfigStatement | MechanismStatement
-    located: Callable[[], AbstractContextManager[None]]
+    explain_errors: Callable[[], AbstractContextManager[None]]
     """gives errors of an analysis words of their own"""
     more: Mapping[str, Any]
     attacks: Sequence[Analysis] = ()
@@ -84,25 +92,15 @@ class Stated(Printed):
 
     def document(self) -> dict[str, Any]:
         """For programs."""
-        with self.located():
+        with self.explain_errors():
             tradeoff = {"tradeoff": {"statements": attack_document(self.attacks)}} if self.attacks else {}
             return {**self.statement.document(), **self.more, **tradeoff}
 
     def text(self) -> str:
         """For people."""
-        with self.located():
+        with self.explain_errors():
             remark = [f"  {self.more['remark']}"] if "remark" in self.more else []
             return "\n\n".join([self.statement.text(), *remark, *([attack_text(self.attacks)] if self.attacks else [])])
-
-
-def of_experiment(experiment: Experiment, deployment: bool = False) -> Stated:
-    """The statement of an experiment's mechanisms, each once.
-
-    The document has also `together`, the loss of all releases of own records, and whether the noise is secret.
-    """
-    together = [release.document(experiment.deltas) for release in joint(experiment)]
-    more = {"together": together, "deployment": deployment}
-    return Stated(config_statement(experiment, deployment), partial(_located, experiment.path), more)
 
 
 def config_statement(experiment: Experiment, deployment: bool = False) -> ConfigStatement:
@@ -113,15 +111,6 @@ def config_statement(experiment: Experiment, deployment: bool = False) -> Config
     if joint(experiment):
         remarks.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
     return ConfigStatement(_released(experiment), experiment.deltas, experiment.notices(), remarks)
-
-
-@contextmanager
-def _located(path: object) -> Iterator[None]:
-    """The file of a config that names an unknown analysis."""
-    try:
-        yield
-    except NoSuchAnalysis as error:
-        raise UsageError(f"{path}: {error.message}", error.hint) from None
 
 
 def _released(experiment: Experiment) -> dict[str, Released]:
@@ -140,17 +129,6 @@ def _released(experiment: Experiment) -> dict[str, Released]:
         problems = ", ".join(dict.fromkeys(cell.problem.name for cell in own))
         named.append((mechanism, f"{algorithms} on {problems}, {own[0].privacy.mu.label}", own[0].columns()))
     return labelled(named)
-
-
-def of_mechanism(name: str, values: dict[str, Any], tradeoff: bool = False) -> Stated:
-    """The statement of a mechanism, with `tradeoff` also error rates of an attacker."""
-    phases = phases_of(values)
-    deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
-    mechanism = mechanism_of(name, values)
-    with understood(name):
-        statement = MechanismStatement(name, mechanism, deltas, orders or ORDERS)
-        attacks = [*(a for a in statement.analyses if a.valid), *statement.lower] if tradeoff else []
-        return Stated(statement, partial(understood, name), {"remark": phases} if phases else {}, attacks)
 
 
 def _of_users(path: Path, values: dict[str, Any]) -> UsersStatement:

@@ -1,8 +1,4 @@
-"""The parameters that a cell of a run on own records has released, on the user's own scale, and what they predict.
-
-Only what the privacy statement counts is stored (`dpexp.store.cell_files`). A deployment stays valid whatever changes;
-other runs are read as every stored result is.
-"""
+"""The parameters that a cell of a run on own records has released, on the user's own scale, and what they predict."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from dpexp.commands.joint_releases import NOT_PRIVATE
+from dpexp.commands.joint_releases import NOT_PRIVATE, SECRET
 from dpexp.commands.release import Release
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
@@ -27,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpexp.store.generation import Generation
-
-STATEMENT_COLUMNS = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
 
 
 @dataclass(frozen=True)
@@ -69,30 +63,25 @@ class ReleasedModel(Release):
         return self.softmax.coefficients if self.softmax else np.asarray(self.parameters, np.float64).ravel()
 
     @property
-    def statement(self) -> str:
-        """Whether it is private outside of experiments."""
-        secret = "Deployment: the noise was drawn from the operating system, and its seeds are not stored."
-        return f"{secret} Released on {self.deployment}." if self.deployment else NOT_PRIVATE
-
-    @property
     def eps(self) -> list[tuple[float, float]]:
         """(delta, epsilon) pairs of this one release."""
-        columns_ = {key.removeprefix("eps_"): value for key, value in self.row.items() if key.startswith("eps_")}
-        return [(float(delta), float(value)) for delta, value in columns_.items() if value is not None]
+        pairs = ((key.removeprefix("eps_"), value) for key, value in self.row.items() if key.startswith("eps_"))
+        return [(float(delta), float(value)) for delta, value in pairs if value is not None]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp predict --json`."""
+        statement = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
         privacy = {"eps": [list(pair) for pair in self.eps], "accountant": stated_by(self.row)}
         return {
             "experiment": self.experiment, "cell_id": self.cell_id,
             "release": {
                 "estimator": self.estimator, "replicate": self.replicate, "released": self.row["released"],
-                "deployment": self.deployment or None, "statement": self.statement,
+                "deployment": self.deployment or None, "statement": SECRET if self.deployment else NOT_PRIVATE,
             },
             "names": self.names, "classes": self.classes, "values": self.values.tolist(),
             "formula": self.softmax.formula if self.softmax else None,
             "target": self.legend.get("target"), "encoding": self.legend.get("encoding"),
-            "privacy": privacy | {name: self.row[name] for name in STATEMENT_COLUMNS if name in self.row},
+            "privacy": privacy | {name: self.row[name] for name in statement if name in self.row},
         }  # fmt: skip
 
     def text(self) -> str:
@@ -106,7 +95,7 @@ class ReleasedModel(Release):
             self.softmax.formula if self.softmax else "",
             f"Encoding: {self.legend['encoding']}" if "encoding" in self.legend else "",
             f"Privacy of this release alone: {eps}, by {stated_by(self.row) or 'the mechanism'}.",
-            self.statement,
+            f"{SECRET} Released on {self.deployment}." if self.deployment else NOT_PRIVATE,
         ]
         return "\n".join(filter(None, lines))
 
@@ -132,22 +121,22 @@ def released_model(
     Raises UsageError for a cell that is not there or has released nothing, and ResultsMissing for what is missing,
     stale or damaged, with the command that helps.
     """
-    generation = _generation(str(result), results)
+    home, folder = Path(result).expanduser(), results / result
+    if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
+        folder = home if home.name not in ("", "..") else home.resolve()
+    generation = load_generation(folder.parent, folder.name)
     # the folder may be a copy under another name
     experiment = str(generation.manifest["experiment"])
     cell_id = _cell(generation, experiment, cell)
     # the manifest says what was released, and not which files are there
-    released = generation.manifest["computed_from"][cell_id].get("released")
-    if not released or not released["estimators"]:
-        why = "they are stored for runs on your own records: data: {path: ...}"
-        why = "no guarantee covers them" if released else why
-        raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", why)
+    if not (generation.manifest["computed_from"][cell_id].get("released") or {}).get("estimators"):
+        hint = "they are stored for runs on your own records under a guarantee: data: {path: ...}"
+        raise UsageError(f"{experiment}: cell {cell_id} has released no parameters", hint)
     try:
-        model = generation.model(cell_id)
+        values, metadata = generation.model(cell_id)
     except (FileNotFoundError, Damaged) as error:
         why = str(error) if isinstance(error, Damaged) else f"the parameters of cell {cell_id} are not there"
         raise missing(generation.folder, why) from None
-    values, metadata = model
     estimators, deployment = metadata["estimators"], str(metadata["deployment"])
     name, count = estimator or estimators[0], values.shape[1]
     if name not in estimators:
@@ -160,25 +149,17 @@ def released_model(
     return ReleasedModel(experiment, cell_id, name, replicate, parameters, legend, row, deployment)
 
 
-def _generation(result: str, results: Path) -> Generation:
-    """The stored results of an experiment, by its name or its folder."""
-    home, folder = Path(result).expanduser(), results / result
-    if not (folder / "manifest.json").exists() and (home / "manifest.json").exists():
-        folder = home if home.name not in ("", "..") else home.resolve()
-    return load_generation(folder.parent, folder.name)
-
-
 def _cell(generation: Generation, experiment: str, digits: str | None) -> str:
     """The id of the cell with these first digits, or of the only one that has released anything."""
     origins = generation.manifest["computed_from"]
     released = [key for key, origin in origins.items() if (origin.get("released") or {}).get("estimators")]
     if digits is not None:
         matches = [str(key) for key in origins if key.startswith(digits)]
-        if len(matches) == 1:
-            return matches[0]
-        count = f"{len(matches)} cells begin with" if matches else "no cell is called"
-        hint = f"{guess(digits, origins)}cells: {few(list(origins), 10)}"
-        raise UsageError(f"{experiment}: {count} '{digits}'", hint)
+        if len(matches) != 1:
+            hint = f"{guess(digits, origins)}cells: {few(list(origins), 10)}"
+            count = f"{len(matches)} cells begin with" if matches else "no cell is called"
+            raise UsageError(f"{experiment}: {count} '{digits}'", hint)
+        return matches[0]
     if len(released) <= 1:
         return str((released or list(origins))[0])
     budgets = generation.cells.table(["cell_id", "budget"]).to_pylist()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpexp.commands.answer import RESULTS, Pathname
+from dpexp.commands.figure_names import result_folder
 from dpexp.commands.joint_releases import REPRODUCIBLE, SECRET
 from dpexp.commands.privacy import config_statement
 from dpexp.config.cells import stored_experiment
@@ -54,11 +55,9 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
 
 def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     """The results folder, the experiments of it that are meant, and whether one was named."""
-    if not target.exists() and len(target.parts) == 1 and holds_results(RESULTS / target):
-        target = RESULTS / target
-    if holds_results(target):
-        target = target if target.name not in ("", "..") else target.resolve()
-        return target.parent, [target.name], True
+    if holds_results(target) or (len(target.parts) == 1 and holds_results(RESULTS / target) and not target.exists()):
+        folder = result_folder(target, RESULTS)
+        return folder.parent, [folder.name], True
     if names := experiments_in(target):
         return target, names, False
     near = "" if target.exists() else guess(target.name, experiments_in(target.parent))
@@ -89,7 +88,6 @@ def _with_numbers(section: Section) -> Section:
     if len(experiment.gathered.runs) > MOST_ROWS:
         command = shell(["table", experiment.name], experiment.results)
         remarks.append(f"{len(experiment.gathered.runs):,} settings are not tabled here: {command}")
-    # what cannot be made is a line of the page, whatever is wrong with it
     try:
         if not remarks:
             content = content_of(experiment.gathered, theories=theories())
@@ -104,6 +102,6 @@ def _with_numbers(section: Section) -> Section:
                 privacy += document["plain"]
                 tables.append(epsilons(document))
             privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
-    except Exception as error:
+    except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
         remarks.append(f"Not shown: {'. '.join(error_words(error))}")
     return section._replace(tables=tables, remarks=remarks, privacy=privacy)

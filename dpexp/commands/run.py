@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -101,18 +100,18 @@ def command(
     if issues:
         raise ConfigError(issues)
     # Each would take the other's results for stale.
-    for name, count in Counter(experiment.name for experiment in experiments).items():
-        if count > 1:
-            raise UsageError(f"two configs describe the experiment '{name}'", "their results would share a folder")
+    names = [experiment.name for experiment in experiments]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"two configs describe the experiment '{repeated[0]}'", "their results would share a folder")
     for experiment in experiments if deployment else ():
         require_private_records(experiment)
     columns_of = [{cell.cell_id: cell.columns() for cell in e.cells} for e in experiments] if only else []
-    cells = select(only, columns_of) if only else [None] * len(experiments)
-    work = [
-        (experiment, Options(results, jobs, backend_of(experiment, backend, jobs), force, quiet, ids, deployment,
-                             scheduler or ""))
-        for experiment, ids in zip(experiments, cells, strict=True)
-    ]  # fmt: skip
+    work = []
+    for experiment, ids in zip(experiments, select(only, columns_of) if only else [None] * len(names), strict=True):
+        # empty for what joblib.parallel_config says
+        place = backend or ("" if in_context() else "loky" if processes_pay(experiment, jobs) else "threads")
+        options = Options(results, jobs, place, force, quiet, ids, deployment, scheduler or "")
+        work.append((experiment, options))
     if dry_run:
         return _dry_run(work, again)
     for experiment in experiments:
@@ -123,13 +122,6 @@ def command(
     return _run_share(work, part) if part else _run_all(work, again, verbose)
 
 
-def backend_of(experiment: Experiment, backend: str, jobs: int) -> str:
-    """Where the chunks of an experiment are computed; empty for what `joblib.parallel_config` says."""
-    if backend or in_context():
-        return backend
-    return "loky" if processes_pay(experiment, jobs) else "threads"
-
-
 def _cells(experiment: Experiment, options: Options) -> list[Cell]:
     return [cell for cell in experiment.cells if options.only is None or cell.cell_id in options.only]
 
@@ -138,10 +130,12 @@ def _dry_run(work: Work, again: bool) -> Answer:
     """What a run would do, as a row for each cell."""
     cells, labels, waiting = list[dict[str, Any]](), dict[str, str](), []
     for experiment, options in work:
-        plans = (
-            plan_of_deployment(experiment) if options.deployment else plan(experiment, options.results, options.force)
-        )
-        refusal = _refusal(_cells(experiment, options), options.results)[0] if options.deployment and not again else ""
+        refusal = ""
+        if options.deployment:
+            plans = plan_of_deployment(experiment)
+            refusal = "" if again else _refusal(_cells(experiment, options), options.results)[0]
+        else:
+            plans = plan(experiment, options.results, options.force)
         for p in options.select(plans):
             status, reason = ("refused", refusal) if refusal else (p.status, p.reason)
             waiting += [] if status in ("current", "refused") else [p]
@@ -162,7 +156,7 @@ def _run_share(work: Work, part: str) -> Answer:
     match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", part)
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"--part is K/N with K from 1 to N, not {part!r}", "for instance --part 3/64")
-    k, n = int(match[1]), int(match[2])
+    k, n = map(int, match.groups())
     shares = [run_part(experiment, options, k, n) for experiment, options in work]
     rows = [[s.experiment, f"{s.own - s.failed} of {s.own}", str(s.done), str(s.chunks - s.done)] for s in shares]
     text = fitting_columns(rows, ["experiment", f"part {k}/{n}", "chunks done", "missing"])
@@ -193,25 +187,20 @@ def _run_all(work: Work, again: bool, verbose: bool) -> Answer:
 
 
 def _deploy(experiment: Experiment, options: Options, again: bool) -> Report:
-    """Release cells, after what that spends was written down.
-
-    Raises UsageError where their records were released before, unless a second budget may be spent.
-    """
+    """Release cells, after what that spends was written down. Raises UsageError for a second release not meant."""
     from dpexp.store import receipts
     from dpexp.store.experiment_run import deploy, deployment_name
 
     cells = _cells(experiment, options)
     with receipts.alone(options.results):
-        refusal = ("", "") if again else _refusal(cells, options.results)
-        if refusal[0]:
-            raise UsageError(f"{experiment.name}: {refusal[0]}", refusal[1])
+        refusal, hint = ("", "") if again else _refusal(cells, options.results)
+        if refusal:
+            raise UsageError(f"{experiment.name}: {refusal}", hint)
+        name = deployment_name(experiment.name, at := datetime.now(UTC))
         # the name has the second of its release: a further one within it waits for the next
-        while True:
-            at = datetime.now(UTC)
-            name = deployment_name(experiment.name, at)
-            if not any(path.name.startswith(name) for path in options.results.iterdir()):
-                break
+        while any(path.name.startswith(name) for path in options.results.iterdir()):
             time.sleep(0.1)
+            name = deployment_name(experiment.name, at := datetime.now(UTC))
         begun = []
         for release in joint(replace(experiment, cells=tuple(cells))):
             eps = [[delta, release.analysis and release.analysis.eps(delta)] for delta in experiment.deltas]

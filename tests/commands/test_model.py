@@ -271,8 +271,8 @@ def test_a_deployment_stays_what_it_is_whatever_changes(here, monkeypatch):
     assert re.fullmatch(r"mine\.deployed-\d{8}T\d{6}Z", report.folder.name)
     assert (report.computed, report.reused) == (1, 0)
     found, plain = of(report), released()
-    assert NOT_PRIVATE not in found.statement
-    assert NOT_PRIVATE in plain.statement
+    assert NOT_PRIVATE not in found.document()["release"]["statement"]
+    assert NOT_PRIVATE in plain.document()["release"]["statement"]
     assert not np.array_equal(found.parameters, plain.parameters)
     assert list(load_cells(Path("results"), report.folder.name).deployment) == [True]
     kept = {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()}
