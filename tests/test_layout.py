@@ -115,7 +115,7 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 4_099, "algorithms": 2_618, "commands": 3_665, "config": 2483, "conformance": 1_298, "core": 930, "data": 1_973,
+    "accounting": 4_099, "algorithms": 2_721, "commands": 3_674, "config": 2483, "conformance": 1_298, "core": 930, "data": 1_973,
     "engine": 4_858, "inference": 3_007, "papers": 4_209, "plugins": 559, "privacy": 6_675,
     "problems": 4_017, "reporting": 6_142, "roof": 77, "store": 2_748, "theory": 1_671,
 }  # fmt: skip

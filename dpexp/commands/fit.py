@@ -146,7 +146,8 @@ def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[
     roles, table = request.roles, read_record_table(request.data)
     records = read_records(table, roles, request.inputs, request.binary)
     faults = unread(table, records.units.read) if len(records.y) < len(table) else {}
-    remarks = losses(table, faults, "count as the centre" if request.method else "only noise is sent for them")
+    outcome = "count as the centre" if request.method else "add nothing" if request.central else "send only noise"
+    remarks = losses(table, faults, outcome if len(records.y) else "add nothing")
     if outside := len(table) - len(records.y) - len(faults):
         remarks.append(f"{outside:,} records have no finite value of a function of the formula {PRIVATE}")
     # before anything is drawn: a budget would be spent on noise

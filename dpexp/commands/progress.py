@@ -1,41 +1,45 @@
 """Progress: the step that a command is at, on stderr, once it has been silent for two seconds.
 
-On a terminal it is one line, which is erased before anything else is printed. Elsewhere it is a plain line now and
+On a terminal it is one line of rich, which goes before anything else is printed. Elsewhere it is a plain line now and
 then. A command that answers at once shows nothing.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from dpexp.core.terminal import compiling, listening, plain, warn
 from dpexp.core.text import duration
+
+if TYPE_CHECKING:
+    from rich.live import Live
 
 PATIENCE_S = 2.0
 """of silence before the first word"""
 LINES_S = 5.0
 """between two lines, where there is no terminal"""
-ERASE = "\r\x1b[2K"
 
 
 class _Steps:
     """The step that a command is at, as listeners hear of it, and as it is shown."""
 
     def __init__(self) -> None:
-        self.step, self.compiles, self.visible, self.silent_since = "", False, False, time.monotonic()
+        self.step, self.compiles, self.silent_since = "", False, time.monotonic()
+        self.line: Live | None = None
         self.lock, self.ended = threading.RLock(), threading.Event()
 
     def update(self, step: str | None) -> None:
         """A step begins; None: something else is printed now, and the line goes."""
         with self.lock:
             if not step:
-                self._draw("")
-                self.silent_since = time.monotonic()
+                if self.line is not None:
+                    self.line.stop()
+                self.line, self.silent_since = None, time.monotonic()
             self.step = self.step if step is None else step
 
     def compile(self, busy: bool) -> None:
@@ -45,24 +49,28 @@ class _Steps:
         """Show the step until the command has ended."""
         begin, last_line = time.monotonic(), 0.0
         while not self.ended.wait(max(PATIENCE_S / 8, 0.01)):
-            with self.lock, suppress(ValueError):  # of a closed stderr
+            with self.lock, suppress(OSError, ValueError):  # nobody reads a closed stderr
                 now = time.monotonic()
                 if self.ended.is_set() or not self.step or now - self.silent_since < PATIENCE_S:
                     continue
                 words = f"{command}: {plain(self.step)}{' (compiling)' if self.compiles else ''}"
                 words += f", {duration(now - begin)} so far"
                 if sys.stderr.isatty():
-                    # a line that wraps could not be erased
-                    self._draw(words[: shutil.get_terminal_size().columns - 1])
+                    self._draw(words)
                 elif now - last_line >= LINES_S:
                     last_line = now
                     warn(words)
 
     def _draw(self, words: str) -> None:
-        if words or self.visible:
-            with suppress(OSError, ValueError):  # nobody reads a closed stderr
-                print(end=ERASE + words, file=sys.stderr, flush=True)
-        self.visible = bool(words)
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        if self.line is None:
+            # what is printed to stdout stays there
+            self.line = Live(console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False)
+            self.line.start()
+        self.line.update(Text(words))
 
 
 @contextmanager
@@ -75,6 +83,6 @@ def progress(command: str) -> Iterator[None]:
         try:
             yield
         finally:
-            with steps.lock:
+            with steps.lock, suppress(OSError, ValueError):
                 steps.ended.set()
                 steps.update(None)
