@@ -21,7 +21,7 @@ verdict = dpexp.judge(rdp, assumes=assumes)
 print(verdict)
 
 # %%
-worst = verdict.document["worst"]
+worst = verdict.document()["worst"]
 picture, axes = plt.subplots(figsize=(5.2, 1.6))
 axes.barh(["the bound", "a pair attains"], [worst["bound"], worst["exact"]], color=["#2b6cb8", "#a50f4c"])
 axes.set_xlabel(f"Renyi divergence of order {worst['at']['order']:.3g}")
