@@ -14,15 +14,17 @@ API = (
     "Result", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "plot",
     "predict", "privacy", "read", "receipt", "report", "run", "table", "validate",
 )  # fmt: skip
-IN_API = ("Result", "fit", "load", "predict", "read")  # the others are in the module of their command
+PLACES = {
+    "fit": "commands.api",
+    "load": "commands.api",
+    **dict.fromkeys(("Result", "predict", "read", "run"), "python"),
+}
+"""modules of names; the others are in that of their command"""
 __all__ = ["API", "__version__", *API]
 
 if TYPE_CHECKING:
-    from dpexp.commands.api import Result as Result
     from dpexp.commands.api import fit as fit
     from dpexp.commands.api import load as load
-    from dpexp.commands.api import predict as predict
-    from dpexp.commands.api import read as read
     from dpexp.commands.audit import audit as audit
     from dpexp.commands.calibrate import calibrate as calibrate
     from dpexp.commands.check import check as check
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
     from dpexp.commands.plot import plot as plot
     from dpexp.commands.receipt import receipt as receipt
     from dpexp.commands.report import report as report
-    from dpexp.commands.run import run as run
     from dpexp.commands.table import table as table
     from dpexp.commands.validate import validate as validate
+    from dpexp.python import Result as Result
+    from dpexp.python import predict as predict
+    from dpexp.python import read as read
+    from dpexp.python import run as run
 
 
 class _Room(ModuleType):
@@ -63,8 +68,7 @@ def __getattr__(name: str) -> Any:
     if name == "privacy":
         return import_module("dpexp.privacy")
     if name in API:
-        module = "api" if name in IN_API else name
-        return getattr(import_module(f"dpexp.commands.{module}"), name)
+        return getattr(import_module(f"dpexp.{PLACES.get(name, f'commands.{name}')}"), name)
     raise AttributeError(f"module 'dpexp' has no attribute {name!r}")
 
 

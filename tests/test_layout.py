@@ -26,7 +26,7 @@ LEVELS = [
     {"roof"},
 ]
 """rooms from the ground up: a room imports from lower floors, and from its own"""
-ROOF = {"__init__", "__main__"}
+ROOF = {"__init__", "__main__", "python"}
 """files that others import or start, and no room does"""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -115,12 +115,12 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 4_099, "algorithms": 2_721, "commands": 3_674, "config": 2483, "conformance": 1_298, "core": 930, "data": 1_973,
+    "accounting": 4_099, "algorithms": 2_721, "commands": 3_581, "config": 2483, "conformance": 1_298, "core": 930, "data": 1_973,
     "engine": 4_858, "inference": 3_007, "papers": 4_209, "plugins": 559, "privacy": 6_675,
-    "problems": 4_017, "reporting": 6_142, "roof": 77, "store": 2_748, "theory": 1_671,
+    "problems": 4_017, "reporting": 6_142, "roof": 188, "store": 2_748, "theory": 1_671,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 383
+FILES = 384
 """of the package"""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typer import Context
 from typer.main import get_command
 
-from dpexp import API, IN_API
+from dpexp import API, PLACES
 from dpexp.commands.cli import COMMANDS, app, full_help
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import in_words, schema_of
@@ -83,4 +83,4 @@ def _plain(text: str) -> str:
 def _names() -> Iterator[str]:
     yield "# Public names\n\nWhat `import dpexp` has. [dpexp from Python](../python.md) shows the names at work.\n"
     for name in sorted(API, key=str.lower):
-        yield f"::: dpexp.commands.{'api' if name in IN_API else name}.{name}\n"
+        yield f"::: dpexp.{PLACES.get(name, f'commands.{name}')}.{name}\n"

@@ -1,13 +1,4 @@
-"""dpexp from Python: configs, stored results and fits; the other names are those of the commands' modules.
-
-    import dpexp
-
-    experiment = dpexp.load("configs/linear_d5.yaml", replicates=20)
-    result = dpexp.run(experiment)
-    result.summary                     # a DataFrame, as `results/linear_d5/summary.parquet` holds it
-
-Mistakes raise `dpexp.core.errors.DpexpError` with the message of the command, which names the place and a way out.
-"""
+"""Configs and fits from Python, by the code of their commands."""
 
 from __future__ import annotations
 
@@ -15,52 +6,20 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpexp.commands.answer import RESULTS, Pathname
+from dpexp.commands.answer import Pathname
 from dpexp.core.errors import PrivateWarning
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from dpexp.commands.fit_result import FitResult
-    from dpexp.commands.released_model import ReleasedModel
     from dpexp.config.cells import Experiment
 
     Config = Experiment | Mapping[str, Any] | str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Result:
-    """Stored results of one experiment, checked each time they are read."""
-
-    experiment: str
-    folder: Path
-
-    @property
-    def summary(self) -> pd.DataFrame:
-        """One row per cell, estimator, step and metric: mean, interval, quantiles; parameters are columns too."""
-        from dpexp.store.reading import load_summary
-
-        return load_summary(self.folder.parent, self.folder.name)
-
-    @property
-    def cells(self) -> pd.DataFrame:
-        """One row per cell: its parameters, its privacy and its state."""
-        from dpexp.store.reading import load_cells
-
-        return load_cells(self.folder.parent, self.folder.name)
-
-    def trajectories(self, cell_id: str | None = None) -> pd.DataFrame:
-        """One row per cell, replicate, estimator and step, of every cell or of one."""
-        from dpexp.store.reading import load_trajectories
-
-        return load_trajectories(self.folder.parent, self.folder.name, None if cell_id is None else [cell_id])
 
 
 def load(
@@ -85,32 +44,6 @@ def load(
         text = "".join(f"{key}: {yaml_in_line(builtin(value, key))}\n" for key, value in config.items())
         return read_experiment(text, "dict", set, replicates, profile)
     return load_experiment(os.fspath(config), set, replicates, profile)
-
-
-def read(name: Pathname, *, results: Pathname = RESULTS) -> Result:
-    """Stored results by the experiment's name, or by their folder. Raises ResultsMissing, with the command to run."""
-    from dpexp.store.reading import load_generation
-
-    # A folder that is there wins over an experiment's name.
-    folder = Path(name) if (Path(name) / "manifest.json").is_file() else Path(results) / os.fspath(name)
-    load_generation(folder.parent, folder.name)
-    return Result(folder.name, folder)
-
-
-def predict(
-    result: Pathname, table: object = None, *, cell: str | None = None, estimator: str | None = None,
-    replicate: int = 0, results: Pathname = RESULTS,
-) -> ReleasedModel | FitResult | pd.DataFrame:  # fmt: skip
-    """What a fit (its file) or a run on your own records has released, or predictions for a table.
-
-    Without a table a fit, or the parameters of a run: `.names`, `.classes` and `.values` are in the units of your
-    columns, `.predict(table)` takes a file or a DataFrame. Raises ResultsMissing for what is missing or stale, with the
-    command to run.
-    """
-    from dpexp.commands.predict import read_release
-
-    release = read_release(os.fspath(result), Path(results), cell, estimator, replicate)
-    return release if table is None else release.predict(table)
 
 
 def fit(

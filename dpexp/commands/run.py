@@ -6,20 +6,19 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname
+from dpexp.commands.answer import RESULTS, Answer
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.config.cell_settings import identity, label, select
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import processes_pay, require_room
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.errors import CellFailed, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.text_table import fitting_columns
@@ -28,35 +27,10 @@ from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import plan, plan_of_deployment
 
 if TYPE_CHECKING:
-    from dpexp.commands.api import Config, Result
     from dpexp.store.experiment_run import Options, Report
 
 Work = list[tuple[Experiment, "Options"]]
 """experiments, and how each of them is run"""
-
-
-def run(
-    config: Config, *, results: Pathname = RESULTS, replicates: int | None = None, quiet: bool = True,
-    scheduler: str | None = None, **options: Any,
-) -> Result:  # fmt: skip
-    """Compute what is missing or stale of an experiment. Raises CellFailed where a cell fails.
-
-    `replicates` is another number of them than the config has, of a config that is not loaded yet; `scheduler` the
-    address of a dask cluster that computes, in place of threads of this process. The other options are those of the
-    command: jobs, only, force, deployment, again.
-    """
-    from dpexp.commands.api import Result, load
-    from dpexp.commands.progress import progress
-
-    experiment, backend = load(config, replicates=replicates), "dask" if scheduler else ""
-    with nullcontext() if quiet else progress("run"):
-        answer = command(
-            experiment, results=Path(results), quiet=quiet, backend=backend, scheduler=scheduler, **options
-        )
-    if failed := [cell for cell in answer["cells"] if cell["status"] == "failed"]:
-        raise CellFailed(f"{len(failed)} cells failed, the first with: {failed[0]['reason']}")
-    folder = Path(answer["experiments"][0]["folder"])
-    return Result(folder.name, folder)
 
 
 def command(
