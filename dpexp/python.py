@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Pathname
+from dpexp.commands.command_answer import RESULTS, Pathname
 from dpexp.core.errors import CellFailed
 
 if TYPE_CHECKING:

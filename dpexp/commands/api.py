@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from dpexp.commands.answer import Pathname
+from dpexp.commands.command_answer import Pathname
 from dpexp.core.errors import PrivateWarning
 
 if TYPE_CHECKING:

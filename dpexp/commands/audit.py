@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.commands.answer import Pathname
+from dpexp.commands.command_answer import Pathname
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.reporting.audit.bracket import Audited, plan_of

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, Literal, NamedTuple
 
 from dpexp.accounting import least_noise
-from dpexp.commands.answer import Answer
+from dpexp.commands.command_answer import Answer
 from dpexp.commands.mechanism_arguments import kind_of, mechanism_of, numbers, own_values, understood, values_of
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import tell

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from textwrap import shorten
 
-from dpexp.commands.answer import Answer, Pathname
+from dpexp.commands.command_answer import Answer, Pathname
 from dpexp.conformance.alone import ALONE
 from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.conformance.suite import built_in, hold, subjects_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname
+from dpexp.commands.command_answer import RESULTS, Answer, Pathname
 from dpexp.core.errors import MISSING, OK, REFUTED, UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import guess

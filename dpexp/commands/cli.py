@@ -341,7 +341,7 @@ def command_line() -> typer.Typer:
 
 def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: its document with --json, else its text."""
-    from dpexp.commands.answer import Answer
+    from dpexp.commands.command_answer import Answer
     from dpexp.commands.progress import progress
     from dpexp.core.standard_json import standard_json
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname, names_in
+from dpexp.commands.command_answer import RESULTS, Answer, Pathname, names_in
 from dpexp.commands.figure_names import result_folder
 from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError

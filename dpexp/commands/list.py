@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from textwrap import shorten
 
-from dpexp.commands.answer import RESULTS, Answer
+from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.config.error_messages import listed
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import shipped as shipped_files

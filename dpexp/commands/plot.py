@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname
+from dpexp.commands.command_answer import RESULTS, Answer, Pathname
 from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError

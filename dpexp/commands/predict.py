@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from dpexp.commands.answer import RESULTS, Answer
+from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.commands.fit_result import FitResult, read_fit
 from dpexp.commands.released_model import ReleasedModel, released_model
 from dpexp.commands.table import fit_files

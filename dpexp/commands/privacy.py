@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import Pathname
+from dpexp.commands.command_answer import Pathname
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.commands.mechanism_arguments import (
     curve_of,

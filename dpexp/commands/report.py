@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.commands.answer import RESULTS, Pathname
+from dpexp.commands.command_answer import RESULTS, Pathname
 from dpexp.commands.figure_names import result_folder
 from dpexp.commands.joint_releases import REPRODUCIBLE, SECRET
 from dpexp.commands.privacy import config_statement

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from dpexp.commands.answer import RESULTS, Answer
+from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, guess

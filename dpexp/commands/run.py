@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.commands.answer import RESULTS, Answer
+from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
 from dpexp.config.cell_settings import identity, label, select
 from dpexp.config.cells import Cell, Experiment

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpexp.commands.answer import RESULTS, Answer, Pathname, names_in
+from dpexp.commands.command_answer import RESULTS, Answer, Pathname, names_in
 from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.standard_json import standard_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dpexp.commands.answer import Answer, Pathname
+from dpexp.commands.command_answer import Answer, Pathname
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError

@@ -1,6 +1,7 @@
 """Figures and tables come from stored results and show exactly their numbers."""
 
 import re
+from collections import Counter
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +13,7 @@ from dpexp.papers.momentum.momentum_runs import METHODS
 from dpexp.reporting.figure import written
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
-from tests.conftest import COSTLY, at_length, in_share
+from tests.conftest import COSTLY, ROOT, at_length, in_share
 from tests.reporting.referee import faults
 from tests.toy_experiments import numbers_of
 
@@ -152,3 +153,11 @@ def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
     assert set(rows.method) >= {"descent", "poisson", "recursion"}  # runs of a few steps have no best setting of others
     assert rows.settings.between(3, 5).all()  # the best one, and the next on either side where the grid goes on
     assert {*rows[np.isinf(rows.eps)].settings} == {3}  # more epochs are always better without noise
+
+
+def test_what_the_page_says_of_intervals_is_in_the_table():
+    table = (ROOT / "results/tables/coverage.md").read_text().splitlines()
+    verdicts = Counter(row.split("|")[-2].strip() for row in table if re.search("(staged|central)-newton", row))
+    page = " ".join((ROOT / "docs/inference.md").read_text().split())
+    counts = f"{verdicts['holds']} hold and {verdicts['conservative']} are conservative"
+    assert f"Of {verdicts.total()} settings of fits {counts}" in page
