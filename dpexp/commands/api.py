@@ -59,8 +59,8 @@ def fit(
     `data` is a path, a frame of pandas, polars or pyarrow, a Series, a mapping of columns or an array [n, k] (columns
     x[0], x[1] and so on); `public` a path, or a mapping with the keys of such a file. With `plan`, a number of records,
     no record is read and `data` may be None. The other options are those of the command: target, formula, model, mu,
-    mu_column, eps, delta, central, level, person, deployment, seed, again, weights. What an owner should know about the
-    table, such as how many records cannot be read, is a warning; it is private.
+    mu_column, eps, delta, central, method, level, person, deployment, seed, again, weights, contrasts. What an owner
+    should know about the table, such as how many records cannot be read, is a warning; it is private.
     """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
