@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.version import VERSION as __version__
+from dpexp.core import VERSION as __version__
 
 API = (
     "Result", "audit", "calibrate", "check", "claims", "diff", "fit", "judge", "load", "plot",

@@ -165,7 +165,7 @@ def call(*arguments, code=0, cwd=None, env=None):
     Arguments and streams are as `installed` has them; plug-ins are forgotten after it.
     """
     from dpexp.commands import cli
-    from dpexp.core.digests import hash_of_data
+    from dpexp.core.files import hash_of_data
     from dpexp.problems import softmax
     from dpexp.store import reading
 

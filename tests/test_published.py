@@ -6,7 +6,7 @@ import tomllib
 import pytest
 import yaml
 
-from dpexp.core.version import VERSION
+from dpexp.core import VERSION
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())

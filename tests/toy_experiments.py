@@ -14,8 +14,7 @@ from filelock import FileLock
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.digests import digest
-from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
+from dpexp.core.files import MOST_OF_DOCUMENT, digest, read_ordinary
 from dpexp.reporting.figure import Figure, written
 from dpexp.store.experiment_run import Options, run
 

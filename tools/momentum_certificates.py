@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.core.digests import digest
+from dpexp.core.files import digest
 from dpexp.privacy.momentum.certificates import STORE, Certificate, MomentumSetting, stored
 from dpexp.privacy.momentum.tree_streams import unit_split
 from tools.certify_all_places import certify_all

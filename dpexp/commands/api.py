@@ -32,7 +32,7 @@ def load(
     """
     from dpexp.config.cells import Experiment
     from dpexp.config.experiment_file import load_experiment, read_experiment
-    from dpexp.core.scalars import yaml_in_line
+    from dpexp.core.text import yaml_in_line
 
     # Changes are read with the config, and would be lost on what is read already.
     if isinstance(config, Experiment):

@@ -266,7 +266,7 @@ def _print_all(ctx: typer.Context, value: bool) -> None:
 def _version(ctx: typer.Context, value: bool) -> None:
     """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
     if value:
-        from dpexp.core.version import VERSION
+        from dpexp.core import VERSION
         from dpexp.store.fingerprint import commit, environment
 
         built = commit()
@@ -343,7 +343,7 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
     """Call a command's function and print what it returns: its document with --json, else its text."""
     from dpexp.commands.command_answer import Answer
     from dpexp.commands.progress import progress
-    from dpexp.core.standard_json import standard_json
+    from dpexp.core.text import standard_json
 
     spec = COMMANDS[command]
     # absent ones are no values; 0 and an empty text are

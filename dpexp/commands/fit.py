@@ -15,7 +15,7 @@ from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.config.public_file import read_public
 from dpexp.core.seeds import generator
-from dpexp.core.standard_json import standard_json
+from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, persons_of, read_records, units_of

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
+from dpexp.core.files import digest
 from dpexp.core.text import counted
 from dpexp.store import receipts
 from dpexp.store.folder import experiments_in

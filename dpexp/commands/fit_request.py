@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dpexp.accounting.gaussian import mu_within
 from dpexp.core.errors import UsageError
-from dpexp.core.scalars import scalar
+from dpexp.core.text import scalar
 from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.regression import Roles

@@ -9,7 +9,7 @@ from dpexp.config.experiment_file import located
 from dpexp.config.starter import Draft, starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DataError, UsageError
-from dpexp.core.scalars import yaml_in_line
+from dpexp.core.text import yaml_in_line
 from dpexp.data.records import Header, read_header
 from dpexp.data.table_remarks import RANGE
 from dpexp.reporting.templates import filled

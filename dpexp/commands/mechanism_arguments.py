@@ -18,8 +18,7 @@ from pydantic import ValidationError
 from dpexp.accounting.least_noise import Unreachable
 from dpexp.commands.api import builtin
 from dpexp.core.errors import UsageError
-from dpexp.core.scalars import scalar
-from dpexp.core.text import guess
+from dpexp.core.text import guess, scalar
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian

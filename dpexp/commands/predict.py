@@ -10,8 +10,7 @@ from dpexp.commands.fit_result import FitResult, read_fit
 from dpexp.commands.released_model import ReleasedModel, released_model
 from dpexp.commands.table import fit_files
 from dpexp.core.errors import UsageError
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import csv_cell
+from dpexp.core.text import csv_cell, standard_json
 from dpexp.store import write_text
 
 

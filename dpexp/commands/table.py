@@ -10,7 +10,7 @@ from typing import Any
 from dpexp.commands.command_answer import RESULTS, Answer, Pathname, names_in
 from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
-from dpexp.core.standard_json import standard_json
+from dpexp.core.text import standard_json
 from dpexp.papers import tables, theories
 from dpexp.reporting.results.gather import Source, name_of
 from dpexp.reporting.text_table import FORMATS, Content, Table, render, terminal_width

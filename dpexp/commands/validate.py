@@ -10,8 +10,7 @@ from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import USAGE, UsageError
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import counted
+from dpexp.core.text import counted, standard_json
 
 
 def validate(

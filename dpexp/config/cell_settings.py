@@ -13,8 +13,7 @@ from typing import Any
 
 from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
 from dpexp.core.errors import UsageError
-from dpexp.core.scalars import scalar
-from dpexp.core.text import fraction, guess
+from dpexp.core.text import fraction, guess, scalar
 
 Settings = dict[str, Any]
 """parameters of a cell by name, with all their digits"""

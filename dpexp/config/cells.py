@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
 
-from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing
+from dpexp.core.files import digest, paths_from
 from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
-from dpexp.core.places import paths_from
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 

@@ -22,8 +22,8 @@ from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped
 from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, config_error, parse, read_bytes
 from dpexp.core.errors import UsageError
-from dpexp.core.places import paths_from
-from dpexp.core.scalars import yaml_in_line
+from dpexp.core.files import paths_from
+from dpexp.core.text import yaml_in_line
 
 
 def load_experiment(

@@ -30,8 +30,8 @@ from dpexp.config.populations import POPULATION, with_populations
 from dpexp.config.sections import Part, cell_of, laid_over, privacy_of
 from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, NotChecked
 from dpexp.core.errors import UsageError
-from dpexp.core.parameters import Named, Parameters
-from dpexp.core.places import as_named
+from dpexp.core.files import as_named
+from dpexp.core.parameters import Parameters
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
@@ -40,7 +40,7 @@ from dpexp.problems import PROBLEMS
 MAX_CELLS = 10_000
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 """of an experiment, which is also its folder's"""
-REGISTRIES: dict[str, Mapping[str, type[Named]]]
+REGISTRIES: dict[str, Mapping[str, type[Parameters]]]
 REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
 DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
 DATA = {("problem", "data", "path"), ("population", "design", "rows")}

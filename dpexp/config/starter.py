@@ -21,8 +21,7 @@ from dpexp.config.sections import problems_of
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
-from dpexp.core.scalars import yaml_in_line
-from dpexp.core.text import fraction
+from dpexp.core.text import fraction, yaml_in_line
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 BUDGETS: Sequence[Mapping[str, Any]] = ({"mu": 1}, {"eps": 1, "delta": 1e-5}, {"mu": math.inf})

@@ -18,7 +18,7 @@ import yaml
 
 from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.core.scalars import scalar
+from dpexp.core.text import scalar
 
 _MAX_BYTES, _MAX_DEPTH, _MAX_VALUES = 1_000_000, 20, 100_000
 """of a file; more keys and values take seconds to read, and no sweep or list of budgets needs them"""

@@ -1,10 +1,4 @@
-"""What is remembered between calls, where threads work side by side.
-
-(a) What the settings of one replicate share is remembered by the thread that computes them: with one memory for all
-threads, each would throw out what the other is about to use.
-(b) What all chunks need is computed by one thread, for which the others wait. With `functools.lru_cache` alone all of
-them would compute it at once: on sixteen cores a run began sixteen times as late.
-"""
+"""What is remembered between calls, where threads work side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ R = TypeVar("R")
 
 
 def kept_once(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """(b): `functools.lru_cache(maxsize=size)` for functions that take long."""
+    """`functools.lru_cache(maxsize=size)`, for which all threads wait while one computes; else each would compute."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         memory, lock = cast("Callable[P, R]", lru_cache(maxsize=size)(function)), threading.RLock()
@@ -35,16 +29,14 @@ def kept_once(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def kept_per_thread(size: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """(a): `functools.lru_cache(maxsize=size)`, one for each thread."""
+    """`functools.lru_cache(maxsize=size)`, one for each thread: no thread throws out what another is about to use."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         threads = threading.local()
 
         @wraps(function)
         def call(*args: P.args, **named: P.kwargs) -> R:
-            memory: Callable[P, R] | None = vars(threads).get("memory")
-            if memory is None:
-                memory = threads.memory = cast("Callable[P, R]", lru_cache(maxsize=size)(function))
+            memory: Callable[P, R] = vars(threads).setdefault("memory", lru_cache(maxsize=size)(function))
             return memory(*args, **named)
 
         return call

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 OK, REFUTED, USAGE, MISSING, UNEXPECTED, INTERRUPTED, CLOSED = 0, 1, 2, 3, 70, 130, 141
-"""exit codes: all is well; a cell failed, a claim turned, a bound, an audit or a receipt is refuted; usage or
-config; results are missing or stale, or nothing can be estimated, compared or supported; the work could not be done for
-another reason; Ctrl-C; stdout is closed"""
+"""exit codes; REFUTED also where a cell failed or a claim turned, MISSING where nothing can be estimated or compared"""
 
 
 class DpexpError(Exception):

@@ -1,30 +1,27 @@
-"""The one door to files: they are read if they are ordinary files of a size that fits, and written whole or not at all.
+"""Files: where their paths start, reading ordinary ones, hashing them, and writing them whole or not at all.
 
-Also here: one writer at a time, bytes that are kept behind their own hash, and the folder of what dpexp keeps though it
-could compute it again.
+Also here: one writer at a time, bytes that are kept behind their own hash, and dpexp's cache folder.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
-import re
 import secrets
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 _SEAL = hashlib.sha256().digest_size
-MOST_OF_DOCUMENT = 2**28
-"""bytes of a JSON document: far more than any of ours"""
-ABANDONED_S = 3600.0
-"""age of a temporary file from which on its process is assumed to be dead"""
-OFF = ("0", "off", "no")
-"""values of DPEXP_CACHE that say: keep nothing"""
+MOST_OF_DOCUMENT = 2**28  # bytes of a JSON document: far more than any of ours
+FOLDER: ContextVar[Path | None] = ContextVar("folder", default=Path())
+"""the folder of the config that is read now; None where stored results are, whose data files are not opened"""
 State = tuple[int, int, int, int]
 """last change of a file and of its inode (which no program can set back) in nanoseconds, its size and inode"""
 
@@ -35,6 +32,35 @@ class Damaged(Exception):
 
 class Held(OSError):
     """Another process holds the lock."""
+
+
+@contextmanager
+def paths_from(folder: Path | None) -> Iterator[None]:
+    """Paths of data that are read inside the `with` block start at this folder."""
+    before = FOLDER.set(folder)
+    try:
+        yield
+    finally:
+        FOLDER.reset(before)
+
+
+def place_of(path: str, folder: Path) -> Path:
+    """Where a path of a config in this folder leads, as seen from the working directory."""
+    return Path(os.path.normpath(folder / os.path.expanduser(path)))
+
+
+def as_named(path: str, folder: Path, typed: bool = False) -> str:
+    """A path as the cells of a config in this folder name it: from there, however it is spelled.
+
+    One that was `typed` on the command line starts where that is run. A home stays a home.
+    """
+    if path.startswith("~") or not path:
+        return path
+    if not typed and not os.path.isabs(path):
+        folder = Path(os.path.abspath(folder))
+        return os.path.relpath(os.path.normpath(folder / path), folder)
+    head, name = os.path.split(os.path.abspath(path))
+    return os.path.relpath(os.path.join(os.path.realpath(head), name), os.path.realpath(folder))
 
 
 @contextmanager
@@ -77,17 +103,54 @@ def read_ordinary(path: Path, limit: int | None = None) -> bytes:
         return file.read()
 
 
-def atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it.
+def state_of(path: Path | str) -> State:
+    """Another one where a file was written to or replaced; zeros where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return 0, 0, 0, 0
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
-    Its content is on the disk before it has its name, so that no loss of power leaves a name with half of it. What
-    killed processes left behind is cleared here, an hour later.
-    """
+
+def digest(value: Any, length: int = 32) -> str:
+    """Hexadecimal SHA-256 of a JSON value, cut to `length` digits; equal values have equal digests."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
+
+
+@lru_cache(maxsize=64)
+def hash_of_data(path: str) -> str:
+    """Hash of a file, or of the names and contents of a folder's files, also behind links. Raises OSError."""
+    place = Path(os.path.expanduser(path))
+    hashed = hashlib.sha256()
+    for file in files_below(place):
+        with open(file, "rb") as content:
+            own = hashlib.file_digest(content, "sha256").hexdigest()
+        hashed.update(f"{file.relative_to(place)} {own}\n".encode(errors="surrogateescape"))
+    return hashed.hexdigest()[:16]
+
+
+def files_below(place: Path) -> list[Path]:
+    """The files in a folder, sorted, in the folders that links in it lead to as well; or the file itself."""
+    if not place.is_dir():
+        return [place]
+    files, visited = [], set()
+    for folder, inner, names in os.walk(place, followlinks=True):
+        # links can lead in a circle
+        if (real := os.path.realpath(folder)) in visited:
+            inner.clear()
+            continue
+        visited.add(real)
+        files += [file for name in names if (file := Path(folder, name)).is_file()]
+    return sorted(files)
+
+
+def atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then rename it. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    clear_leftovers(path.parent)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         write(temporary)
+        # on the disk before it has its name, so that no loss of power leaves a name with half of it
         with temporary.open("rb") as handle:
             os.fsync(handle.fileno())
         os.replace(temporary, path)
@@ -96,15 +159,6 @@ def atomically(path: Path, write: Callable[[Path], object]) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def clear_leftovers(folder: Path) -> None:
-    """Remove temporary files of dead processes."""
-    for leftover in folder.glob(".*.tmp"):
-        with suppress(OSError):  # a folder of that name is not ours
-            old = time.time() - leftover.lstat().st_mtime > ABANDONED_S
-            if old and re.fullmatch(r"\..*\.[0-9a-f]{16}\.tmp", leftover.name):
-                leftover.unlink(missing_ok=True)
 
 
 def write_bytes_sealed(path: Path, data: bytes | memoryview) -> None:
@@ -126,15 +180,6 @@ def read_bytes_sealed(path: Path) -> bytes:
     return content[_SEAL:]
 
 
-def state_of(path: Path | str) -> State:
-    """Another one where a file was written to or replaced; zeros where there is none."""
-    try:
-        state = os.stat(path)
-    except OSError:
-        return 0, 0, 0, 0
-    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
-
-
 def home() -> Path | None:
     """The user's home; None where HOME is empty, relative or the root of the disk, which belongs to no user."""
     with suppress(RuntimeError):
@@ -146,10 +191,10 @@ def home() -> Path | None:
 def own_folder(own: str) -> Path | None:
     """The folder called `own` in DPEXP_CACHE or in the user's cache folder, made with rights for the user alone.
 
-    None where caches are off, without a home, and where it is a link or others may write to it.
+    None where caches are off (0, off, no), without a home, and where it is a link or others may write to it.
     """
     name, base = os.environ.get("DPEXP_CACHE", ""), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    if name.lower() in OFF or (home() is None and not name.startswith("/")):
+    if name.lower() in ("0", "off", "no") or (home() is None and not name.startswith("/")):
         return None
     with suppress(OSError, RuntimeError):
         above = (Path(name) if name else Path(base) / "dpexp").expanduser()
@@ -163,10 +208,3 @@ def own_folder(own: str) -> Path | None:
         # what a link of this name leads to is no cache of ours
         return place if os.access(place, os.W_OK | os.X_OK) and not place.is_symlink() else None
     return None
-
-
-def forget_oldest(place: Path, limit: int) -> None:
-    """Leave so many of the files that are named by a key, those of the latest times; others are not ours."""
-    ours = (path for path in place.iterdir() if re.fullmatch(r"\.?[0-9a-f]{32}", path.name) and path.is_file())
-    for path in sorted(ours, key=lambda path: -path.stat().st_mtime)[limit:]:
-        path.unlink(missing_ok=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from resource import RLIMIT_AS, getrlimit
 
 from dpexp.core.errors import UsageError
 from dpexp.core.files import opened
 
-BYTES_IN_MEMORY = 15
-"""of every byte of a table's file: an entry is read as a string of about 100 bytes, and six digits are usual"""
+BYTES_IN_MEMORY = 15  # for each in a table's file: an entry of six digits is read as a string of about 100 bytes
 
 
 def require_readable(path: Path) -> None:
@@ -35,9 +33,8 @@ def in_bytes(count: float) -> str:
 
 
 def memory_of_machine() -> int:
-    """Bytes that this process may use: the least of the machine's, its control groups' (a batch job's) and its own."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    limits = [page * os.sysconf("SC_PHYS_PAGES")]
+    """Bytes that this process may use: the least of the machine's and its control groups' (a batch job's)."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     # lines are NUMBER:CONTROLLERS:PATH; version 2 has one without controllers
     for controllers, path in (line.split(":", 2)[1:] for line in _read("/proc/self/cgroup").splitlines()):
         if not controllers or "memory" in controllers.split(","):
@@ -45,8 +42,6 @@ def memory_of_machine() -> int:
             group = Path("/sys/fs/cgroup", mount, path.strip("/"))
             texts = [_read(f"{place}/{name}") for place in (group, *group.parents)]
             limits += [int(text) for text in texts if text.isdigit()]
-    if (own := getrlimit(RLIMIT_AS)[0]) >= 0:  # of addresses, some of which are in use; -1 is no limit
-        limits.append(max(0, own - page * int((_read("/proc/self/statm").split() or ["0"])[0])))
     return min(limits)
 
 

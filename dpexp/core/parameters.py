@@ -1,14 +1,10 @@
-"""What a name in a config or on the command line can mean, and the common base of these values.
-
-A registry is an explicit dictionary that plug-ins may add to. What it names is frozen, validated, and has no unknown
-keys.
-"""
+"""What a name in a config or on the command line can mean, and the common base of these values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -26,7 +22,7 @@ BUILT_IN = "dpexp itself"
 
 
 class Registry(dict[str, T]):
-    """Names and what they mean; `kind` says of what, in messages. No name is replaced silently."""
+    """Names, which plug-ins may add to, and what they mean; `kind` says of what. No name is replaced silently."""
 
     def __init__(self, kind: str, entries: Mapping[str, T]) -> None:
         super().__init__(entries)
@@ -65,57 +61,40 @@ class Parameters(BaseModel):
     )
 
 
-class Named(Protocol):
-    """A value that a config names. It is frozen and inherits from `Parameters`."""
-
-    @property
-    def name(self) -> str:
-        """What the config calls it."""
-
-    def model_dump(self, *, exclude_defaults: bool = False) -> dict[str, Any]:
-        """Its parameters by name, or those alone that differ from their defaults. `Parameters` has it."""
-
-
 def integral(value: Any) -> Any:
     """Accept 3e5 where an integer is wanted (YAML writes it as a float), and nothing else that is not an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# Every number has a range in which squares, fourth powers and products of a few of them neither overflow nor vanish in
-# float64 (1e-308 to 1e308): a setting that is accepted is one that can be computed. Whether memory and time suffice is
-# the question of `dpexp.config.resources`; these ends only keep absurd sizes away from it.
+# Every number has a range in which products of a few of them neither overflow nor vanish in float64: a setting that is
+# accepted is one that can be computed. Whether memory and time suffice is the question of `dpexp.config.resources`.
 Count = Annotated[int, Field(ge=1, le=10**12), BeforeValidator(integral)]
-"""steps, users or epochs: 10^12 steps of the fastest algorithm take an hour of every replicate"""
 RecordCount = Annotated[int, Field(ge=1, le=10**9), BeforeValidator(integral)]
 Dimension = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(integral)]
 Replicates = Annotated[int, Field(ge=1, le=10**6), BeforeValidator(integral)]
 Checkpoints = Annotated[int, Field(ge=1, le=10**5), BeforeValidator(integral)]
 Positive = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
-"""a scale, a width, a constant of a loss: twelve orders of magnitude around 1"""
 StepSize = Annotated[float, Field(ge=1e-9, le=1e30, allow_inf_nan=False)]
-"""far beyond where a run diverges, which is a result"""
 Share = Annotated[float, Field(ge=1e-9, le=1)]
-"""a weight or a rate: a part of 1"""
 Finite = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(integral)]
 
 
-class OrInfinite:
+class OrInfinite(NamedTuple):
     """Of a number that may be inf but, where it is finite, is at most `le`."""
 
-    def __init__(self, le: float) -> None:
-        self.le = le
+    le: float
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return no_info_after_validator_function(self._check, handler(source))
+        def check(value: float) -> float:
+            if self.le < value < math.inf:
+                raise PydanticCustomError("too_large", "must be at most {limit}, or inf", {"limit": f"{self.le:g}"})
+            return value
+
+        return no_info_after_validator_function(check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), "maximum": self.le, "or_infinite": True}
-
-    def _check(self, value: float) -> float:
-        if self.le < value < math.inf:
-            raise PydanticCustomError("too_large", "must be at most {limit}, or inf", {"limit": f"{self.le:g}"})
-        return value
 
 
 class Fault(NamedTuple):

@@ -1,7 +1,6 @@
 """Named random streams, keyed by content: (seed, replicate, role), never by algorithm parameters.
 
-(a) Settings that differ in anything else see the same users and the same noise directions (common random numbers).
-(b) The numbers of a replicate do not depend on which other replicates run.
+So settings see the same users and noise directions, and a replicate's numbers do not depend on which others run.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ def _sequence(seed: int, replicate: int, role: str, part: int = 0) -> np.random.
         raise ValueError(f"unknown role {role!r}; roles are {', '.join(ROLES)}")
     if min(seed, replicate, part) < 0:
         raise ValueError("seed, replicate and part must not be negative")
-    # (a), (b): the key says which stream it is, and no stream is spawned from another one
     return np.random.SeedSequence(entropy=seed, spawn_key=(replicate, ROLES[role], part))
 
 

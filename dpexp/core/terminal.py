@@ -1,39 +1,35 @@
 """Progress and text for the terminal.
 
-(a) A computation reports its steps to listeners, without knowing who shows them.
-(b) Column names, categories, paths and arguments are those of users, or of files of others. An escape sequence in them
-would rewrite the terminal, so everything that dpexp prints goes through `say`, which writes control characters out.
+Column names, categories, paths and arguments are those of users, or of files of others. An escape sequence in them
+would rewrite the terminal, so everything that dpexp prints goes through `say` and `warn`, which write these out.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Generic, TextIO, TypeVar
 
 T = TypeVar("T")
 
 
-class Listeners(Generic[T]):
+class Listeners(list[Callable[[T], None]], Generic[T]):
     """Functions that are called with every report; there may be none."""
-
-    def __init__(self) -> None:
-        self._functions: list[Callable[[T], None]] = []
 
     @contextmanager
     def listening(self, listener: Callable[[T], None]) -> Iterator[None]:
         """Call the listener with every report inside the `with` block."""
-        self._functions.append(listener)
+        self.append(listener)
         try:
             yield
         finally:
-            self._functions.remove(listener)
+            self.remove(listener)
 
     def tell(self, report: T) -> None:
         """Report to all listeners."""
-        for listener in tuple(self._functions):
+        for listener in tuple(self):
             listener(report)
 
 
@@ -50,14 +46,6 @@ def each(things: Sequence[T], noun: str, name: Callable[[T], str]) -> Iterator[T
     for number, thing in enumerate(things, 1):
         tell(f"{noun} {number} of {len(things)}: {name(thing)}")
         yield thing
-
-
-def finished(results: Iterable[T], of: int, work: str) -> Iterator[T]:
-    """Results as they come from several workers, with their number as the step: which is next is not known."""
-    tell(f"{work}: 0 of {of} done")
-    for number, result in enumerate(results, 1):
-        yield result
-        tell(f"{work}: {number} of {of} done")
 
 
 # control characters but line feed and tab; separators and marks that turn the direction of a line; lone surrogates,

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dpexp.core.errors import DataError
-from dpexp.core.scalars import yaml_in_line
-from dpexp.core.text import counted
+from dpexp.core.text import counted, yaml_in_line
 from dpexp.data.encode import PRIVATE, Unread, encoded, number_readings, unread
 from dpexp.data.public_inputs import PublicColumn
 from dpexp.data.records import RecordTable

@@ -12,7 +12,6 @@ its key, and whatever else is in its library is made internal to it.
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 from collections.abc import Callable
 from copy import copy
@@ -30,12 +29,11 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
-from dpexp.core.files import forget_oldest, own_folder, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.core.terminal import compiling
 from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
-MOST_FILES = 400  # of the folder, those that were used last; a kernel takes 50 to 400 kB
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,8 +123,6 @@ class CachedCode(_Cache):
         with contextlib.suppress(Exception):
             content = read_bytes_sealed(self.place / key)
             if content.startswith(key.encode()):  # and was not copied here from the place of another function
-                with contextlib.suppress(OSError):  # its time of last use; a folder may have become read-only since
-                    os.utime(self.place / key)
                 return _rebuilt(pickle.loads(content[len(key) :]), sig, target_context)
         return None
 
@@ -140,7 +136,6 @@ class CachedCode(_Cache):
         with contextlib.suppress(Exception):
             if _is_whole(data):
                 write_bytes_sealed(self.place / key, key.encode() + dumps(_reduced(data, key)))
-                forget_oldest(self.place, MOST_FILES)
 
 
 def _is_whole(made: Any) -> bool:

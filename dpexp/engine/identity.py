@@ -22,7 +22,7 @@ import numpy as np
 from numba.core import config, types
 from numba.core.dispatcher import Dispatcher
 
-from dpexp.core.version import IMPORTED_AT
+from dpexp.core import IMPORTED_AT
 
 PACKAGE = Path(__file__).parent.parent
 ROOMS = ("core", "engine", "algorithms", "problems", "inference")

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.files import files_below
 from dpexp.plugins import Plugin
 from dpexp.plugins.importing import line_of
 

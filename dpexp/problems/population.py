@@ -29,8 +29,8 @@ from pydantic import (
 )
 
 from dpexp.core.errors import DataError
+from dpexp.core.files import FOLDER
 from dpexp.core.parameters import Dimension, Fault, Faults, Finite, Parameters
-from dpexp.core.places import FOLDER
 from dpexp.problems.public_rows import public_rows, with_content
 from dpexp.problems.weights import OURS, WEIGHT_CAP, MallowsWeight, NoWeight, Weight, named_weight
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import DataError
-from dpexp.core.places import FOLDER, place_of
+from dpexp.core.files import FOLDER, place_of
 from dpexp.data.records import read_record_table
 
 MOST_ROWS, MOST_COLUMNS, LARGEST = 1_000_000, 1000, 1e6

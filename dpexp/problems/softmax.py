@@ -22,11 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DataError
-from dpexp.core.files import State, state_of
+from dpexp.core.files import FOLDER, State, hash_of_data, paths_from, place_of, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
-from dpexp.core.places import FOLDER, paths_from, place_of
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import (
     BIAS,

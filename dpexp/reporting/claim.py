@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from dpexp.core.standard_json import standard
+from dpexp.core.text import standard
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import SlopeError
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.config.cell_settings import varying
+from dpexp.core import VERSION
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import up
-from dpexp.core.version import VERSION
 from dpexp.plugins.loaded import error_words
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Figure, drawn

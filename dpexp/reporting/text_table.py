@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import columns, csv_cell
+from dpexp.core.text import columns, csv_cell, standard_json
 
 Rows = Sequence[Sequence[str]]
 Column = str | Callable[[dict[str, Any]], str]

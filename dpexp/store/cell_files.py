@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, State, state_of
+from dpexp.core.files import Damaged, State, digest, state_of
 from dpexp.engine.result import CellData
 from dpexp.store.folder import Folder, TableFile, read_document, read_table, write_table
 from dpexp.store.stats import too_far, with_distance

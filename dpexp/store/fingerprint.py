@@ -22,11 +22,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.digests import files_below
+from dpexp.core import IMPORTED_AT
 from dpexp.core.errors import DpexpError
-from dpexp.core.files import own_folder, state_of
+from dpexp.core.files import files_below, own_folder, state_of
 from dpexp.core.text import columns
-from dpexp.core.version import IMPORTED_AT
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 

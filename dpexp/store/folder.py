@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.digests import digest
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, Held, atomically, lock, read_ordinary
+from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, Held, atomically, digest, lock, read_ordinary
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.core.digests import digest
-from dpexp.core.files import Damaged, State, lock, state_of
+from dpexp.core.files import Damaged, State, digest, lock, state_of
 from dpexp.core.text import counted, few
 from dpexp.engine.result import CellData
 from dpexp.plugins.loading import load_research

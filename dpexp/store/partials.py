@@ -19,9 +19,8 @@ import numpy as np
 
 from dpexp.config.cells import Cell
 from dpexp.config.resources import CHUNK_SETTINGS
-from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
-from dpexp.core.files import Damaged, read_bytes_sealed, write_bytes_sealed
+from dpexp.core.files import Damaged, digest, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.result import Passed
 from dpexp.store.executors import Task, executed, on_cluster
 from dpexp.store.fingerprint import arithmetic, code_of

@@ -25,11 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.core.digests import files_below
 from dpexp.core.errors import DpexpError, UsageError
-from dpexp.core.files import Held, atomically, home, lock, opened, read_ordinary
-from dpexp.core.standard_json import standard_json
-from dpexp.core.text import counted, up
+from dpexp.core.files import Held, atomically, files_below, home, lock, opened, read_ordinary
+from dpexp.core.text import counted, standard_json, up
 from dpexp.store.folder import own_folders
 
 ENDING = ".receipt.json"

@@ -12,13 +12,14 @@ import math
 import secrets
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dpexp.algorithms.algorithm import Member
-from dpexp.core.digests import digest
 from dpexp.core.errors import UsageError
+from dpexp.core.files import digest
 from dpexp.engine.result import Passed
 from dpexp.plugins.loaded import error_words
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dpexp.config.cells import Cell
 
 
+@lru_cache(maxsize=4)
 def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
     """Increasing steps from 1 to n, ends included, evenly on a log scale; int64 [min(n, checkpoints)] or fewer."""
     if checkpoints >= n:
@@ -33,7 +35,8 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
     # the first steps of such a grid are rounded to the same whole numbers, so it is refined until enough of them differ
     steps, points = np.array([n]), checkpoints
     while len(steps) < checkpoints:
-        finer = np.unique(np.geomspace(1, n, points).round().astype(np.int64))
+        grid = np.geomspace(1, n, points).round()
+        finer = grid[np.diff(grid, prepend=0) > 0].astype(np.int64)
         if len(finer) > checkpoints:
             break
         steps, points = finer, points + checkpoints - len(finer)

@@ -33,9 +33,9 @@ from dpexp import store
 from dpexp.algorithms.schedules import Power
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
-from dpexp.core.standard_json import standard_json
+from dpexp.core.files import hash_of_data
+from dpexp.core.text import standard_json
 from dpexp.engine.linear import linear_pass
 from dpexp.problems import softmax
 from dpexp.store import Folder, cell_of, fingerprint, load_cells, load_generation, load_summary

@@ -14,7 +14,7 @@ import pytest
 from dpexp.commands.cli import COMMANDS
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.version import VERSION
+from dpexp.core import VERSION
 from tests.config.test_config import GOOD
 from tests.conftest import COSTLY, ROOT, call, installed, of_other_code, share
 

@@ -16,7 +16,7 @@ from dpexp.commands.fit_result import read_fit
 from dpexp.config.public_file import read_public
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import PrivateWarning, UsageError
-from dpexp.core.standard_json import standard_json
+from dpexp.core.text import standard_json
 from dpexp.data.dataset import DataError
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import read_record_table

@@ -16,8 +16,8 @@ from dpexp.commands import privacy
 from dpexp.commands import released_model as command
 from dpexp.commands.joint_releases import NOT_PRIVATE, joint
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.files import hash_of_data
 from dpexp.data.dataset import prepare
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs

@@ -12,7 +12,7 @@ from dpexp.config.cell_settings import select
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
-from dpexp.core.scalars import yaml_in_line
+from dpexp.core.text import yaml_in_line
 from tests.conftest import share
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))

@@ -11,7 +11,7 @@ import pytest
 import dpexp
 from dpexp.commands.fit import entering
 from dpexp.commands.fit_request import Request
-from dpexp.core.standard_json import standard_json
+from dpexp.core.text import standard_json
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.inference.central_newton import _Owner
 from dpexp.inference.fitting import fit_central, plan_central

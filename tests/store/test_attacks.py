@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.digests import hash_of_data
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.files import hash_of_data
 from dpexp.problems import softmax
 from dpexp.store import Folder, load_cells, load_summary, partials
 from dpexp.store.experiment_run import Options, run

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from dpexp.core.text import exponent, fraction
+from dpexp.core.text import fraction
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, rate
 from dpexp.reporting.text_table import Column, Content, Table, by_column
@@ -22,9 +22,9 @@ COLUMNS: dict[str, Column] = {
     "experiment": "{experiment}",
     "alpha": lambda r: fraction(r["alpha"]),
     "estimator": lambda r: str(r["estimator"]).upper(),
-    "Table 1": lambda r: exponent(r["table1"]),
-    "remarks": lambda r: exponent(r["remarks"]),
-    "corrected": lambda r: exponent(r["corrected"]),
+    "Table 1": lambda r: "-" if r["table1"] is None else fraction(r["table1"]),
+    "remarks": lambda r: "-" if r["remarks"] is None else fraction(r["remarks"]),
+    "corrected": lambda r: "-" if r["corrected"] is None else fraction(r["corrected"]),
     "last decade": lambda r: "-" if r["slope"] is None else f"{r['slope']:.2f} [{r['ci_lo']:.2f}, {r['ci_hi']:.2f}]",
     "before": lambda r: "-" if r["before"] is None else f"{r['before']:.2f}",
     "decades agree": lambda r: {None: "-", True: "yes", False: "no"}[r["decades_agree"]],

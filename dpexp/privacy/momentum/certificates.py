@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpexp.core.digests import digest
+from dpexp.core.files import digest
 
 STORE = Path(__file__).with_name("iterates.json")
 SAME = 1e-9

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.config.cell_settings import Settings, Words, named, sections, select
 from dpexp.config.cells import flat, stored_cell
-from dpexp.core.digests import digest
 from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.files import digest
 from dpexp.core.text import counted, guess
 from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS
 from dpexp.store import load_generation

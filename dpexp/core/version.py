@@ -1,7 +1,0 @@
-"""Which dpexp this is, and since when this process runs it."""
-
-import time
-
-VERSION = "0.1.0"
-IMPORTED_AT = time.time_ns()
-"""when this process began to import dpexp: code that was edited later is not the code that runs"""
