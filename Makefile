@@ -78,9 +78,9 @@ soak: $(READY) reproduce-afresh
 	$(BIN)/python -m tests.campaigns.config_mutants
 	$(BIN)/python -m tests.campaigns.sound_mechanisms
 	$(BIN)/python -m tests.campaigns.random_numbers
+	$(BIN)/python -m tests.campaigns.other_seeds
 	DPEXP_TESTS=all $(BIN)/python -m pytest -n 2 --dist loadfile
 	$(MAKE) peers
-	$(BIN)/python -m tests.campaigns.survey_of_bounds --comparisons 21000 --out results/tables/judged.md
 
 # What no test would notice: lines that are altered in a clone. It takes a day and goes on where it was stopped;
 # `rm -r build/mutants` begins anew.

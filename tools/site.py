@@ -25,7 +25,6 @@ BROUGHT = {
     "notation.md": "NOTATION.md",
     "changelog.md": "CHANGELOG.md",
     "results/CLAIMS.md": "results/CLAIMS.md",
-    "results/tables/judged.md": "results/tables/judged.md",
     **{path: path for path in (f"results/claims/{page.name}" for page in (ROOT / "results/claims").glob("*.md"))},
 }
 """pages of the site that lie outside docs/"""

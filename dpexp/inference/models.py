@@ -172,13 +172,6 @@ class Model:
         """Its smallest eigenvalue."""
         return float(eigenvalues(self.guessed_message)[0])
 
-    @cached_property
-    def guessed_covariance(self) -> np.ndarray:
-        """S [p, p], the covariance of the gradient of one record, under the same guess."""
-        if not self.bends:
-            return rounded(self.problem.curvature().score_covariance)
-        return self.label_slope * rounded(rows_along(self.problem.law).moments(2))
-
     def hessian_sum(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Sum of the second derivatives [p, p] of the losses of records x [n, d + 1], y [n], weighted by share."""
         q, total, w = self.d + 1, np.zeros((self.p, self.p)), share * self.problem.weight(x)

@@ -19,8 +19,6 @@ from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.judge import judge
 from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from tests.campaigns.survey_of_bounds import cases, survey, table
-from tests.conftest import mostly_slow
 from tests.oracles import binned_epochs
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -220,21 +218,6 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     zero = rerun(lambda delta: 1.0, json.dumps(point), WRONG["sensitivity"][1])
     assert zero.exit_code == 3
     assert "nothing is attained" in zero.text()
-
-
-SHORT = [
-    c for c in cases() if c.mechanism not in ("noisy-sgd", "noisy-sgd-convex", "langevin", "sampled-gaussian-phases")
-]
-
-
-@pytest.mark.parametrize("case", mostly_slow(SHORT), ids=lambda c: f"{c.mechanism}, {c.sampling}, {c.relation}")
-def test_every_analysis_passes(case):
-    """Some comparisons of every analysis; `python -m tests.campaigns.survey_of_bounds` makes thousands."""
-    rows = survey(case, 1, settings=1, climbs=0)
-    assert sum(len(r.ratios) for r in rows) >= 1
-    assert [r.worst for r in rows if r.violations] == []
-    text = table(rows)
-    assert f"| {case.mechanism} | {case.sampling} |" in text
 
 
 # --- every kind of bound ------------------------------------------------------------------------------------------------
