@@ -135,12 +135,11 @@ def files_below(place: Path) -> list[Path]:
         return [place]
     files, visited = [], set()
     for folder, inner, names in os.walk(place, followlinks=True):
-        # links can lead in a circle
-        if (real := os.path.realpath(folder)) in visited:
-            inner.clear()
-            continue
+        # links can lead in a circle; of two to one folder the first names its files, on every disk
+        known = (real := os.path.realpath(folder)) in visited
         visited.add(real)
-        files += [file for name in names if (file := Path(folder, name)).is_file()]
+        inner[:] = [] if known else sorted(inner)
+        files += [file for name in names if not known and (file := Path(folder, name)).is_file()]
     return sorted(files)
 
 
