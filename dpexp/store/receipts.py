@@ -117,7 +117,7 @@ def together(documents: Sequence[Mapping[str, Any]]) -> str:
         twice = mixed and relation == "add-remove"
         spent.append((2 * eps, (1 + math.exp(min(eps, 700))) * delta) if twice else (eps, delta))
     eps, delta = (math.fsum(column) for column in zip(*spent, strict=True))
-    return f"{gaussian}epsilon = {up(eps, 5)} at delta = {min(delta, 1):.3g}"
+    return f"{gaussian}epsilon = {up(eps, 5)} at delta = {up(min(delta, 1) * (1 - 1e-12), 3)}"
 
 
 def why_refused(results: Path, records: Records) -> tuple[str, str]:

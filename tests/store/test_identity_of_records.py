@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import shutil
 
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from dpexp.config.experiment_file import load_experiment
+from dpexp.store.receipts import together
 from tests.conftest import call, numbers
 
 CONFIG = """experiment: NAME
@@ -117,3 +122,30 @@ def test_of_anothers_key_nothing_can_be_told(lab, monkeypatch):
         receipts._secret.cache_clear()
     (receipt,) = (path.read_text() for path in (lab / "results").glob("d.deployed-*.receipt.json"))
     assert os.fspath(lab) not in receipt
+
+
+def gaussian(mu, delta):
+    """Epsilon of mu-Gaussian DP, by the definition of delta."""
+    return brentq(lambda e: norm.cdf(mu / 2 - e / mu) - math.exp(e) * norm.cdf(-mu / 2 - e / mu) - delta, 0, 60)
+
+
+REPLACED, REMOVED = ("replace-one", 1.0, math.nan, 1e-5), ("add-remove", 2.0, math.nan, 1e-5)
+PURE = "add-remove", None, 0.7, 0.0
+SPENT = [
+    ([REPLACED], (1.0, gaussian(1, 1e-5), 1e-5)),
+    ([REPLACED, REPLACED], (math.sqrt(2), gaussian(math.sqrt(2), 1e-5), 1e-5)),
+    ([REPLACED, ("replace-one", 1.0, math.nan, 1e-6)], (math.sqrt(2), gaussian(1, 1e-5) + gaussian(1, 1e-6), 1.1e-5)),
+    ([PURE, PURE, REMOVED], (None, 1.4 + gaussian(2, 1e-5), 1e-5)),
+    # a replaced record is one that is removed and one that is added
+    ([REPLACED, PURE], (None, gaussian(1, 1e-5) + 1.4, 1e-5)),
+    ([REPLACED, REMOVED], (None, gaussian(1, 1e-5) + 2 * (e := gaussian(2, 1e-5)), 1e-5 * (2 + math.exp(e)))),
+]
+
+
+@pytest.mark.parametrize(("releases", "wanted"), SPENT)
+def test_releases_of_the_same_records_add_up(releases, wanted):
+    receipts = [dict(zip(("relation", "mu", "eps", "delta"), release, strict=True)) for release in releases]
+    found = dict(re.findall(r"(mu|epsilon|delta) = ([\d.e-]+)", together(receipts)))
+    for name, value in zip(("mu", "epsilon", "delta"), wanted, strict=True):
+        assert (name in found) == (value is not None)
+        assert value is None or value * (1 - 1e-9) <= float(found[name]) <= value * 1.01  # rounded up
