@@ -171,7 +171,7 @@ def bracket(row: Row) -> tuple[float, float]:
         "sampled-gaussian", noise_multiplier=row.z, sampling_probability=row.q, steps=row.steps, delta=row.delta
     )
     document = statement.document()
-    (lower,) = (one["eps"][0][1] for one in document["lower"] if one["analysis"] == "exact-composition")
+    (lower,) = (one["eps"][0][1] for one in document["attained"] if one["analysis"] == "exact-composition")
     return lower, document["best"]["all-iterates"]["eps"][0][1]
 
 

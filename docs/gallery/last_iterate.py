@@ -16,7 +16,7 @@ steps = [10**k for k in range(2, 7)]
 found = {}
 for count in steps:
     said = dpexp.privacy("noisy-sgd", **setting, smoothness=1, steps=count).document()
-    for line in (*said["statements"], *said["lower"]):
+    for line in (*said["statements"], *said["attained"]):
         found.setdefault(line["analysis"], {})[count] = line["eps"][0][1]
 
 # %%

@@ -29,8 +29,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.mechanism_statement import MechanismStatement
-from dpexp.reporting.statement import ConfigStatement, Statement, UsersStatement, labelled
+from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, UsersStatement, labelled
 from dpexp.reporting.tradeoff import attack_document, attack_text
 
 if TYPE_CHECKING:
@@ -75,7 +74,8 @@ def privacy(
         phases = phases_of(values)
         deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
         statement = MechanismStatement(mechanism, mechanism_of(mechanism, values), deltas, orders or ORDERS)
-        attacks = [*(a for a in statement.analyses if a.valid), *statement.lower] if tradeoff else []
+        part = statement.part
+        attacks = [*(a for a in part.analyses if a.valid), *part.lower] if tradeoff else []
         return Stated(statement, partial(understood, mechanism), {"remark": phases} if phases else {}, attacks)
 
 
@@ -127,7 +127,9 @@ def _released(experiment: Experiment) -> dict[str, Released]:
     for mechanism, own in cells.items():
         algorithms = ", ".join(dict.fromkeys(cell.algorithm.name for cell in own))
         problems = ", ".join(dict.fromkeys(cell.problem.name for cell in own))
-        named.append((mechanism, f"{algorithms} on {problems}, {own[0].privacy.mu.label}", own[0].columns()))
+        budget = own[0].privacy.mu.label
+        name = f"{algorithms} on {problems}, {'mu = ' if budget[0].isdigit() else ''}{budget}"
+        named.append((mechanism, name, own[0].columns()))
     return labelled(named)
 
 

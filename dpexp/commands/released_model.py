@@ -15,7 +15,6 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
-from dpexp.reporting.statement import stated_by
 from dpexp.store import load_generation
 from dpexp.store.reading import missing
 
@@ -71,7 +70,7 @@ class ReleasedModel(Release):
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp predict --json`."""
         statement = ("guarantee", "gdp_mu", "noise_multiplier", "neighboring_relation")
-        privacy = {"eps": [list(pair) for pair in self.eps], "accountant": stated_by(self.row)}
+        privacy = {"eps": [list(pair) for pair in self.eps], "accountant": self.row.get("accountant")}
         return {
             "experiment": self.experiment, "cell_id": self.cell_id,
             "release": {
@@ -94,7 +93,7 @@ class ReleasedModel(Release):
             f"{columns(rows, ['', *(self.classes or ['value'])])}\n",
             self.softmax.formula if self.softmax else "",
             f"Encoding: {self.legend['encoding']}" if "encoding" in self.legend else "",
-            f"Privacy of this release alone: {eps}, by {stated_by(self.row) or 'the mechanism'}.",
+            f"Privacy of this release alone: {eps}, by {self.row.get('accountant') or 'the mechanism'}.",
             f"{SECRET} Released on {self.deployment}." if self.deployment else NOT_PRIVATE,
         ]
         return "\n".join(filter(None, lines))

@@ -97,10 +97,9 @@ def _with_numbers(section: Section) -> Section:
         else:
             path = Path(experiment.config[0] or experiment.name)
             statement = config_statement(stored_experiment(experiment.manifest, path))
-            if len(statement.central) <= MOST_STATED:
-                document = statement.document()
-                privacy += document["plain"]
-                tables.append(epsilons(document))
+            if len(statement.parts) <= MOST_STATED:
+                privacy += statement.plain
+                tables.append(epsilons(statement.statements()))
             privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
     except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
         remarks.append(f"Not shown: {'. '.join(error_words(error))}")

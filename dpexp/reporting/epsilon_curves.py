@@ -18,7 +18,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.mechanism_statement import MechanismStatement
+from dpexp.reporting.statement import MechanismStatement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ class EpsilonCurve(Printed):
         return [row for setting in each(self.settings, "setting", lambda s: _words(s[0])) for row in self._of(*setting)]
 
     def _of(self, values: Mapping[str, float], mechanism: Mechanism) -> Iterator[Row]:
-        statement = MechanismStatement(self.name, mechanism, self.deltas)
+        statement = MechanismStatement(self.name, mechanism, self.deltas).part
         for a in (*statement.analyses, *statement.lower):
             role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
             epsilons = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)

@@ -1,4 +1,4 @@
-"""A guarantee in words: one sentence for a person whose row is in the data, and the lines of a statement.
+"""A guarantee in words: one sentence for a person whose row is in the data.
 
 Someone guesses, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and false
 negative rates alpha and beta, (a) the guess is right with probability (1 - alpha + 1 - beta) / 2 = (1 + advantage) / 2,
@@ -14,25 +14,18 @@ The other summary, of `--json`, is one number: mu of Gaussian DP up to a delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.loss_steps import Steps
 from dpexp.accounting.one_mu import mu_up_to
-from dpexp.core.text import columns, up
-from dpexp.privacy.analyses.analysis import ALL, Analysis
+from dpexp.core.text import up
+from dpexp.privacy.analyses.analysis import Analysis
 
 ALWAYS = 0.9995
 """from here on a probability is printed as no limit"""
-SEES = {ALL: "all iterates", "last-iterate": "the last iterate alone"}
 UNKNOWN = {"add-remove": "whether your record is in the data", "replace-one": "which of two records is yours"}
-NEIGHBOURS = {
-    "add-remove": "add-remove: two data sets, one with a row more",
-    "replace-one": "replace-one: two data sets that differ in one row, which is replaced by any other",
-}
-MEANS = "whatever is seen is at most e^epsilon times as likely under one neighbour as under the other, plus delta"
-RECORD = "one row, for one person; of a person with k rows the guarantee is k times epsilon, more than k times delta"
 ROUGH = 1e-3
 """how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
 
@@ -74,31 +67,3 @@ def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
 def _of_steps(steps: Steps, floor: float) -> float:
     """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
     return mu_up_to(steps.curve, floor)
-
-
-def topics(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """A topic and its text on each line; further lines are indented."""
-    return [f"  {topic:<12} " + text.replace("\n", "\n" + 15 * " ") for topic, text in pairs]
-
-
-def terms(relations: Iterable[str]) -> list[tuple[str, str]]:
-    """What the terms of a statement mean, as topics."""
-    return [("Record", RECORD), *(("Neighbours", NEIGHBOURS[relation]) for relation in relations), ("Epsilon", MEANS)]
-
-
-def pairs_of(analysis: Analysis, deltas: Sequence[float]) -> list[list[float]]:
-    """[delta, epsilon] at each delta."""
-    return [[delta, eps] for delta, eps in zip(deltas, analysis.at(deltas), strict=True)]
-
-
-def row_of(analysis: Analysis, deltas: Sequence[float], mark: str = "") -> list[str]:
-    """An analysis as a line of the table, with a mark; what is no guarantee is marked."""
-    remark = "; ".join(filter(None, ["" if analysis.valid else "NOT A GUARANTEE", mark]))
-    released = analysis.released + (f", no {analysis.secret}" if analysis.secret else "")
-    return [analysis.name, released, *map(up, analysis.at(deltas)), remark]
-
-
-def table_of(rows: Sequence[Sequence[str]], deltas: Sequence[float]) -> list[str]:
-    """The lines of a table of analyses below its head."""
-    head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
-    return ["  " + line for line in columns(rows, head).splitlines()]

@@ -164,19 +164,20 @@ def image(kind: str, content: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-def epsilons(statement: Mapping[str, Any]) -> Numbers:
-    """The table of the document of `dpexp privacy --json`."""
+def epsilons(rows: Sequence[Mapping[str, Any]]) -> Numbers:
+    """The table of the statements of `dpexp privacy --json`."""
 
     def guarantee(row: Mapping[str, Any]) -> str:
         if not row["valid"]:
             return f"no: {row['reason']}"
         return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
 
-    rows = statement["statements"]
     deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
-    table = [[str(row["mechanism"]), str(row.get("budget", "")), row["analysis"], row["released"],
-              *(up(eps) for _, eps in row["eps"]), guarantee(row)] for row in rows]  # fmt: skip
-    head = ["mechanism", "budget mu", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
+    table = [
+        [row["mechanism"], row["analysis"], row["released"], *(up(eps) for _, eps in row["eps"]), guarantee(row)]
+        for row in rows
+    ]
+    head = ["mechanism", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
     return Numbers("Privacy", head, table, "Epsilons are rounded up.")
 
 

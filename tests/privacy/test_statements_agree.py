@@ -18,8 +18,7 @@ from dpexp.privacy.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
-from dpexp.reporting.mechanism_statement import MechanismStatement
-from dpexp.reporting.statement import ConfigStatement
+from dpexp.reporting.statement import ConfigStatement, MechanismStatement
 from tests.conftest import AT_LENGTH
 from tests.reporting.test_documents import of_headline
 
@@ -120,12 +119,12 @@ def faults(drawn):
     yield from false(drawn.mechanism, drawn.delta)
     deltas = drawn.delta, drawn.delta / 10
     text, document = asked(drawn, deltas)
-    for row in [*(row for row in document["statements"] if row["valid"]), *document["lower"]]:
+    for row in [*(row for row in document["statements"] if row["valid"]), *document["attained"]]:
         (larger, eps), (smaller, beyond) = row["eps"]
         if beyond < eps * (1 - ROUNDING):
             yield f"{row['analysis']} states {eps!r} at {larger:g}, and {beyond!r} at {smaller:g}"
     for k, delta in enumerate(deltas):
-        lower = [(row["released"], row["eps"][k][1]) for row in document["lower"]]
+        lower = [(row["released"], row["eps"][k][1]) for row in document["attained"]]
         every, last = (max((eps for of, eps in lower if of == kind), default=math.nan) for kind in (ALL, LAST))
         if every < last:
             yield f"at {delta:g} all iterates attain {every!r}, and the last one {last!r}"
@@ -182,11 +181,11 @@ def false_analysis(monkeypatch):
 
 def test_a_guarantee_that_a_pair_refutes_is_refused_and_not_the_best(false_analysis):
     found = MechanismStatement("sampled-gaussian", SAMPLED, (1e-5, 1e-6))
-    (hopeful,) = (a for a in found.analyses if a.name == "hopeful")
+    (hopeful,) = (a for a in found.part.analyses if a.name == "hopeful")
     assert not hopeful.valid
     assert "hopeful promises" in hopeful.refused
     assert "exact-composition attains" in hopeful.refused
-    assert {a.name for a in found.best.values()} == {"pld-composition"}
+    assert {a.name for a in found.part.best.values()} == {"pld-composition"}
     assert "error of dpexp" in found.text()
 
 

@@ -16,7 +16,7 @@ import dpexp
 from dpexp.accounting import Accountant
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.mechanism_statement import MechanismStatement
+from dpexp.reporting.statement import MechanismStatement
 from tests.conftest import AT_LENGTH
 
 SEEDS, DRAWS = (range(40), 8) if AT_LENGTH else (range(1), 4)
@@ -143,7 +143,7 @@ def of_headline(document, text):
                 if most > allowed + 1e-3:
                     yield f"{line} And {row['analysis']} allows {allowed!r}"
         # a pair that attains (epsilon, delta) is guessed with (1 + delta) / 2 at least, and mu with Phi(mu / 2)
-        for row in document["lower"]:
+        for row in document["attained"]:
             if kind in (ALL, row["released"]) and any(eps > 0 and most < (1 + d) / 2 for d, eps in row["eps"]):
                 yield f"{line} And {row['analysis']} attains {row['eps']}"
 
@@ -161,7 +161,7 @@ def of_doors(phases, delta):
         of_poisson = ["", "PoissonSampledDpEvent", q, step]
         accountant.compose(of_fixed_size if phases["sampling"] == "fixed-size" else of_poisson, steps)
     stated = statement["best"][ALL]["eps"][0][1], row["eps"], accountant.get_epsilon(delta)
-    attained = max(one["eps"][0][1] for one in statement["lower"]), row["attained"]
+    attained = max(one["eps"][0][1] for one in statement["attained"]), row["attained"]
     for name, doors in (("guaranteed", stated), ("attained", attained)):
         if max(doors) > min(doors) * (1 + SAME) + 1e-12:
             yield f"{name}: {doors}"
@@ -202,9 +202,9 @@ def test_a_headline_against_its_rows_is_seen():
     best = {"all-iterates": {"eps": [[1e-5, 1.0]]}}
     for percent, fault in (("73.2", False), ("73.9", True), ("60", False)):
         plain = [f"An attacker guesses with at most {percent}% success"]
-        document = {"statements": rows, "lower": [], "best": best, "plain": plain}
+        document = {"statements": rows, "attained": [], "best": best, "plain": plain}
         assert bool([*of_headline(document, plain[0])]) == fault
-        assert bool([*of_headline({**document, "lower": lower}, plain[0])])  # 75% at least
+        assert bool([*of_headline({**document, "attained": lower}, plain[0])])  # 75% at least
     assert [*of_headline({**document, "plain": ["One."]}, "Another.")]
 
 
