@@ -66,9 +66,8 @@ class Receipt(Printed):
         if verdicts[0] == HOLDS:
             return HOLDS, "", "; ".join(reading.condition for reading in self.readings if reading.condition)
         # a program that nothing covers needs no search for what would make it hold
-        if words := [(reading.word, reading.reason) for reading in self.readings if reading.word]:
-            return (verdicts[0], *words[0])
-        return (verdicts[0], *self._why(number, verdicts[0]))
+        reasons = ((reading.word, reading.reason) for reading in self.readings if reading.word)
+        return (verdicts[0], *(next(reasons, None) or self._why(number, verdicts[0])))
 
     def _why(self, number: StatedGuarantee, verdict: str) -> tuple[str, str]:
         """The word and the sentence for a number that does not hold: which change of the card would make it hold."""
@@ -98,21 +97,21 @@ class Receipt(Printed):
 
     def _known(self, number: StatedGuarantee) -> str:
         """Why a number is neither reached nor refuted: the bounds of the table, at its delta."""
-        if number.mu is not None:
+        if number.delta is None:
             return "no analysis here gives this mu, and no known pair of neighbours refutes it"
-        assert number.delta is not None
         upper = max(reading.best(number.delta)[0] for reading in self.readings)
         lower, every = (self._least_attained(number.delta, of) for of in (self.released, (ALL, LAST)))
         of_all = "" if self.card.releases == "all" else f" for what is released, and {down(every)} for all iterates"
         return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower)}{of_all}"
 
     def _attains(self, number: StatedGuarantee) -> str:
-        allowed, delta = "", number.delta
-        if number.mu is not None:
-            mu = number.mu
-            delta = max(MU_LEVELS, key=lambda level: self._least_attained(level, self.released) - eps_of(mu, level))
+        """What refutes a number, and where."""
+        allowed, delta, mu = "", number.delta, number.mu
+        if delta is None:
+            assert mu is not None
+            excess = {d: self._least_attained(d, self.released) - eps_of(mu, d) for d in MU_LEVELS}
+            delta = max(excess, key=excess.__getitem__)
             allowed = f", where mu allows {up(eps_of(mu, delta))}"
-        assert delta is not None
         release = "" if self.card.releases == "all" else " by the last iterate alone"
         attained = down(self._least_attained(delta, self.released))
         return f"a pair of neighbours attains eps {attained} at delta {delta:g}{release}{allowed}"
@@ -160,7 +159,9 @@ class Receipt(Printed):
             upper = by.of_group(self.card.group)
             block["advantage"] = [upper.advantage, pair and pair.advantage]
             block["tpr"] = [[rate, upper.tpr(rate), pair and pair.tpr(rate)] for rate in RATES]
-        return block | ({"gdp": gaussian_of(by, floor) if by and self.card.group == 1 else None} if gaussian else {})
+        if gaussian:
+            block["gdp"] = gaussian_of(by, floor) if by and self.card.group == 1 else None
+        return block
 
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""

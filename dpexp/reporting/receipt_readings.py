@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import batches_of, epochs_of, visits
+from dpexp.reporting.statement import MechanismAnalyses
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
@@ -39,6 +40,8 @@ class Reading:
 
     condition: str
     mechanism: Mechanism | None
+    analyses: Sequence[Analysis] = ()
+    """valid ones of all iterates, which cover the last one and every average"""
     lower: Sequence[Analysis] = ()
     """lower bounds by pairs of neighbours, for all iterates or for the last one"""
     more: Sequence[str] = ()
@@ -49,16 +52,10 @@ class Reading:
     group: int = 1
     """records that are protected together"""
 
-    @cached_property
-    def analyses(self) -> list[Analysis]:
-        """Of all iterates, which covers the last one and every average."""
-        analyses = every_analysis(self.mechanism) if self.mechanism else []
-        return [a for a in analyses if a.valid and a.released == ALL]
-
     def best(self, delta: float) -> tuple[float, Analysis | None]:
         """The least epsilon that is proved, and by what."""
-        own = [a.of_group(self.group) if self.group > 1 else a for a in self.analyses]
-        eps, k = min(((a.eps(delta), k) for k, a in enumerate(own)), default=(math.inf, -1))
+        pairs = [(a.of_group(self.group).eps(delta), k) for k, a in enumerate(self.analyses)]
+        eps, k = min(pairs, default=(math.inf, -1))
         return (eps, self.analyses[k]) if math.isfinite(eps) else (math.inf, None)
 
     def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, Analysis | None]:
@@ -68,19 +65,20 @@ class Reading:
         return (eps, self.lower[k]) if eps > 0 else (0.0, None)
 
     def verdict(self, number: StatedGuarantee, released: Sequence[str]) -> str:
-        """Whether the program under this condition keeps what is stated; a pair refutes by what is released."""
-        if number.mu is not None:
-            # a stated mu promises a whole curve, so that any delta can refute it
-            if any(self.attained(d, released)[0] > eps_of(number.mu, d) * ROUNDED for d in MU_LEVELS):
-                return REFUTED
-            # an analysis without a mu says nothing of a whole curve
-            reached = any(a.mu is not None and self.group * a.mu <= number.mu * ROUNDED for a in self.analyses)
-            return HOLDS if reached else UNSUPPORTED
-        assert number.eps is not None
-        assert number.delta is not None
-        if self.attained(number.delta, released)[0] > number.eps * ROUNDED:
+        """Whether the program under this condition keeps what is stated; a pair refutes by what is released.
+
+        A stated mu promises a whole curve, so that any delta can refute it, and only an analysis with a mu reaches it.
+        """
+        at_deltas = [(d, eps_of(number.mu, d)) for d in MU_LEVELS] if number.mu is not None else []
+        at_deltas += [(number.delta, number.eps)] if number.delta is not None and number.eps is not None else []
+        if any(self.attained(delta, released)[0] > eps * ROUNDED for delta, eps in at_deltas):
             return REFUTED
-        return HOLDS if self.best(number.delta)[0] <= number.eps * ROUNDED else UNSUPPORTED
+        if number.mu is not None:
+            reached = any(a.mu is not None and self.group * a.mu <= number.mu * ROUNDED for a in self.analyses)
+        else:
+            ((delta, eps),) = at_deltas
+            reached = self.best(delta)[0] <= eps * ROUNDED
+        return HOLDS if reached else UNSUPPORTED
 
 
 def readings(card: Card) -> list[Reading]:
@@ -116,8 +114,11 @@ def _reading(card: Card, sampler: Sampler, condition: str) -> Reading:
     lower = run.lower_bounds() if _pairs_are_the_programs(card, sampler) else []
     # the last iterate adds up means, and the pairs' adds up sums
     lower = [b for b in lower if b.released == ALL or card.normaliser not in DRAWN]
-    lower = [replace(b, source=b.source + TURNED) for b in lower] if turns else lower
-    reading = Reading(condition, every, lower, more, group=card.group)
+    lower = [replace(b, eps=cache(b.eps), source=b.source + TURNED * turns) for b in lower]
+    # a plug-in's analysis that a pair refutes is none
+    upper = MechanismAnalyses(every, card.delta, sampler, every_analysis(every), lower).analyses
+    analyses = [a for a in upper if a.valid and a.released == ALL]
+    reading = Reading(condition, every, analyses, lower, more, group=card.group)
     if math.isfinite(reading.best(card.delta[0])[0]):
         return reading
     reason = f"no analysis here covers {sampler} batches, {card.relation}"
@@ -153,21 +154,25 @@ def _shows(card: Card) -> bool:
 
 def _not_covered(card: Card, sampler: Sampler) -> tuple[str, str]:
     """The word and the reason why no analysis here covers the card; empty where one may."""
-    settings = {(p.noise_multiplier, p.sampling_probability) for p in card.phases}
-    if card.clipping == "none":
-        return UNSUPPORTED, "nothing bounds the gradients: without clipping there is no guarantee"
-    if card.normaliser == "expected" and card.relation == "add-remove" and card.records_public is not True:
-        return "private-n", _scale(card)
-    if len(settings) > 1 and (sampler not in ("poisson", "full-batch", "fixed-size") or _shows(card)):
-        return UNSUPPORTED, "several phases are composed for Poisson, fixed-size and full batches, without their sizes"
-    if _shows(card) and (sampler != "poisson" or card.relation == "zero-out" or card.records is None):
-        covered = "Poisson batches of a stated number of records, with add-remove or replace-one"
-        return "normaliser", f"batch sizes that are shown or divided by are covered for {covered}"
-    if card.group > 1 and sampler == "truncated-poisson":
-        return UNSUPPORTED, "groups of records are not covered where batches are cut"
-    if card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"):
-        return UNSUPPORTED, f"{sampler} batches are not covered for a record that is set to zero"
-    return "", ""
+    kinds = len({(p.noise_multiplier, p.sampling_probability) for p in card.phases})
+    private = card.normaliser == "expected" and card.relation == "add-remove" and card.records_public is not True
+    in_phases = sampler in ("poisson", "full-batch", "fixed-size") and not _shows(card)
+    with_sizes = sampler == "poisson" and card.relation != "zero-out" and card.records is not None
+    zero_out = card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size")
+    reasons = (
+        (card.clipping == "none", UNSUPPORTED,
+         "nothing bounds the gradients: without clipping there is no guarantee"),
+        (private, "private-n", _scale(card)),
+        (kinds > 1 and not in_phases, UNSUPPORTED,
+         "several phases are composed for Poisson, fixed-size and full batches, without their sizes"),
+        (_shows(card) and not with_sizes, "normaliser",
+         "batch sizes that are shown or divided by are covered for Poisson batches of a stated number of records, with "
+         "add-remove or replace-one"),
+        (card.group > 1 and sampler == "truncated-poisson", UNSUPPORTED,
+         "groups of records are not covered where batches are cut"),
+        (zero_out, UNSUPPORTED, f"{sampler} batches are not covered for a record that is set to zero"),
+    )  # fmt: skip
+    return next(((word, reason) for applies, word, reason in reasons if applies), ("", ""))
 
 
 def _mechanism(card: Card, sampler: Sampler, runs: int) -> Mechanism:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_SENTENCES = 6
 """guarantees that a page begins with; of more it is the weakest"""
-SEES = {ALL: "all iterates", LAST: "the last iterate alone"}
+SEES: dict[str, str] = {ALL: "all iterates", LAST: "the last iterate alone"}
 SENT, ORDER, ATTAINED = "all that is sent", "order", "attained: a lower bound"
 ORDER_KNOWN = (
     "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
@@ -162,8 +162,8 @@ class PrivacyStatement(Printed):
         labelled = [(*part.promises[0], part.label) for part in each(self.parts, "mechanism", lambda part: part.label)]
         promising = [promise for promise in labelled if promise[0] < ALWAYS] or [max(labelled)]
         if len(promising) > MOST_SENTENCES:
-            *weakest, label = max(promising)
-            return [sentence(*weakest, f"Weakest of {len(promising)} guarantees below, {label}")]
+            probability, relation, sees, label = max(promising)
+            return [sentence(probability, relation, sees, f"Weakest of {len(promising)} guarantees below, {label}")]
         return [sentence(*promise) for promise in promising]
 
     def statements(self) -> list[dict[str, Any]]:

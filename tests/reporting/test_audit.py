@@ -8,7 +8,11 @@ from unittest.mock import patch
 import pytest
 
 from dpexp.commands.audit import audit
+from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.linear import linear_pass
+from dpexp.inference import central_newton
+from dpexp.reporting.audit import bracket
+from dpexp.reporting.audit.bracket import plan_of
 from tests.conftest import call
 from tests.reporting.test_audit_faults import users_exchanged
 
@@ -74,6 +78,38 @@ def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
         (row, *_) = audited(config, "privacy.mu=1", runs=3000).rows
     assert row.alarm
     assert row.lower_bound > row.claimed == 1
+
+
+CENTRAL = """
+experiment: audited
+problem:   {name: huber-linear, d: 2}
+algorithm: {name: central-newton}
+privacy:   {mu: 2}
+run:       {n: 100000, replicates: 8, seed: 1}
+"""
+
+
+def of_a_fit(seed, runs):
+    """The audit of a central fit, whose estimate of 400 records is seen."""
+    ((worlds,), _) = plan_of(read_experiment(CENTRAL, "audited.yaml"))
+    return bracket.audit(worlds, runs, 1e-3, 1.0, seed, (1e-5,), runs // 2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_central_fit_is_not_refuted(seed):
+    row = of_a_fit(seed, 150)
+    assert row.claimed == 2
+    assert 0 <= row.lower_bound < 2
+    assert not row.alarm
+
+
+def test_gradients_of_a_central_fit_without_noise_are_found(monkeypatch):
+    sent = central_newton._Owner.sent
+    no_noise = lambda self, mean, scale: sent(self, mean, scale * (mean.ndim > 1))  # noqa: E731
+    monkeypatch.setattr(central_newton._Owner, "sent", no_noise)
+    row = of_a_fit(1, 350)
+    assert row.alarm
+    assert row.lower_bound > row.claimed
 
 
 def test_the_command_prints_brackets_and_one_document(config):

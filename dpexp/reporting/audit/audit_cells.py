@@ -11,12 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpexp.algorithms.algorithm import Settings
+from dpexp.algorithms.central_newton_coverage import CentralNewton
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
+from dpexp.core.seeds import generator
 from dpexp.core.text import counted
+from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
 from dpexp.problems.canaries import PREPARED
 from dpexp.problems.finite_sum import FiniteSum
@@ -26,6 +30,7 @@ from dpexp.reporting.audit.worlds import (
     DELTA,
     TwoWorlds,
     linear_pair,
+    owner_pair,
     softmax_pair,
     user_worlds,
 )
@@ -38,7 +43,7 @@ TARGET = 8.0
 """epsilon of a copy: noise of a wrong size is distinguished from the right one by the fewest runs"""
 SMALL_STEP = 1e-3
 """of a step of DP-SGD: its noise follows from the clip, and the smaller the step, the less does the canary fade"""
-USERS, MOST_BUDGETS = 8, 6
+USERS, MOST_BUDGETS, FIT_RECORDS = 8, 6, 400
 REPLACED = "a record that is replaced"
 WAYS = ((2, 2), (12, 1))
 """steps of a copy of DP-SGD, and replicates that are seen together: in two steps noise that is missing somewhere, or is
@@ -56,7 +61,30 @@ def audits_of(cell: Cell) -> Sequence[TwoWorlds] | str:
             return of_batches(cell, algorithm, problem)
         case FiniteSumAlgorithm() as algorithm, FiniteSum() as problem:
             return of_sum(cell, algorithm, problem)
+        case CentralNewton() as algorithm, LinearPredictorProblem() as problem:
+            size, n = f"a copy: {FIT_RECORDS} records", np.array([FIT_RECORDS])
+            fit, label = WatchedFit(**algorithm.model_dump()), f"{_label(cell)}, mu = {cell.privacy.mu.label}"
+            return [TwoWorlds(fit, owner_pair(problem), cell.schedule, cell.privacy.mu, n, REPLACED, label, size)]
     return f"{cell.algorithm.name}: no canary is known for it"
+
+
+class WatchedFit(CentralNewton):
+    """A central fit that hands out its estimates [settings, 1, replicates, p], and measures nothing of intervals."""
+
+    def simulate(
+        self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:  # fmt: skip
+        """The same records in every replicate, which differ in the noise."""
+        from dpexp.inference.fitting import fit_central, plan_central
+
+        x, y = problem.sample(generator(seed, 0, "data"), int(steps[-1]))
+        budget = settings[0][1]
+        planned, mu = plan_central(self.model(problem, budget), len(y)), budget.largest
+        fits = [fit_central(planned, x[:, 1:], y, mu, generator(seed, r, "noise").standard_normal) for r in replicates]
+        # a fit that diverged is as far as numbers go
+        theta = np.clip(np.nan_to_num([fit.theta for fit in fits]), -1e6, 1e6)
+        return Passed(steps, self.estimators, (), np.empty((1, 1, len(steps), 0, len(fits))), theta[None, None])
 
 
 def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorProblem) -> list[TwoWorlds]:

@@ -7,6 +7,7 @@ hands out is read.
 iterate; softmax records with one that is replaced, or that is there or not. Gradients are as long as they may be.
 (b) Fresh users: the response of the first one is one of the two whose gradients lie furthest apart. Distances from a
 point far away in the direction of the difference show the coordinate along it.
+(c) One owner of all records: the first one is as in (b), and the estimate is handed out.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def coins(seed: int, replicates: range) -> np.ndarray:
 def _handed_out(problem: Any, passed: Any) -> np.ndarray:
     """What shows the canary, [R, k]."""
     measured = {name: passed.values[0, :, :, m] for m, name in enumerate(passed.metrics)}
-    if isinstance(problem, LinearPredictorProblem):
+    if isinstance(problem, LinearPredictorProblem) and passed.parameters is None:
         if "param_distance_sq" not in measured:
             raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
         # (b): after the first user
@@ -135,6 +136,23 @@ def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]
     absent = 0 if replaced else None
     present = Canaries(canary=1, others=absent, **parameters)
     return present.model_copy(update={"canary": absent}), present
+
+
+def owner_pair(problem: LinearPredictorProblem) -> tuple[Any, Any]:
+    """(c): the records of one owner, whose first one has either of the two responses."""
+
+    class Owned(type(problem)):  # type: ignore[misc]
+        """A table whose first record is known."""
+
+        canary: float
+
+        def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+            x, y = super().sample(rng, size)
+            x[0], y[0] = _row(self.d), self.canary
+            return x, y
+
+    low, high = furthest_responses(problem, np.asarray)
+    return Owned(**problem.model_dump(), canary=low), Owned(**problem.model_dump(), canary=high)
 
 
 def user_worlds(problem: LinearPredictorProblem, algorithm: Any) -> tuple[Any, tuple[Any, Any]]:
