@@ -38,8 +38,6 @@ def claims(
     folder, known = Path(results), [claim for own in claims_of_papers().values() for claim in own]
     ledger, selected = read_ledger(folder), set(matching([claim.id for claim in known], ids))
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
-    # hundreds of rows are no answer to a bare command
-    bare = not (ids or judge or form or out)
     if judge:
         if ledger.fault:
             note(f"{ledger.fault}: it is written anew with the claims that are judged now", quiet)
@@ -58,9 +56,7 @@ def claims(
         "table": lambda: pages.listed(everything), "md": lambda: "\n\n".join(map(pages.section, everything)),
         "differences": lambda: pages.differences(everything, papers().values()),
     }  # fmt: skip
-    if bare:
-        text = pages.overview(rows, headlines)
-    elif out is None:
+    if out is None:
         text = texts[form or ("md" if len(rows) == 1 else "table")]()
     else:
         files = {FILES[form]: texts[form]()} if form and FILES[form] else {

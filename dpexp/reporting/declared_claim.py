@@ -46,7 +46,8 @@ def check_of(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Check:
     judge = _judge(name, claim, numbers)
 
     def check(evidence: Evidence) -> Outcome:
-        return judge([run for run in evidence.across(experiments) if where(settings_of(run), numbers.functions)])
+        runs = [run for experiment in experiments for run in evidence.runs(experiment)]
+        return judge([run for run in runs if where(settings_of(run), numbers.functions)])
 
     return Check(check, experiments)
 

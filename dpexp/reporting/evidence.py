@@ -72,6 +72,16 @@ class Run:
         """The run in a line of the ledger."""
         return ", ".join(self.traits.values())
 
+    def has(self, key: str, options: Any) -> bool:
+        """Whether a setting has this value, or one of these; numbers agree up to their last digits."""
+        value = self.alpha if key == "alpha" else self.row[key]
+        return any(
+            math.isclose(value, option, rel_tol=1e-9)
+            if isinstance(value, int | float) and isinstance(option, float)
+            else value == option
+            for option in (options if isinstance(options, list | tuple) else [options])
+        )
+
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs without what they all share."""
@@ -87,12 +97,12 @@ class Evidence:
     def __init__(self, results: Path) -> None:
         self.results = results
         self._runs: dict[str, list[Run]] = {}
-        self._declared: frozenset[str] | None = None
+        self._declared: Sequence[str] | None = None
 
     def only(self, experiments: Sequence[str]) -> Self:
         """The same evidence, restricted to these experiments: a verdict is stored with the results of no others."""
         part = copy(self)
-        part._declared = frozenset(experiments)
+        part._declared = experiments
         return part
 
     def runs(self, experiment: str, **conditions: Any) -> list[Run]:
@@ -106,7 +116,7 @@ class Evidence:
             raise UsageError(message, "add it to `experiments`")
         if experiment not in self._runs:
             self._runs[experiment] = self._load(experiment)
-        runs = [r for r in self._runs[experiment] if all(_has(r, key, value) for key, value in conditions.items())]
+        runs = [run for run in self._runs[experiment] if all(run.has(*item) for item in conditions.items())]
         if not runs:
             raise not_as_configured(self.results, experiment, f"no cell with {_words(conditions)}")
         return runs
@@ -115,13 +125,8 @@ class Evidence:
         """The only run with these settings. Raises ValueError, which names them, where there are several."""
         runs = self.runs(experiment, **conditions)
         if len(runs) > 1:
-            names = "; ".join(labels(runs))
-            raise ValueError(f"{experiment} has {len(runs)} runs with {_words(conditions)}: {names}")
+            raise ValueError(f"{experiment} has {len(runs)} runs with {_words(conditions)}: {'; '.join(labels(runs))}")
         return runs[0]
-
-    def across(self, experiments: Sequence[str], **conditions: Any) -> list[Run]:
-        """Runs of several experiments, in their order."""
-        return [run for experiment in experiments for run in self.runs(experiment, **conditions)]
 
     def _load(self, experiment: str) -> list[Run]:
         generation = load_generation(self.results, experiment)
@@ -132,16 +137,6 @@ class Evidence:
             runs.append(Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id)))
         # runs without mu come first
         return sorted(runs, key=lambda r: (r.alpha, np.nan_to_num(r.row["gdp_mu"], nan=0.0), r.budget))
-
-
-def _has(run: Run, key: str, options: Any) -> bool:
-    """Whether a setting has this value, or one of these; numbers agree up to their last digits."""
-    value = run.alpha if key == "alpha" else run.row[key]
-    for option in options if isinstance(options, list | tuple) else [options]:
-        close = isinstance(value, int | float) and isinstance(option, float)
-        if math.isclose(value, option, rel_tol=1e-9) if close else bool(value == option):
-            return True
-    return False
 
 
 def _short(value: Any) -> str:

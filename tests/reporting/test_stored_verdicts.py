@@ -222,16 +222,6 @@ def test_pages_link_to_every_claim(few, tmp_path):
     assert (tmp_path / "CLAIMS.md").read_text() == index  # of all papers, whatever is named
 
 
-def test_a_bare_command_fits_a_screen_with_what_matters():
-    told = call("claims", "--results", ROOT / "results", code=None).stdout.splitlines()
-    assert len(told) <= 35
-    assert max(map(len, told)) <= 80
-    for paper in our_papers().values():
-        assert all(any(name in line for line in told) for name in paper.headlines)
-    listed = call("claims", "--format", "table", "--results", ROOT / "results", code=None).stdout
-    assert all(name in listed for name in BY_ID)
-
-
 def test_the_page_of_differences_has_every_statement_that_did_not_come_out_as_printed():
     text = call("claims", "--format", "differences", "--results", ROOT / "results", code=None).stdout
     last = verdicts.read_ledger(ROOT / "results").rows

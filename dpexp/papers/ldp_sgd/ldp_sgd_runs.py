@@ -46,7 +46,7 @@ class Used:
     keep: Callable[[Run], bool] = lambda run: True
 
     def __call__(self, evidence: Evidence) -> list[Run]:
-        return [run for run in evidence.across(self.experiments, **self.levels) if self.keep(run)]
+        return [run for name in self.experiments for run in evidence.runs(name, **self.levels) if self.keep(run)]
 
     def judged(self, check: Callable[[list[Run]], Outcome]) -> Check:
         """The check of a claim about these runs."""

@@ -30,23 +30,6 @@ FACTS = {
 """lines below the verdict of a claim: fields, and what they are called"""
 
 
-def overview(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
-    """One screen: the headlines with their verdicts, and how many claims of each paper have which verdict."""
-    first = [f"{words}\n  {row.verdict}: {row.id}" for row, words in headed(judgements, headlines)]
-    papers = by_paper(judgements)
-    of = [paper for paper in papers if any(name.startswith(f"{paper}/") for name in headlines)]
-    rows = [[verdict, *(str(tally(papers[paper])[verdict]) for paper in of)] for verdict in tally(judgements)]
-    others = [f"{paper}: {in_counts(rows)}" for paper, rows in papers.items() if paper not in of]
-    last = f"{len(judgements)} claims. dpexp claims ID says all about one, --format table lists all."
-    return "\n\n".join(filter(None, ["\n".join(first), columns(rows, ["", *of]), "\n".join(others), last]))
-
-
-def headed(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> list[tuple[Judgement, str]]:
-    """The headline claims, each with its result in one sentence."""
-    by_id = {row.id: row for row in judgements}
-    return [(by_id[name], words) for name, words in headlines.items() if name in by_id]
-
-
 def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
     papers = dict.fromkeys(row.paper for row in judgements)
     return {paper: [row for row in judgements if row.paper == paper] for paper in papers}
@@ -110,7 +93,9 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
             rows = [row for row in both if row.claim["source"] == source]
             numbers = [len(rows), *(tally(rows)[verdict] for verdict in verdicts)]
             table.append([f"[{paper}]({PAGE.format(paper)})", *map(str, numbers)])
-    return _filled(INDEX.lower(), headed=headed(judgements, headlines), counts=counts, verdicts=verdicts)
+    by_id = {row.id: row for row in judgements}
+    headed = [(by_id[name], words) for name, words in headlines.items() if name in by_id]
+    return _filled(INDEX.lower(), headed=headed, counts=counts, verdicts=verdicts)
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:

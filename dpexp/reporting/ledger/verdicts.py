@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from dpexp.config.shipped import place_of
 from dpexp.core.errors import ResultsMissing, UsageError
@@ -30,8 +30,6 @@ LOCK = ".claims.lock"
 PARTS = ("claim", "found", "results")
 PATIENCE_S = 30.0
 """how long a writer waits for another one"""
-
-
 State = Literal["judged", "stored", "stale", "missing"]
 """judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
 WORDS = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why", "version",
@@ -103,32 +101,27 @@ class Judgement:
         return {**self.claim, **outcome, "state": self.state, "reason": self.reason, "run": run}
 
 
-@dataclass(frozen=True)
-class Ledger:
-    """The file, read."""
+class Ledger(NamedTuple):
+    """The file, read: its rows by the id of the claim, and why it cannot be used; empty also where no file is."""
 
-    rows: Mapping[str, Judgement] = field(default_factory=dict)
-    """by the id of the claim, in the order of the papers"""
+    rows: Mapping[str, Judgement] = {}
     fault: str = ""
-    """why the file cannot be used; empty also where no file is"""
 
 
 def read_ledger(results: Path) -> Ledger:
     """The verdicts that are stored; none, with the reason, where the file is damaged."""
-    rows = {}
     try:
-        for name, row in read_document(results / FILE)["verdicts"].items():
-            # a checksum does not see that two rows have changed places
-            if row["claim"]["id"] != name:
-                return Ledger(fault=f"{FILE} has the verdict of another claim under {name}")
-            rows[name] = Judgement(**{part: row[part] for part in PARTS})
+        stored = read_document(results / FILE)["verdicts"]
+        rows = {name: Judgement(**{part: row[part] for part in PARTS}) for name, row in stored.items()}
+        # a checksum does not see that two rows have changed places
+        other = next((name for name, row in rows.items() if row.id != name), None)
     except FileNotFoundError:
         return Ledger()
     except Damaged as error:
         return Ledger(fault=str(error))
     except (KeyError, TypeError, AttributeError):
         return Ledger(fault=f"{FILE} is damaged: a part is missing")
-    return Ledger(rows)
+    return Ledger(fault=f"{FILE} has the verdict of another claim under {other}") if other else Ledger(rows)
 
 
 def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Claim], papers: Collection[str]) -> None:
@@ -157,13 +150,12 @@ def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Cl
 
 def stored_rows(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Judgement]:
     """The rows of claims, in their order; stale where they were not judged from the results that are here."""
-    numbers = numbers_held(results, {name for claim in claims for name in claim.experiments if claim.id in ledger.rows})
+    numbers = numbers_held(results, experiments_of(claim for claim in claims if claim.id in ledger.rows))
     rows = []
     for claim in claims:
-        row = ledger.rows.get(claim.id)
-        if row is None:
-            row = Judgement(words_of(claim), state="missing", reason=ledger.fault or "not judged yet")
-        elif name := next((name for name in claim.experiments if numbers[name][0] != row.results.get(name)), None):
+        row = ledger.rows.get(claim.id) or Judgement({}, state="missing", reason=ledger.fault or "not judged yet")
+        changed = [name for name in claim.experiments if row.found and numbers[name][0] != row.results.get(name)]
+        for name in changed[:1]:
             trouble = numbers[name][1]
             reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / name}"
             row = replace(row, state="stale", reason=reason)
@@ -187,17 +179,12 @@ def missing_results(claims: Sequence[Claim], results: Path) -> dict[str, str]:
     return missing
 
 
-def require(claims: Sequence[Claim], results: Path) -> None:
-    """Raise ResultsMissing, with the command that runs everything that these claims need."""
+def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
+    """Fresh rows by the ids of the claims. Raises ResultsMissing, with the command that runs all that they need."""
     if missing := missing_results(claims, results):
         configs = [word for name in missing for word in shlex.split(config_typed(Folder(results, name)))]
         message = f"claims need results that are missing or stale: {few(list(missing.values()), 1)}"
         raise ResultsMissing(message, f"run: {shell(['run', *configs], results)}")
-
-
-def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
-    """Fresh rows by the ids of the claims. Raises ResultsMissing."""
-    require(claims, results)
     # read before the checks: results that change meanwhile make the row stale, and never a false one current
     numbers = numbers_held(results, experiments_of(claims))
     # an experiment is read once for all claims
