@@ -36,7 +36,8 @@ LEAST, LARGEST = 1e-9, 1e6
 """of eps and mu, so that their squares are numbers too"""
 MEASURES = {
     "eps": Measure(0, LARGEST, "delta", lambda a, delta: a.eps(delta)),
-    "mu": Measure(LEAST, LARGEST, "", lambda a, _: math.inf if a.mu is None else a.mu),
+    # without a floor the mu of sampled steps is that of no sampling: the rarest losses decide
+    "mu": Measure(LEAST, LARGEST, "", lambda a, _: a.unsampled if a.mu is None else a.mu),
     "advantage": Measure(0, 1, "", lambda a, _: a.advantage),
     "tpr": Measure(0, 1, "fpr", lambda a, fpr: a.tpr(fpr)),
 }

@@ -132,6 +132,10 @@ def test_privacy_takes_a_mechanism_or_a_config_and_calibrate_meets_its_target():
     spent = dpexp.privacy("sampled-gaussian", **MECHANISM | {"noise_multiplier": noise, "delta": 1e-5})
     best = [s for s in spent.document()["statements"] if s["valid"] and s["released"] == "all-iterates"]
     assert min(s["eps"][0][1] for s in best if s["eps"]) == pytest.approx(1, rel=1e-3)
+    # the mu of sampled steps is that of no sampling: sensitivity sqrt(steps) / noise
+    for relation, sensitivity in (("add-remove", 1), ("replace-one", 2)):
+        steps = {"sampling_probability": 0.01, "steps": 100, "neighboring_relation": relation}
+        assert dpexp.calibrate(mu=2, **steps)["value"] == pytest.approx(sensitivity * 10 / 2)
 
 
 @pytest.mark.slow
