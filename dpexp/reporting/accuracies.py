@@ -27,33 +27,25 @@ class Accuracy(NamedTuple):
         return t_quantile(self.seeds - 1) * self.se
 
     @property
-    def test_se(self) -> float:
-        """Standard error from the test records.
+    def test_reach(self) -> float:
+        """Half the 95% normal interval from the test records.
 
         Record i is classified correctly by a share c_i of the replicates, and the accuracy is the mean of the c_i over
         n independent records. As 0 <= c_i <= 1, their variance is at most p (1 - p), p their mean; it is near that
         where replicates err on the same records, as they do here.
         """
-        return math.sqrt(self.mean * (1 - self.mean) / self.records)
-
-    @property
-    def test_reach(self) -> float:
-        """Half the 95% normal interval from the test records."""
-        return NORMAL * self.test_se
+        return NORMAL * math.sqrt(self.mean * (1 - self.mean) / self.records)
 
 
 def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
     """The first less the second in percentage points, with halves of 95% intervals.
 
-    `seeds_reach`: over independent replicates. `reach`: for other test records too. `seeds` and `records`: -1, 0 or 1
-    for significantly lower, undecided, significantly higher, by either.
+    `seeds_reach`: over independent replicates. `reach`: for other test records too, with independent errors, since two
+    linear classifiers err on the same records and differ by less. `seeds` and `records`: -1, 0 or 1 for significantly
+    lower, undecided, significantly higher, by either.
     """
     gap = a.mean - b.mean
     seeds = t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
-    # independent errors are assumed: two linear classifiers err on the same records more often than by chance, so that
-    # they differ by less and this is cautious
-    both = math.hypot(seeds, NORMAL * math.hypot(a.test_se, b.test_se))
-    signs = {
-        name: 0 if abs(gap) <= reach else 1 if gap > 0 else -1 for name, reach in (("seeds", seeds), ("records", both))
-    }
+    both = math.hypot(seeds, a.test_reach, b.test_reach)
+    signs = {name: (gap > reach) - (gap < -reach) for name, reach in (("seeds", seeds), ("records", both))}
     return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}

@@ -15,7 +15,6 @@ from dpexp.config.card import CardRead, StatedGuarantee
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.guarantee_in_words import gaussian_of
 from dpexp.reporting.receipt_readings import (
     DRAWN,
     HOLDS,
@@ -26,6 +25,7 @@ from dpexp.reporting.receipt_readings import (
     phase_steps,
     readings,
 )
+from dpexp.reporting.statement import gaussian_of
 
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
 RATES = (1e-2, 1e-3)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.gaussian import delta_of
+from dpexp.accounting.loss_steps import Steps
+from dpexp.accounting.one_mu import mu_up_to
 from dpexp.config.cell_settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
@@ -22,11 +25,15 @@ from dpexp.privacy.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.guarantee_in_words import ALWAYS, gaussian_of, sentence, success
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.mechanism import Released
 
+ALWAYS = 0.9995
+"""from here on a probability is printed as no limit"""
+UNKNOWN = {"add-remove": "whether your record is in the data", "replace-one": "which of two records is yours"}
+ROUGH = 1e-3
+"""how near mu is to the least one where an epsilon is a search of its own, as of the last iterate"""
 MOST_SENTENCES = 6
 """guarantees that a page begins with; of more it is the weakest"""
 SEES: dict[str, str] = {ALL: "all iterates", LAST: "the last iterate alone"}
@@ -54,6 +61,48 @@ class Statement(Protocol):
     def document(self) -> dict[str, Any]: ...
 
     def text(self) -> str: ...
+
+
+def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
+    """The largest probability of a right guess that all of these allow.
+
+    Someone guesses, by any test, which of two neighbours was the data; a fair coin chose it. With false positive and
+    negative rates alpha and beta, the guess is right with probability (1 - alpha + 1 - beta) / 2 = (1 + advantage) / 2.
+    (a) (epsilon, delta) in both orders means alpha + e^epsilon beta >= 1 - delta and e^epsilon alpha + beta >= 1 -
+    delta. Added up, alpha + beta >= 2 (1 - delta) / (1 + e^epsilon), so that the guess is right with probability at
+    most 1 - (1 - delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath, 2015). (b) Delta at epsilon 0 is the largest
+    advantage itself; it is asked where it is known, or worth a search, as of the best analysis.
+    """
+    valid = [analysis for analysis in analyses if analysis.valid]
+    best = min(valid, key=lambda analysis: analysis.at([min(deltas)]), default=None)
+    least = min((a.advantage for a in valid if a is best or a.mu is not None or a.direct is not None), default=1.0)
+    pairs = [pair for a in valid for pair in zip(a.at(deltas), deltas, strict=True) if pair[0] < math.inf]
+    return min(1.0, (1 + min([least, *(implied_delta(eps, delta, 0.0) for eps, delta in pairs)])) / 2)
+
+
+def sentence(probability: float, relation: str, sees: str, of: str = "") -> str:
+    """The probability, rounded up, in words; `of` names a mechanism where there are several."""
+    words = f"{f'{of}: an' if of else 'An'} attacker who knows every other record and sees {sees} guesses "
+    if probability >= ALWAYS:
+        return f"{words}{UNKNOWN[relation]} with any success up to 100%: there is no guarantee here (50% is chance)."
+    return f"{words}{UNKNOWN[relation]} with at most {up(100 * probability, 3)}% success (50% is chance)."
+
+
+def gaussian_of(analysis: Analysis, floor: float) -> dict[str, float | None]:
+    """The mu that an analysis gives up to the delta `floor`, 0 where it holds without one; None where none is known."""
+    if analysis.mu is not None:
+        mu = analysis.mu
+    elif analysis.steps:
+        mu = _of_steps(analysis.steps, floor)
+    else:
+        mu = mu_up_to(analysis, floor, ROUGH)
+    return {"mu": mu if math.isfinite(mu) else None, "floor": 0.0 if analysis.mu is not None else floor}
+
+
+@lru_cache(maxsize=256)
+def _of_steps(steps: Steps, floor: float) -> float:
+    """Of steps whose loss distributions are composed, however many mechanisms of a config have them."""
+    return mu_up_to(steps.curve, floor)
 
 
 class MechanismAnalyses:

@@ -6,7 +6,7 @@ import pytest
 
 from dpexp.privacy.analyses.analysis import Analysis, gaussian_analysis
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.guarantee_in_words import sentence, success
+from dpexp.reporting.statement import sentence, success
 from tests.privacy.test_mechanisms import EXAMPLES
 
 
