@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dpexp.core.errors import UsageError
@@ -34,60 +35,49 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-Node = Callable[[Names, Functions], Any]
-
-
 @dataclass(frozen=True)
 class Formula:
     """A formula that has been parsed."""
 
     text: str
-    node: Node
+    tree: ast.expr
 
     def __call__(self, names: Names, functions: Functions) -> Any:
-        """Its value. Raises UsageError for an unknown name or function."""
-        return self.node(names, functions)
+        """Its value. Raises UsageError for an unknown name or function, and, with the column, for other grammar."""
+        return self._value(self.tree, names, functions)
+
+    def _value(self, tree: ast.expr, names: Names, functions: Functions) -> Any:
+        of = partial(self._value, names=names, functions=functions)
+        match tree:
+            case ast.Constant(value=str(word)):
+                return word
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                return float(number)
+            case ast.Name() | ast.Attribute(value=ast.Name() | ast.Attribute()):
+                return _look_up(ast.unparse(tree), names, "name")
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -of(operand)
+            case ast.BoolOp(op=op, values=values):
+                return (all if isinstance(op, ast.And) else any)(map(of, values))
+            case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if (
+                type(op) in OPERATORS
+            ):
+                return OPERATORS[type(op)](of(left), of(right))
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
+                return _look_up(name, functions, "function")(*map(of, values))
+        place = f"formula '{self.text}', column {tree.col_offset + 1}"
+        raise UsageError(f"{place}: '{ast.get_source_segment(self.text, tree)}' is not allowed in a formula")
 
 
 def parse(text: str) -> Formula:
-    """Raises UsageError, with the column, for what the grammar does not have."""
+    """Raises UsageError, with the column, for what is no formula."""
     try:
-        return Formula(text, _node(ast.parse(text, mode="eval").body, text))
+        return Formula(text, ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError) as error:
         column = error.offset if isinstance(error, SyntaxError) else 1
         raise UsageError(
             f"formula '{text}', column {column}: a value, operator or bracket is missing or wrong"
         ) from None
-
-
-def _node(tree: ast.expr, text: str) -> Node:
-    match tree:
-        case ast.Constant(value=str(word)):
-            return lambda names, functions: word
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            value = float(number)
-            return lambda names, functions: value
-        case ast.Name() | ast.Attribute(value=ast.Name() | ast.Attribute()):
-            name = ast.unparse(tree)
-            return lambda names, functions: _look_up(name, names, "name")
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            of = _node(operand, text)
-            return lambda names, functions: -of(names, functions)
-        case ast.BoolOp(op=op, values=values):
-            parts, fold = [_node(value, text) for value in values], all if isinstance(op, ast.And) else any
-            return lambda names, functions: fold(part(names, functions) for part in parts)
-        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if (
-            type(op) in OPERATORS
-        ):
-            a, b, apply = _node(left, text), _node(right, text), OPERATORS[type(op)]
-            return lambda names, functions: apply(a(names, functions), b(names, functions))
-        case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
-            arguments = [_node(value, text) for value in values]
-            return lambda names, functions: _look_up(name, functions, "function")(
-                *(a(names, functions) for a in arguments)
-            )
-    part = ast.get_source_segment(text, tree)
-    raise UsageError(f"formula '{text}', column {tree.col_offset + 1}: '{part}' is not allowed in a formula")
 
 
 def _look_up(name: str, known: Mapping[str, Any], kind: str) -> Any:

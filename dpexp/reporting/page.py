@@ -15,16 +15,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpexp.config.cell_settings import varying
 from dpexp.core import VERSION
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.text import up
 from dpexp.plugins.loaded import error_words
-from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, Unreadable, gather
-from dpexp.reporting.results.labels import constants, values
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
 from dpexp.store.folder import read_document
@@ -92,18 +89,6 @@ class Stored:
     def about(self) -> str:
         """The first sentence of the comment on top of the config."""
         return about(self.config[1]).partition(". ")[0].rstrip(".")
-
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """What varies, what does not, and how often it was run."""
-        if self.gathered is None:
-            return []
-        runs, words = self.gathered.runs, self.gathered.words
-        vary = [values(runs, words, name) for name in varying(run.settings for run in runs)]
-        deployed = all(run.generation.deployment for run in runs)
-        seeds = "of the operating system, not stored" if deployed else ", ".join(map(str, self.manifest["seeds"]))
-        return [("varies", "; ".join(vary) or "nothing"), ("the same in all", constants(runs, words)),
-                ("replicates", from_to(int(run.row["replicates"]) for run in runs)), ("seeds", seeds)]  # fmt: skip
 
 
 class Section(NamedTuple):

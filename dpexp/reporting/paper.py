@@ -92,18 +92,21 @@ def declared_paper(
     `dpexp.reporting.results.declaration` describes, with `theory`. Raises ValueError for a claim without a check or a
     check without a claim, and the same of figures.
     """
+    from dpexp.reporting.claim import WRONG
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
     document = data_of(file)
-    version = document.get("version", "")
-    claims, figures = document.get("claims", {}), document.get("figures", {})
+    version, claims, figures = document.get("version", ""), document.get("claims", {}), document.get("figures", {})
     own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
     checks = {**own, **(checks or {})}
-    claims = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
     drawn = {**{name: _drawn(words, theory) for name, words in figures.items() if "of" in words}, **(drawn or {})}
     for kind, words, code in (("claim", claims, checks), ("figure", figures, drawn)):
         if alone := sorted(words.keys() ^ code.keys()):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
+    stated = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
+    for words in stated.values():
+        # the text that was judged, of a quotation that does not hold as printed
+        words |= {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
     # `theory: {...}` changes the declaration of a figure over which theory is laid
     overlays = {
         name: {**words, **words["theory"], "theory": True, "title": f"{words['title']}: measured and predicted"}
@@ -118,21 +121,12 @@ def declared_paper(
             Difference(id=name, version=version, test=f"{document['test']}[{name}]", **words)
             for name, words in document.get("differences", {}).items()
         ),
-        "claims": tuple(
-            checks[name].claim(name, **words, **_version_of(words, version)) for name, words in claims.items()
-        ),
+        "claims": tuple(checks[name].claim(name, **words) for name, words in stated.items()),
         "figures": tuple(_figure(name, words, paper, drawn[name]) for name, words in figures.items()),
         "overlays": {
             name: _figure(f"{name}_theory", words, paper, _drawn(words, theory)) for name, words in overlays.items()
         },
     }
-
-
-def _version_of(words: Mapping[str, Any], version: str) -> dict[str, str]:
-    """The text that was judged, of a quotation that does not hold as printed."""
-    from dpexp.reporting.claim import WRONG
-
-    return {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
 
 
 def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:

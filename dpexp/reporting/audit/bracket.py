@@ -19,10 +19,6 @@ from dpexp.reporting.audit.worlds import TwoWorlds
 
 PILOT, PASS = 1000, 1000
 """runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""
-MEANING = """\
-claimed and at least: in terms of Gaussian DP. mu is how many standard deviations apart the two worlds look: telling
-N(0, 1) from N(mu, 1) is as hard. Where a claim is no such mu, it is the mu that allows the same misses at the false
-alarms of the threshold that comes closest to the claim."""
 
 
 def plan_of(experiment: Experiment) -> tuple[list[TwoWorlds], list[str]]:
@@ -146,4 +142,4 @@ class Audited(Printed):
                 f"all claims true, an alarm anywhere in this\ntable would have a probability of at most {level:g}."
             )
         skipped = "\n".join(f"Not audited: {reason}." for reason in self.skipped)
-        return "\n\n".join([*blocks, verdict, MEANING, *([skipped] if skipped else [])])
+        return "\n\n".join([*blocks, verdict, *([skipped] if skipped else [])])

@@ -108,10 +108,10 @@ def coins(seed: int, replicates: range) -> np.ndarray:
 def _handed_out(problem: Any, passed: Any) -> np.ndarray:
     """What shows the canary, [R, k]."""
     measured = {name: passed.values[0, :, :, m] for m, name in enumerate(passed.metrics)}
-    if isinstance(problem, LinearPredictorProblem) and passed.parameters is None:
+    if isinstance(problem, LinearPredictorProblem) and not isinstance(problem, OwnedRecords):
         if "param_distance_sq" not in measured:
             raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
-        # (b): after the first user
+        # (b): after the first user, since all others change with it
         observed = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
     elif passed.parameters is not None:
         observed = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
@@ -138,12 +138,14 @@ def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]
     return present.model_copy(update={"canary": absent}), present
 
 
+class OwnedRecords:
+    """(c): a table whose first record is known."""
+
+
 def owner_pair(problem: LinearPredictorProblem) -> tuple[Any, Any]:
     """(c): the records of one owner, whose first one has either of the two responses."""
 
-    class Owned(type(problem)):  # type: ignore[misc]
-        """A table whose first record is known."""
-
+    class Owned(OwnedRecords, type(problem)):  # type: ignore[misc]
         canary: float
 
         def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
