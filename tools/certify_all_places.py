@@ -39,8 +39,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.momentum.trees import cover
-from tools.momentum_iterates import Certified, bounded, refusal, window_map
+from tools.momentum_iterates import Certified, bounded, cover, refusal, window_map
 
 if TYPE_CHECKING:
     from scipy import sparse

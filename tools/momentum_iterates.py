@@ -43,7 +43,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dpexp.core.discounts import discounts
-from dpexp.privacy.momentum.trees import cover
 from tools.difference_bound import certified, largest_form
 
 if TYPE_CHECKING:
@@ -160,6 +159,24 @@ def _without_tree(values: np.ndarray, fade: np.ndarray) -> np.ndarray:
     out = values.copy()
     out[held] -= fade[lowest[held]][:, None] * values[(times - lowest)[held] - 1]
     return out
+
+
+def cover(first: int, last: int) -> list[tuple[int, int]]:
+    """COMPOSE(a, b): the fewest nodes whose disjoint union is [a, b], by always taking the longest that fits.
+
+    At most 2 log2(b - a + 1) nodes when b > a; empty when b < a. Raises ValueError for a < 1.
+    """
+    if first < 1:
+        raise ValueError(f"steps count from 1, not from {first}")
+    nodes = []
+    while first <= last:
+        fits = (last - first + 1).bit_length() - 1
+        # a node of length 2^k may start at `first` if 2^k divides first - 1: count its trailing zeros (0 has them all)
+        aligned = ((first - 1) & -(first - 1)).bit_length() - 1 if first > 1 else fits
+        end = first + (1 << min(fits, aligned)) - 1
+        nodes.append((first, end))
+        first = end + 1
+    return nodes
 
 
 def window_map(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> sparse.csr_matrix:

@@ -123,9 +123,10 @@ class TreeMomentum(PrivateMomentum):
 @lru_cache(maxsize=256)
 def fixed_tree(n: int, steps: int, alpha: float) -> float:
     """Largest squared sensitivity of the tree for one order that repeats."""
-    from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
+    from dpexp.privacy.momentum.left_nodes import left_sensitivities
+    from dpexp.privacy.momentum.trees import fixed_order
 
-    return float(squared_sensitivities(fixed_order(n, steps), alpha).max())
+    return float(left_sensitivities(fixed_order(n, steps), alpha).max())
 
 
 @kept_per_thread(2)

@@ -15,10 +15,10 @@ from dpexp.engine.finite_sum.momentum_loop import Data
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.momentum import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
-from dpexp.privacy.momentum.trees import cover
 from dpexp.problems import PROBLEMS
 from tests.oracles import momentum as literal
 from tests.oracles.streams import normals
+from tools.momentum_iterates import cover
 
 ONE = Target(eps=1.0, delta=1e-5)
 PRESCRIBED, PATH = SCHEDULES["prescribed"](), SCHEDULES["path-length"](length=2.0)

@@ -12,8 +12,8 @@ from dpexp.engine.finite_sum.noise_designs import (
     tree_variance,
 )
 from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, stream_variances, window_noise
-from dpexp.privacy.momentum.trees import cover
 from tests.oracles import trees
+from tools.momentum_iterates import cover
 
 ALPHAS = [0.01, 0.3, 1.0]
 STDS = np.array([1.3, 0.7, 0.4, 0.2])

@@ -39,6 +39,12 @@ def most_nodes(n, steps):
     return largest
 
 
+def most_nodes_in_one_order(n, steps):
+    """The same where one order repeats."""
+    times = [range(first, steps + 1, n) for first in range(1, n + 1)]
+    return max(sum(any(y <= t <= z for t in own) for y, z in nodes(steps)) for own in times)
+
+
 def squared_sensitivity(items, alpha, record, left_only=True, keep=lambda y, z: True):
     """sum over nodes of (sum over the record's steps in the node of (1 - alpha)^(end - step))^2."""
     times = [t for t, item in enumerate(items, start=1) if item == record]

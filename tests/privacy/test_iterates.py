@@ -14,8 +14,9 @@ from dpexp.papers.momentum.claims.momentum_privacy import attack
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum import certificates
 from dpexp.privacy.momentum.certificates import certificate
+from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_streams import unit_split
-from dpexp.privacy.momentum.trees import fixed_order, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order
 from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 from tests.oracles.literal_momentum import estimate_noise
 from tools import momentum_certificates as making
@@ -65,7 +66,7 @@ def test_the_bound_of_one_and_two_visits_is_the_closed_form():
 def test_algorithm_1_through_the_same_code_is_its_exact_sensitivity():
     for n, steps in ((13, 60), (16, 64), (7, 50)):
         stds = np.array([0.0, 0.0, 0.0, 1.0])
-        exact = squared_sensitivities(fixed_order(n, steps), 1 / n)
+        exact = left_sensitivities(fixed_order(n, steps), 1 / n)
         for position in range(n):
             gram = grams(n, steps, 1 / n, 0.5, stds, np.array([position]))[0]
             assert gram.sum() == pytest.approx(exact[position], rel=1e-12)

@@ -5,23 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.engine.finite_sum.noise_designs import (
-    square_root_noise,
-)
+from dpexp.engine.finite_sum.noise_designs import square_root_noise
 from dpexp.privacy.momentum import tree_streams as streams
-from dpexp.privacy.momentum.left_nodes import left_sensitivities
+from dpexp.privacy.momentum.left_nodes import chosen_sensitivities, left_sensitivities
 from dpexp.privacy.momentum.trees import (
-    cover,
     fixed_order,
-    node_counts,
     printed_count,
     reshuffled_bound,
     reshuffled_order,
     square_root_sensitivity_fixed,
-    squared_sensitivities,
 )
 from tests.oracles import trees
 from tests.oracles.trees import largest_count
+from tools.momentum_iterates import cover
 
 
 def test_covers_are_disjoint_minimal_and_made_of_nodes():
@@ -44,7 +40,7 @@ def test_covers_are_disjoint_minimal_and_made_of_nodes():
 )
 def test_counts_against_brute_force(n, steps, attained, printed):
     assert trees.most_nodes(n, steps) == attained
-    assert node_counts(fixed_order(n, steps)).max() == attained
+    assert trees.most_nodes_in_one_order(n, steps) == attained
     assert printed_count(n, steps) == pytest.approx(printed, abs=5e-3)
     assert largest_count(n, steps) in (attained, attained + (n == 5))
     assert (printed_count(n, steps) < attained) == (steps % n != 0)
@@ -55,11 +51,9 @@ def test_counts_against_brute_force(n, steps, attained, printed):
 def test_sensitivities_are_the_sums_over_nodes(n, steps, alpha):
     for items in (fixed_order(n, steps), reshuffled_order(np.random.default_rng(steps), n, steps)):
         for left_only in (True, False):
-            fast = squared_sensitivities(items, alpha, left_only=left_only)
+            fast = chosen_sensitivities(items, alpha, left_only, steps.bit_length())
             slow = [trees.squared_sensitivity(items, alpha, i, left_only) for i in range(len(fast))]
             np.testing.assert_allclose(fast, slow, rtol=1e-12)
-            if left_only:
-                np.testing.assert_allclose(left_sensitivities(items, alpha), slow, rtol=1e-12)
 
 
 def test_the_reshuffled_bound_holds_and_stays_below_four_times_the_count():
@@ -68,12 +62,9 @@ def test_the_reshuffled_bound_holds_and_stays_below_four_times_the_count():
         for steps in (n, 2 * n + 1, 5 * n, 64):
             for alpha in (1 / n, min(1.0, 3 / n)):
                 bound = reshuffled_bound(n, steps, alpha)
-                every = reshuffled_bound(n, steps, alpha, left_only=False)
-                assert bound <= every
                 assert bound < 4 * largest_count(n, steps)
                 items = reshuffled_order(rng, n, steps)
-                assert squared_sensitivities(items, alpha).max() <= bound * (1 + 1e-12)
-                assert squared_sensitivities(items, alpha, left_only=False).max() <= every * (1 + 1e-12)
+                assert left_sensitivities(items, alpha).max() <= bound * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 13])
@@ -88,7 +79,7 @@ def test_streams_against_sums_over_nodes(n):
         np.testing.assert_allclose(fast[row], slow, rtol=1e-12)
     short = [trees.squared_sensitivity(items, alpha, i, False, lambda y, z: y > n and z - y < n) for i in range(n)]
     np.testing.assert_allclose(used[2], short, rtol=1e-12)
-    np.testing.assert_allclose(used[3], squared_sensitivities(items, alpha), rtol=1e-12)
+    np.testing.assert_allclose(used[3], left_sensitivities(items, alpha), rtol=1e-12)
 
 
 def test_the_optimal_split_meets_its_budget_and_nothing_is_better():

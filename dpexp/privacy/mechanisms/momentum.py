@@ -24,7 +24,7 @@ from dpexp.privacy.momentum.tree_streams import (
     stream_mu,
     stream_sensitivities,
 )
-from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
 
 NOISE = "node noise independent of the data"
 DRAWN = "permutations drawn before the data are used; the noise is set to the order that was drawn"
@@ -256,7 +256,10 @@ def _largest(n: int, steps: int, alpha: float, fixed: bool) -> float:
     """Largest squared sensitivity over records, in units of (2 alpha G)^2: exact, or over all orders an upper bound."""
     if not fixed:
         return reshuffled_bound(n, steps, alpha)
-    return float(np.max(squared_sensitivities(fixed_order(n, steps), alpha)))
+    # compiled: imported by those who ask
+    from dpexp.privacy.momentum.left_nodes import left_sensitivities
+
+    return float(left_sensitivities(fixed_order(n, steps), alpha).max())
 
 
 @lru_cache(maxsize=64)

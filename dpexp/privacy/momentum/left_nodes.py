@@ -3,8 +3,6 @@
 (a) A node (y, z) counts with the square of the sum of (1 - alpha)^(z - t) over the steps t in it that use the record.
 (b) Each record is taken by itself, its steps in the order of time: in each level one node at most is then unfinished,
 and its sum is all that has to be kept.
-
-The same numbers as `dpexp.privacy.momentum.trees.squared_sensitivities`, which is numpy and takes any choice of nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The binary tree over steps behind `momentum`: covers, counts, exact sensitivity of an order, and the noise it needs.
+"""The binary tree over steps behind `momentum`: orders of records, bounds on sensitivities, and the noise of a node.
 
 A node of level b is the interval [a 2^b + 1, (a + 1) 2^b] of steps, written (start, end), both counted from 1; `left`
 nodes have even a. Node (y, z) holds sum_{t=y..z} (1 - alpha)^(z-t) grad f(w_t, x_{i(t)}), so a record i changes it by
@@ -13,29 +13,10 @@ independent noise are one adaptive Gaussian mechanism, and its squared sensitivi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from dpexp.core.discounts import discounts
-
-
-def cover(first: int, last: int) -> list[tuple[int, int]]:
-    """COMPOSE(a, b): the fewest nodes whose disjoint union is [a, b], by always taking the longest that fits.
-
-    At most 2 log2(b - a + 1) nodes when b > a; empty when b < a. Raises ValueError for a < 1.
-    """
-    if first < 1:
-        raise ValueError(f"steps count from 1, not from {first}")
-    nodes = []
-    while first <= last:
-        fits = (last - first + 1).bit_length() - 1
-        # a node of length 2^k may start at `first` if 2^k divides first - 1: count its trailing zeros (0 has them all)
-        aligned = ((first - 1) & -(first - 1)).bit_length() - 1 if first > 1 else fits
-        end = first + (1 << min(fits, aligned)) - 1
-        nodes.append((first, end))
-        first = end + 1
-    return nodes
 
 
 def printed_count(n: int, steps: int) -> float:
@@ -58,31 +39,8 @@ def reshuffled_order(generator: np.random.Generator, n: int, steps: int) -> np.n
     return np.concatenate([generator.permutation(n) for _ in range(epochs)])[:steps]
 
 
-def node_counts(items: np.ndarray) -> np.ndarray:
-    """How many nodes inside [1, T] hold each record: integers [N]."""
-    counts = np.zeros(int(items.max()) + 1, dtype=np.int64)
-    for holders, _ in _visits(items, np.ones(len(items)), False):
-        counts += np.bincount(holders, minlength=len(counts))
-    return counts
-
-
-def squared_sensitivities(items: np.ndarray, alpha: float, *, left_only: bool = True) -> np.ndarray:
-    """Squared sensitivity of the whole tree to each record, [N], in units of (2 G)^2: sum over nodes of their square.
-
-    The release of all m_hat is the release of the left nodes alone. With noise of variance s^2 in every node the run is
-    2 G sqrt(max S) / s-GDP, whatever the data. The factor alpha of the momentum multiplies nodes and noise alike and
-    is left out. Exact up to rounding; O(T log T) time, O(T) memory. Raises ValueError for alpha outside (0, 1].
-    """
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha={alpha} must be in (0, 1]")
-    total = np.zeros(int(items.max()) + 1)
-    for holders, weights in _visits(items, discounts(alpha, len(items)), left_only):
-        total += np.bincount(holders, weights**2, minlength=len(total))
-    return total
-
-
-def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True) -> float:
-    """Upper bound on the squared sensitivity over all orders of all epochs, in units of (2 G)^2.
+def reshuffled_bound(n: int, steps: int, alpha: float) -> float:
+    """Upper bound on the squared sensitivity of the left nodes over all orders of all epochs, in units of (2 G)^2.
 
     A node that holds j occurrences of a record sees them at distances 0, 1, N + 1, 2 N + 1, ... from its end at best,
     which weigh w_j. In a level of m nodes, K = ceil(T / N) occurrences contribute at most
@@ -100,32 +58,8 @@ def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True
         # (a): w_j^2 / j is a node's share for each occurrence
         by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, occurrences + 1)))
         # (b); of m nodes of a level, every other one, beginning with the first, is a left node
-        total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
+        total += min(by_occurrence, (nodes + 1) // 2 * float(weights[-1]) ** 2)
     return total
-
-
-def _visits(items: np.ndarray, powers: np.ndarray, left_only: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For every level: the record of each (node, record) pair that meets, and the sum of its discounts there."""
-    steps = len(items)
-    # sorted by record, then by time, once: in each level the pairs are then runs
-    by_record = np.argsort(items, kind="stable")
-    record, time = np.asarray(items)[by_record], by_record + 1  # steps count from 1
-    for level in range(steps.bit_length()):
-        # node a = index of this level is [a 2^level + 1, (a + 1) 2^level]; it is released only if it ends by T
-        index = (time - 1) >> level
-        end = (index + 1) << level
-        used = end <= steps
-        if left_only:
-            used &= index & 1 == 0
-        holder, index, distance = record[used], index[used], (end - time)[used]
-        if not len(holder):
-            continue
-        # a run ends where the record or the node changes; reduceat sums from each start to the next
-        fresh = np.ones(len(holder), dtype=bool)
-        fresh[1:] = (holder[1:] != holder[:-1]) | (index[1:] != index[:-1])
-        first = np.flatnonzero(fresh)
-        weights = np.add.reduceat(powers[distance], first)
-        yield holder[first], weights
 
 
 def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> float:
@@ -139,7 +73,7 @@ def printed_node_std(alpha: float, G: float, sigma: float, count: float) -> floa
 def exact_node_std(alpha: float, G: float, mu: float, squared_sensitivity: float) -> float:
     """The smallest standard deviation that gives mu-GDP: 2 alpha G sqrt(S) / mu.
 
-    S is the largest of `squared_sensitivities` (tree), `square_root_sensitivity_fixed` (square root), or the number of
+    S is the largest of `left_sensitivities` (tree), `square_root_sensitivity_fixed` (square root), or the number of
     epochs (independent noise), in units of (2 G)^2. Raises ValueError unless mu > 0.
     """
     if not mu > 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpexp.accounting.gaussian import delta_of, mu_of
 from dpexp.papers.momentum.momentum_runs import DELTA
+from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_streams import (
     occurrence_sensitivities,
     printed_counts,
@@ -16,9 +17,10 @@ from dpexp.privacy.momentum.tree_streams import (
     stream_mu,
     stream_sensitivities,
 )
-from dpexp.privacy.momentum.trees import fixed_order, node_counts, printed_count, squared_sensitivities
+from dpexp.privacy.momentum.trees import fixed_order, printed_count
 from dpexp.reporting.row import above
 from dpexp.theory.momentum.momentum_formulas import theorem4_sigma
+from tests.oracles.trees import most_nodes_in_one_order
 
 BUDGETS = {f"eps = {eps:g}": (eps, DELTA) for eps in (0.1, 0.5, 1.0, 4.0, 8.0)}
 LARGE = 40.0
@@ -30,7 +32,7 @@ SHORT_MEMORY = {"N = 5, 50 epochs": (5, 250), "N = 10, 100 epochs": (10, 1000)}
 def in_one_order(sizes: Mapping[str, tuple[int, int]], share: float = 1.0) -> dict[str, float]:
     """Printed over needed noise for one order that repeats and alpha = share / N: exact for the nodes that are used."""
     return {
-        label: 2 * math.sqrt(printed_count(n, t) / squared_sensitivities(fixed_order(n, t), share / n).max())
+        label: 2 * math.sqrt(printed_count(n, t) / left_sensitivities(fixed_order(n, t), share / n).max())
         for label, (n, t) in sizes.items()
     }
 
@@ -38,7 +40,7 @@ def in_one_order(sizes: Mapping[str, tuple[int, int]], share: float = 1.0) -> di
 def counts() -> dict[str, float]:
     """V over the largest number of nodes that hold a record in one order, for every T from N to 5 N."""
     pairs = [(n, steps) for n in (3, 4, 5, 8) for steps in range(n, 5 * n + 1)]
-    return {f"N = {n}, T = {t}": printed_count(n, t) / node_counts(fixed_order(n, t)).max() for n, t in pairs}
+    return {f"N = {n}, T = {t}": printed_count(n, t) / most_nodes_in_one_order(n, t) for n, t in pairs}
 
 
 def of_fresh_orders(n: int) -> float:
