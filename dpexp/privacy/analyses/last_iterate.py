@@ -6,11 +6,7 @@ diameter `width` of them: width = D / (eta sigma), multiplier = b sigma / (2 L),
 (a) The last R steps count, each at the cost S of one step with the share 1 - f of its noise. The share f of all R hides
 the width of the set, by which two runs can differ before them: order width^2 / (2 f) shift(R).
 (b) For one share the sum R S + spread shift(R) is convex in R, with a stationary point in closed form.
-(c) The best share is sought on a grid, then between its points. A step costs more at a larger share, since it has less
-noise, and the spread less. So between two shares no value is below the least over R of the smaller one's cost and the
-larger one's spread: where that is above what was found, no share is asked.
-(d) Whatever the search begins with, it ends at the least. What would have done is about what another order needs, and
-asking for several shares at once costs little more than asking for one.
+(c) The best share is that of a grid, and then the best between its neighbours.
 
 Full batches and batches in a fixed order have Gaussian-DP bounds by shifted interpolation (Bok, Su and Altschuler, ICML
 2024, arXiv 2403.00278), and a random partition that is repeated in every epoch a Renyi bound (Ye and Shokri, 2022).
@@ -20,9 +16,8 @@ They take `per_step`, the largest distance that one step puts between neighbours
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from itertools import pairwise
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,8 +35,6 @@ STEP: dict[str, Callable[[float, float, float], float]] = {
 LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
 SHARES: list[float] = (1 / (1 + exp(-np.array(LOGITS)))).tolist()
 """shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
-FIRST_ASKED = [0, 13]
-"""places in the grid with which a search begins: next to none, and a half, which is best for normal steps"""
 
 
 class Optimum(NamedTuple):
@@ -66,74 +59,33 @@ def last_iterate(
     step: str,
     contraction: float = 1.0,
     refine: bool = True,
-    places: list[int] | None = None,
 ) -> Optimum:
     """Smallest over R <= steps and shares f of R S(q, multiplier sqrt(1-f)) + order width^2 / (2 f) shift(R).
 
     shift(R) = 1 / R for convex losses (equation (3.6)); with steps that contract by c < 1 the shifts are allocated
     proportionally to c^(T-t), which gives c^(2R) (1 - c^2) / (1 - c^(2R)): smaller than the printed c^(2R) of equation
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
-    `refine` the shares are those of a grid, which loses less than one percent. A search begins with the `places` of the
-    grid, and leaves there what the search for another order should begin with.
+    `refine` the shares are those of a grid, which loses less than one percent.
     """
     # (a)
-    ask = partial(step_costs, order, q, multiplier, step)
-    spread = order * width * width / 2
-    found, at = _over_shares(ask, spread, steps, contraction, [] if places is None else places)
-    best = Optimum(*found, SHARES[at])
+    spread, costs = order * width * width / 2, _step_costs(order, q, multiplier, step)
+    bounds = [over_steps(cost, spread / share, steps, contraction) for cost, share in zip(costs, SHARES, strict=True)]
+    at = min(range(len(SHARES)), key=lambda k: (bounds[k][0], k))
+    best = Optimum(*bounds[at], SHARES[at])
     if not refine or not math.isfinite(best.rdp):
         return best
     # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
     # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
     # have one answer, which is kept.
     if at > 0 and contraction == 1:
-        steps = min(steps, over_steps(ask([at - 1])[0], spread / SHARES[at - 1], steps, contraction)[1] + 1)
+        steps = min(steps, over_steps(costs[at - 1], spread / SHARES[at - 1], steps, contraction)[1] + 1)
     return min(best, _refined(order, q, multiplier, spread, steps, step, contraction, at))
 
 
-def step_costs(order: float, q: float, multiplier: float, step: str, places: Sequence[int]) -> list[float]:
-    """What one step costs at some places of the grid of shares, each computed once."""
-    known = _known_costs(order, q, multiplier, step)
-    new = [k for k in places if k not in known]
-    noises = [(order, multiplier * math.sqrt(1 - SHARES[k])) for k in new]
-    known.update(zip(new, at_each(STEP[step].__name__, q, noises), strict=True))
-    return [known[k] for k in places]
-
-
 @lru_cache(maxsize=4096)
-def _known_costs(order: float, q: float, multiplier: float, step: str) -> dict[int, float]:
-    return {}
-
-
-def _over_shares(
-    ask: Callable[[Sequence[int]], Sequence[float]], spread: float, steps: int, contraction: float, places: list[int]
-) -> tuple[tuple[float, int], int]:
-    """Smallest over the shares of the grid and over R, with R, and the place of the share; `places` as above."""
-    costs: dict[int, float] = {}
-    found: dict[int, tuple[float, int]] = {}
-    ends = [*SHARES, 1.0]
-
-    def nothing(i: int, j: int) -> bool:
-        """(c): nothing between these two places is below `enough`."""
-        return j <= i + 1 or over_steps(costs[i], spread / ends[j], steps, contraction)[0] > enough
-
-    waiting = [*(places or FIRST_ASKED)]
-    gaps = [*pairwise([*waiting, len(SHARES)])]
-    while waiting:
-        for k, cost in zip(waiting, ask(waiting), strict=True):
-            costs[k], found[k] = cost, over_steps(cost, spread / SHARES[k], steps, contraction)
-        # the factor keeps rounding from ruling out a gap
-        enough = min(rdp for rdp, _ in found.values()) * (1 + 1e-12)
-        gaps = [gap for gap in gaps if not nothing(*gap)]
-        waiting = [(i + j) // 2 for i, j in gaps]
-        gaps = [half for (i, j), k in zip(gaps, waiting, strict=True) for half in ((i, k), (k, j))]
-    at = min(found, key=lambda k: (found[k][0], k))
-    # (d): a place is left out where its two gaps are ruled out as one
-    places[:] = [0]
-    for k, after in pairwise([*sorted(found), len(SHARES)][1:]):
-        if k == at or not nothing(places[-1], after):
-            places.append(k)
-    return found[at], at
+def _step_costs(order: float, q: float, multiplier: float, step: str) -> list[float]:
+    """What one step costs at every share of the grid."""
+    return at_each(STEP[step].__name__, q, [(order, multiplier * math.sqrt(1 - share)) for share in SHARES])
 
 
 @lru_cache(maxsize=4096)

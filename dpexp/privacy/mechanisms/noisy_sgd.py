@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import ClassVar
 
 from pydantic import model_validator
@@ -20,13 +20,7 @@ from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
-from dpexp.privacy.analyses.analysis import (
-    LAST,
-    Analysis,
-    gaussian_analysis,
-    guarantee,
-    renyi_analysis,
-)
+from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import (
@@ -47,15 +41,7 @@ from dpexp.privacy.analyses.last_iterate import (
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.lower_bounds import exact_walk
-from dpexp.privacy.mechanisms.mechanism import (
-    Curvature,
-    Length,
-    Mechanism,
-    Noise,
-    Records,
-    Size,
-    Steps,
-)
+from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
 
 ORIENTATIONS = {
@@ -80,13 +66,13 @@ BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 OURS = "ours: composition of the last steps, contraction before (docs page privacy)"
 OVER_SIZES = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs page privacy)"
 UNBOUNDED = "needs a bounded set: give diameter"
+IterationSetting = tuple[float, float, float, int, str, float]
+"""arguments of `last_iterate` behind the order"""
 
 
 class BatchedMechanism(Mechanism):
     """T steps of size eta on batches of b of n records."""
 
-    gradients: ClassVar[str]
-    """what is assumed of them"""
     n: Records
     batch_size: Records
     step_size: Size
@@ -101,12 +87,27 @@ class BatchedMechanism(Mechanism):
         return self
 
     @property
+    def once(self) -> bool:
+        """Whether a record is in one batch of every epoch."""
+        return self.sampling in ONCE_AN_EPOCH
+
+    @property
     def q(self) -> float:
         """Probability that a record is in a batch; where batches are cut from an order, one over those in an epoch."""
         # a last batch of fewer records is covered whether it is run or left out: the number is rounded down
-        if self._once:
+        if self.once:
             return 1 / (self.n // self.batch_size)
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+
+class _ProjectedSgd(BatchedMechanism):
+    """Projected noisy steps, in units of the noise of one step on the parameter."""
+
+    noise_field: ClassVar[str] = "noise_std"
+    gradients: ClassVar[str]
+    """what is assumed of them"""
+    noise_std: Noise
+    diameter: Length = math.inf
 
     @property
     def multiplier(self) -> float:
@@ -119,12 +120,13 @@ class BatchedMechanism(Mechanism):
         raise NotImplementedError
 
     @property
-    def _once(self) -> bool:
-        return self.sampling in ONCE_AN_EPOCH
+    def reach(self) -> float:
+        """By how much a batch of largest gradients moves, in the same units."""
+        return self.batch_size / self.multiplier
 
     @property
     def _noisy(self) -> bool:
-        return self.steps > 0 and 0 < getattr(self, self.noise_field) < math.inf
+        return self.steps > 0 and 0 < self.noise_std < math.inf
 
     @property
     def _undefined(self) -> str:
@@ -132,20 +134,20 @@ class BatchedMechanism(Mechanism):
         return UNDEFINED if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove" else ""
 
     def upper_bounds(self) -> list[Analysis]:
-        phases = [(self.multiplier, self.q, self.steps)]
-        every = composition(phases, self.sampling, self.neighboring_relation)
+        every = composition([(self.multiplier, self.q, self.steps)], self.sampling, self.neighboring_relation)
         return [*every, *self._last_iterate()] if self._noisy else every
 
     def lower_bounds(self) -> list[Analysis]:
         if not self._noisy or self._undefined:
             return []
         if math.isfinite(self.width):
-            return [] if self._once else self._exact_walk()
-        phases, relation = [(self.multiplier, self.q, self.steps)], self.neighboring_relation
+            return [] if self.once else self._exact_walk()
         # a record of the first batch, which an unfinished epoch has too
         if self.sampling == "cyclic":
-            return [linear_cyclic(visits(self.steps, self.q), self.multiplier, self.steps, relation)]
-        return attained_unprojected(phases, self.sampling, relation)
+            uses = visits(self.steps, self.q)
+            return [linear_cyclic(uses, self.multiplier, self.steps, self.neighboring_relation)]
+        phases = [(self.multiplier, self.q, self.steps)]
+        return attained_unprojected(phases, self.sampling, self.neighboring_relation)
 
     def _last_iterate(self) -> list[Analysis]:
         raise NotImplementedError
@@ -153,37 +155,34 @@ class BatchedMechanism(Mechanism):
     def _exact_walk(self) -> list[Analysis]:
         raise NotImplementedError
 
-    def contracted(self, reach: float, convex: LogContraction | None = None) -> list[Analysis]:
+    def contracted(self, convex_step: LogContraction | None = None) -> list[Analysis]:
         """The bound of `hidden-state`, and ours: the last steps composed, the ones before contracted.
 
-        A batch of b records moves by `reach`, so that two starts `width` apart are 2 `reach` further apart after it;
-        `convex` is the contraction of convex losses.
+        Two starts `width` apart are 2 `reach` further apart after a step; `convex_step` is the contraction of convex
+        losses.
         """
-        width, move = self.width, 2 * reach
-        fresh = ("needs a fresh random batch in every step" if self._once else "") or self._undefined
+        width, move = self.width, 2 * self.reach
+        fresh = ("needs a fresh random batch in every step" if self.once else "") or self._undefined
         bounded = fresh or ("" if math.isfinite(width) else UNBOUNDED)
-        refused = bounded if convex is None else fresh
         # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
-        poisson, random = self.sampling == "poisson", PoissonReach(width, move / self.batch_size, self.n, self.q)
-        step = random_step(self.q, self.multiplier, self.sampling, self.neighboring_relation)
-        per_step = distance(self.neighboring_relation) / self.multiplier
+        random = PoissonReach(width, move / self.batch_size, self.n, self.q) if self.sampling == "poisson" else None
 
         def delta(eps: float) -> float:
-            if poisson:
+            if random:
                 return random.last_iterate_delta(eps, self.steps)
             return last_iterate_delta(eps, width + move, self.q, self.steps)
 
         def composed(steps: int) -> Curve:
             if self.q == 1:
-                mu = math.sqrt(steps) * per_step
+                mu = math.sqrt(steps) * distance(self.neighboring_relation) / self.multiplier
                 return Curve(partial(eps_of, mu), mu=mu)
-            loss = step_loss(*step)
+            loss = step_loss(*random_step(self.q, self.multiplier, self.sampling, self.neighboring_relation))
             return Curve(partial(loss.eps, steps), direct=partial(loss.delta, steps))
 
         def contraction(e1: float) -> Contracted:
             # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
-            flat = convex(e1) if convex else None
-            if not poisson:
+            flat = convex_step(e1) if convex_step else None
+            if not random:
                 return flat or any_loss(e1, width + move)
             plain = powers(random.contraction(e1))
             return (lambda steps: min(plain(steps), flat(steps))) if flat else plain
@@ -196,23 +195,25 @@ class BatchedMechanism(Mechanism):
             return least_delta(lambda steps, at: composed(steps).delta(at), contraction, self.steps, eps)
 
         bounded_set, last = "projection on a bounded convex set", "only the last iterate is released"
-        either = (bounded_set, self.gradients, "no convexity of the losses", last)
-        losses = either if convex is None else (bounded_set, self.gradients, "every loss is convex and smooth", last)
-        source = OVER_SIZES if poisson else "hidden-state, main result"
+        losses = ["no convexity of the losses", *(["every loss is convex and smooth"] if convex_step else [])]
+        either, own = ((bounded_set, self.gradients, kind, last) for kind in (losses[0], losses[-1]))
+        source = OVER_SIZES if random else "hidden-state, main result"
         both = [
             guarantee("contraction", source, LAST, cache(partial(eps_of_delta, delta)), either, refused=bounded),
-            replace(guarantee("hybrid", OURS, LAST, eps, losses, refused=refused), direct=direct),
+            replace(
+                guarantee("hybrid", OURS, LAST, eps, own, refused=fresh if convex_step else bounded), direct=direct
+            ),
         ]
         return [replace(a, eps=lambda _: math.inf, direct=lambda _: 1.0) if a.refused else a for a in both]
 
-    def walked(self, reach: float, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
+    def walked(self, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
         """What one pair attains on the interval, exactly (`dpexp.privacy.lower_bounds.exact_walk`)."""
         drawn = self.sampling, self.n, self.batch_size, self.steps
-        return exact_walk(drawn, self.neighboring_relation, self.width, reach, pair, turning, bend)
+        return exact_walk(drawn, self.neighboring_relation, self.width, self.reach, pair, turning, bend)
 
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The description, with what the noise is on."""
-        share = epoch_text(self.batch_size / self.n) if self._once else f"probability {self.q:g} for a record"
+        share = epoch_text(self.batch_size / self.n) if self.once else f"probability {self.q:g} for a record"
         return [
             ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
             ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
@@ -221,15 +222,11 @@ class BatchedMechanism(Mechanism):
         ]
 
 
-class ClippedNoisySgd(BatchedMechanism):
-    """Any losses, gradients clipped at C, on a set of the given diameter."""
+class ClippedNoisySgd(_ProjectedSgd):
+    """Any losses, gradients clipped at C, on a set of the given diameter; `noise_std` is on the parameter."""
 
-    noise_field: ClassVar[str] = "noise_std"
     gradients: ClassVar[str] = "gradients clipped at C"
     clip: Size
-    noise_std: Noise
-    """standard deviation of the noise on the parameter"""
-    diameter: Length = math.inf
 
     @property
     def multiplier(self) -> float:
@@ -239,30 +236,22 @@ class ClippedNoisySgd(BatchedMechanism):
     def width(self) -> float:
         return self.diameter / self.noise_std
 
-    @property
-    def _reach(self) -> float:
-        return self.step_size * self.clip / self.noise_std
-
     def _last_iterate(self) -> list[Analysis]:
-        return self.contracted(self._reach)
+        return self.contracted()
 
     def _exact_walk(self) -> list[Analysis]:
         other = "the opposite one" if self.neighboring_relation == "replace-one" else "none"
-        return self.walked(self._reach, f"one dimension: the record's gradient is C, against {other}; all others are 0")
+        return self.walked(f"one dimension: the record's gradient is C, against {other}; all others are 0")
 
     def description(self) -> list[tuple[str, str]]:
         return self.described(f"standard deviation {self.noise_std:g} on the parameter")
 
 
-class NoisySgd(BatchedMechanism):
-    """L-Lipschitz losses on a set of diameter D, batches of size b of n records, T steps of size eta."""
+class NoisySgd(_ProjectedSgd):
+    """L-Lipschitz losses on a set of diameter D, T steps of size eta; `noise_std` is on the averaged gradient."""
 
-    noise_field: ClassVar[str] = "noise_std"
     gradients: ClassVar[str] = "gradients of norm at most L"
-    noise_std: Noise
-    """standard deviation of the noise on the (averaged) gradient, every coordinate"""
     lipschitz: Size
-    diameter: Length = math.inf
     smoothness: Curvature | None = None
     """M; without it the losses are not taken to be convex and smooth"""
     strong_convexity: Curvature = 0.0
@@ -286,7 +275,7 @@ class NoisySgd(BatchedMechanism):
         c = min(1.0, self.step_factor(1.0)) if self.strong_convexity and not refused else 1.0
         bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
         bounds = []
-        if self._once:
+        if self.once:
             bounds.append(self._shifted(c, refused))
         else:
             refused = refused or ("" if bounded else UNBOUNDED)
@@ -294,34 +283,37 @@ class NoisySgd(BatchedMechanism):
             bounds += self._iterated(c, refused or drawn)
             if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
                 bounds.append(self._shifted(c, refused))
-        # a batch of gradients of norm L moves by eta L, in either direction
-        return bounds + self.contracted(self.batch_size / self.multiplier, self._convex())
+        return bounds + self.contracted(self._convex())
 
     def _iterated(self, c: float, refused: str) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
         kind = "" if c == 1 else ", strongly convex (5.3) with shifts in proportion to c^(T-t)"
-        # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
-        setting = self.q, self.multiplier / 2, self.width, self.steps
-        return [
-            _iterated(*setting, step, c, source + kind, refused or caveat)
-            for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items()
-        ]
+        analyses = []
+        for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
+            # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
+            setting = self.q, self.multiplier / 2, self.width, self.steps, step, c
+
+            def curve(order: float, refine: bool = True, setting: IterationSetting = setting) -> float:
+                return last_iterate(order, *setting, refine).rdp
+
+            nearly = partial(curve, refine=False)
+            name, why = f"iteration-{step}", refused or caveat
+            analyses.append(renyi_analysis(name, source + kind, LAST, curve, CONVEX, why, nearly))
+        return analyses
 
     def _shifted(self, c: float, refused: str) -> Analysis:
         """Shifted interpolation: full batches, or batches of any order, public or not, that repeats."""
-        per_step, width, mu, source = 2 / self.multiplier, self.width, math.inf, BOK
-        if not self._once:
-            flat = partial(full_batch_convex, per_step, width, self.steps)
-            contracting = partial(full_batch_strongly_convex, per_step, c, self.steps)
-        else:
-            source, batches, epochs = BOK + ", cyclic batches", self.n // self.batch_size, visits(self.steps, self.q)
-            flat = partial(cyclic_convex, per_step, width, batches, epochs)
-            contracting = partial(cyclic_strongly_convex, per_step, c, batches, epochs)
-            if self.sampling == "reshuffled":
-                refused = "needs the same batches in every epoch"
-        if not refused:
-            # both bounds hold where steps contract
-            mu = min(flat(), contracting()) if c < 1 else flat()
+        per_step, mu, source = 2 / self.multiplier, math.inf, BOK + (", cyclic batches" if self.once else "")
+        if self.sampling == "reshuffled":
+            refused = "needs the same batches in every epoch"
+        # both bounds hold where steps contract
+        if not refused and self.once:
+            batches, epochs = self.n // self.batch_size, visits(self.steps, self.q)
+            mu = cyclic_convex(per_step, self.width, batches, epochs)
+            mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs)) if c < 1 else mu
+        elif not refused:
+            mu = full_batch_convex(per_step, self.width, self.steps)
+            mu = min(mu, full_batch_strongly_convex(per_step, c, self.steps)) if c < 1 else mu
         return gaussian_analysis("shifted-interpolation", source, LAST, mu, CONVEX, refused)
 
     def _convex(self) -> LogContraction | None:
@@ -335,23 +327,20 @@ class NoisySgd(BatchedMechanism):
         if M is None or m > M or math.isinf(self.width):
             return None
         removed = self.neighboring_relation == "add-remove"
-        if self.sampling == "poisson":
-            share = self.step_size / self.batch_size
-            # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
-            counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
-            steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
+        if self.sampling != "poisson":
+            # batches of one size, in parts of the divisor: one factor for all steps, the larger of both data sets'
+            c = max(self.step_factor(size) for size in (1.0, *([1 - 1 / self.n] if removed else [])))
+            return None if c > 1 + 1e-12 else partial(convex, width=self.width, contraction=min(1.0, c))
+        share = self.step_size / self.batch_size
+        # without strong convexity c = max(1, |1 - eta M k / b|) increases with the batch: n records are the worse
+        counts = (self.n, self.n - 1) if removed and m > 0 else (self.n,)
+        steps = [random_contraction(self.width, k, self.q, share * m, share * M) for k in counts]
 
-            def larger(e1: float) -> Contracted:
-                bounds = [step.log_contraction(e1) for step in steps]
-                return lambda r: max(bound(r) for bound in bounds)
+        def larger(e1: float) -> Contracted:
+            bounds = [step.log_contraction(e1) for step in steps]
+            return lambda r: max(bound(r) for bound in bounds)
 
-            return larger
-        sizes = (1.0, 1 - 1 / self.n) if removed else (1.0,)  # of a full batch, in parts of the divisor
-        # batches of one size: one factor for all steps, the larger of both data sets'
-        c = max(self.step_factor(size) for size in sizes)
-        if c > 1 + 1e-12:
-            return None
-        return partial(convex, width=self.width, contraction=min(1.0, c))
+        return larger
 
     @property
     def _not_smooth(self) -> str:
@@ -379,21 +368,8 @@ class NoisySgd(BatchedMechanism):
         turning = " or 0, whichever is larger" if self.neighboring_relation == "replace-one" else ""
         is_convex = self.smoothness is not None or self.strong_convexity > 0
         bend = self.step_size * self.strong_convexity if is_convex else None
-        return self.walked(self.lipschitz / self.noise_std, pair, turning, bend)  # eta L over eta noise_std
+        return self.walked(pair, turning, bend)
 
     def description(self) -> list[tuple[str, str]]:
         on_parameter = self.step_size * self.noise_std
         return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")
-
-
-@lru_cache(maxsize=64)
-def _iterated(
-    q: float, multiplier: float, width: float, steps: int, step: str, c: float, source: str, reason: str
-) -> Analysis:
-    """Amplification by iteration; kept, because several statements need its answers."""
-    places: list[int] = []
-
-    def curve(order: float, refine: bool = True) -> float:
-        return last_iterate(order, q, multiplier, width, steps, step, c, refine, places).rdp
-
-    return renyi_analysis(f"iteration-{step}", source, LAST, curve, CONVEX, reason, partial(curve, refine=False))
