@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
 from dpexp.accounting.binomials import likely_counts
+from dpexp.accounting.gaussian import mu_within
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import OrInfinite, Parameters, Registry
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
@@ -164,7 +165,7 @@ class Choice(Parameters):
     """A distribution on finitely many budgets."""
 
     values: Annotated[tuple[Mu, ...], Field(min_length=1)]
-    probabilities: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], Field(min_length=1)]
+    probabilities: tuple[Annotated[float, Field(ge=0, le=1)], ...]
 
     @model_validator(mode="after")
     def _is_a_distribution(self) -> Choice:
@@ -190,27 +191,22 @@ class ChoiceBudget(Budget):
         return list(zip(self.choice.values, self.choice.probabilities, strict=True))
 
     def groups(self, users: int, chance: float) -> dict[float, int]:
-        shares: dict[float, float] = {}
-        for mu, p in self.law:
-            shares[mu] = shares.get(mu, 0.0) + p
         groups = {}
-        for mu, share in shares.items():
+        for mu in {mu for mu, p in self.law if p > 0}:
             # a user, and as many of the others as there are but for this chance
-            if share > 0:
-                counts, logs = likely_counts(users - 1, min(share, 1.0), math.log(chance) - 60)
-                groups[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
+            share = min(1.0, sum(p for value, p in self.law if value == mu))
+            counts, logs = likely_counts(users - 1, share, math.log(chance) - 60)
+            groups[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
         return groups
 
 
 BUDGETS: Registry[type[Budget]] = Registry(
-    "law of budgets",
-    {
-        "constant": ConstantBudget,
-        "uniform": UniformBudget,
-        "list": ListBudget,
-        "choice": ChoiceBudget,
-    },
+    "law of budgets", {b.kind: b for b in (ConstantBudget, UniformBudget, ListBudget, ChoiceBudget)}
 )
+
+
+_mu_of_target = lru_cache(maxsize=256)(mu_within)
+"""computed once: every replicate asks"""
 
 
 class Target(Budget):
@@ -227,7 +223,7 @@ class Target(Budget):
     @property
     def constant(self) -> float:
         """The mu of the Gaussian mechanism that just meets the target (exact conversion)."""
-        return _mu(self.eps, self.delta)
+        return _mu_of_target(self.eps, self.delta)
 
     @property
     def target(self) -> tuple[float, float]:
@@ -261,16 +257,6 @@ class PureBudget(Budget):
         raise UsageError("the noise of messages by cap sampling depends on the gradient, which no prediction covers")
 
 
-@lru_cache(maxsize=256)
-def _mu(eps: float, delta: float) -> float:
-    """`mu_within`, found once: every replicate asks."""
-    from dpexp.accounting.gaussian import mu_within
-
-    return mu_within(eps, delta)
-
-
-Delta = Annotated[float, Field(ge=1e-100, le=0.999999)]
-"""of a report: it is read off a curve, which is known down to far below what anybody asks"""
 LEAST_DELTA = 1e-12
 """of a target: composition rounds up by about 1e-15, below which no noise would do"""
 
@@ -295,5 +281,5 @@ class PrivacySettings(Parameters):
     """delta of the target; 1e-5 where it is left out; 0: epsilon is that of every message"""
     message: Literal["cap"] = "cap"
     """what users send if delta is 0: bounded messages by cap sampling"""
-    deltas: Annotated[tuple[Delta, ...], Field(min_length=1)] = (1e-5, 1e-6)
+    deltas: Annotated[tuple[Annotated[float, Field(ge=1e-100, le=0.999999)], ...], Field(min_length=1)] = (1e-5, 1e-6)
     """deltas at which epsilon is reported"""

@@ -200,8 +200,8 @@ def test_shifted_interpolation_is_exact_on_quadratics():
 # --- exact laws -------------------------------------------------------------------------------------------------
 
 HALF, SLOPE, Q = 12.5, 0.25, 0.1
-ZERO, ONE = shifting(HALF, [(1, 0)]), shifting(HALF, [(1 - Q, 0), (Q, SLOPE)])
-MINUS = shifting(HALF, [(1 - Q, 0), (Q, -SLOPE)])
+ZERO, ONE = shifting(HALF, ((1, 0),)), shifting(HALF, ((1 - Q, 0), (Q, SLOPE)))
+MINUS = shifting(HALF, ((1 - Q, 0), (Q, -SLOPE)))
 
 
 def both_ways(p, q, order):

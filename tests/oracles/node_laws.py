@@ -16,7 +16,6 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.exact.update import Update
 from tests.oracles.cells import Cells, EitherOrder
 
@@ -105,32 +104,12 @@ class NodeLaw:
         """Masses before the last step that meet it without and with the record in the batch, one step after the other."""
         u, size = self.update, len(self.y)
         free, held = (np.vstack([self._kernel(included), np.zeros(size)]) for included in (False, True))
-        begin = np.append(np.zeros(size - 1), 1.0)
-        if u.sampling == "reshuffled":
-            return self._every_epoch_anew(free, held, begin)
-        positions = range(u.batches) if u.sampling == "shuffled" else [u.position]
-        without, within = np.zeros(size), np.zeros(size)
-        for position in positions:
-            state = begin
-            for t in range(u.steps):
-                share = float(t % u.batches == position) if u.sampling in ONCE_AN_EPOCH else u.q
-                if t < u.steps - 1:
-                    state = (1 - share) * (free @ state) + share * (held @ state)
-            without += (1 - share) * state / len(positions)
-            within += share * state / len(positions)
-        return without, within
-
-    def _every_epoch_anew(self, free: np.ndarray, held: np.ndarray, begin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The record is still to come in this epoch, or was used; each batch that is left is its own alike."""
-        u, to_come, used = self.update, begin, 0 * begin
+        state = np.append(np.zeros(size - 1), 1.0)
         for t in range(u.steps):
-            if t % u.batches == 0:
-                to_come, used = to_come + used, 0 * used
-            chance = 1 / (u.batches - t % u.batches)
-            passed, taken = (1 - chance) * to_come, chance * to_come
+            share = float(t % u.batches == u.position) if u.sampling == "cyclic" else u.q
             if t < u.steps - 1:
-                to_come, used = free @ passed, free @ used + held @ taken
-        return passed + used, taken
+                state = (1 - share) * (free @ state) + share * (held @ state)
+        return (1 - share) * state, share * state
 
     @cached_property
     def masses(self) -> np.ndarray:

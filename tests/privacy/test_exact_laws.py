@@ -15,7 +15,7 @@ from tests.oracles import node_laws
 from tests.oracles.composition import gaussian_eps
 from tests.oracles.linear_losses import GOLDEN
 
-SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic", "shuffled", "reshuffled")
+SAMPLINGS = ("fixed-size", "poisson", "full-batch", "cyclic")
 
 
 def run(sampling, steps, record, others=None, n=6, b=2, half=1.5, **more):
@@ -67,14 +67,12 @@ def test_simulated_batches_of_records_follow_the_law(sampling):
     cyclic = np.tile(np.roll(np.arange(n), update.position * b), (count, 1))  # record 0 is in that batch
     for t in range(update.steps):
         j = t % (n // b)
-        if sampling == "fixed-size" or (sampling == "reshuffled" and j == 0):
+        if sampling == "fixed-size":
             order = orders()
         if sampling == "poisson":
             chosen = rng.random((count, n)) < b / n
         else:
-            ids = {"fixed-size": order[:, :b], "cyclic": cyclic[:, j * b : j * b + b]}.get(
-                sampling, order[:, j * b : j * b + b]
-            )
+            ids = cyclic[:, j * b : j * b + b] if sampling == "cyclic" else order[:, :b]
             chosen = np.zeros((count, n), dtype=bool)
             np.put_along_axis(chosen, ids, True, axis=1)
         moves = chosen[:, 0] * update.record(y) + chosen[:, 1:].sum(axis=1) * update.others(y)

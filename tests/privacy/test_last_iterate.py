@@ -11,7 +11,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
 from dpexp.privacy.analyses.last_iterate import cyclic_convex
-from dpexp.privacy.exact.walk import HockeyStick, WalkLaw, affine, renyi, shifting
+from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
 
@@ -66,7 +66,7 @@ BATCHES = {"n": 100, "batch_size": 10, "step_size": 0.1, "noise_std": 0.4, "lips
 def test_a_lower_bound_is_the_exact_law():
     (bound,) = MECHANISMS["noisy-sgd"](**BATCHES, steps=10_000).lower_bounds()
     assert bound.eps(1e-5) == pytest.approx(1.27148, rel=1e-5)
-    laws = [WalkLaw(shifting(12.5, [(0.9, 0), (0.1, s)]), 10_000) for s in (-0.25, 0.25)]
+    laws = [WalkLaw(shifting(12.5, ((0.9, 0), (0.1, s))), 10_000) for s in (-0.25, 0.25)]
     assert eps_of_delta(HockeyStick(*laws), 1e-5) == pytest.approx(bound.eps(1e-5), rel=1e-6)
     assert renyi(*laws, 2.0) == pytest.approx(0.499884, rel=1e-5)
     assert last_iterate_delta(bound.eps(1e-5), 30.0, 0.1, 10_000) > 1e-5
@@ -80,8 +80,8 @@ def test_far_tails_of_a_walk_keep_their_digits(q, slope, eps):
 
     A tail of 1e-14 as a difference of two numbers next to 1, times e^13, is off by some per cent.
     """
-    one = WalkLaw(shifting(30.0, [(1 - q, 0.0), (q, slope)]), 1)
-    stick = HockeyStick(one, WalkLaw(shifting(30.0, [(1 - q, 0.0), (q, -slope)]), 1))
+    one = WalkLaw(shifting(30.0, ((1 - q, 0.0), (q, slope))), 1)
+    stick = HockeyStick(one, WalkLaw(shifting(30.0, ((1 - q, 0.0), (q, -slope))), 1))
     with mpmath.workdps(30):
         p, a = mpmath.mpf(q), mpmath.mpf(slope)
 
@@ -112,7 +112,8 @@ PAIRS_OF_WALKS = {
 def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
     """Both orders: what is attained exceeds delta, and hardly a larger epsilon does."""
     first, second, half, steps = PAIRS_OF_WALKS[name]
-    laws = [WalkLaw(affine(half, tuple(moves)), steps) for moves in (first, second)]
+    maps = ([(p, lambda y, c=c, s=s: c * y + s) for p, c, s in moves] for moves in (first, second))
+    laws = [WalkLaw(Walk(half, tuple(own)), steps) for own in maps]
     for p, q in (laws, laws[::-1]):
         stick = HockeyStick(p, q)
         for delta in (0.2, 1e-2, 1e-5, 1e-9):

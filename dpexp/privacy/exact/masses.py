@@ -12,9 +12,6 @@ import math
 
 import numpy as np
 
-TINY = 1e-290
-"""below this a mass may have underflowed"""
-
 
 def largest_eps(p: np.ndarray, log_q: np.ndarray, delta: float) -> float:
     """The largest epsilon that one of the events [E] attains, by (a): P rounded down, log Q rounded up; 0 if none."""

@@ -1,10 +1,8 @@
-"""The laws of two neighbours' runs, by the one program of `dpexp.privacy.exact.walk`, for every sampling scheme.
+"""The laws of two neighbours' runs, by the one program of `dpexp.privacy.exact.walk`.
 
 (a) Where all steps are alike a run is a walk: batches of fixed size, Poisson batches and full ones.
-(b) Batches of a partition are steps of two walks, without the record and with it: epochs are products of their
-matrices, and many epochs powers by repeated squaring. The record's place is known, or a mean over the places is taken:
-over whole runs where one secret order is repeated, and within each epoch where the order is drawn anew.
-(c) The last step is taken exactly, from the masses before it.
+(b) Batches of a public partition are steps of two walks, without the record and with it: epochs are products of their
+matrices, and many epochs powers by repeated squaring.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.sampling import ONCE_AN_EPOCH
 from dpexp.privacy.exact.update import Update
 from dpexp.privacy.exact.walk import HockeyStick, Move, Walk, WalkLaw, renyi
 
@@ -68,11 +65,10 @@ def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
 
 def _law(update: Update, ends: tuple[float, ...]) -> WalkLaw:
     alike = replace(update, steps=1, start=0.0)  # runs of any length from any start are walks of the same steps
-    # (b)
-    if update.sampling in ONCE_AN_EPOCH:
-        walk, held = (_walk(alike, share, ends) for share in (0.0, 1.0))
-        return PartitionedLaw(walk, update.steps, update.start, update=update, held=held)
-    # (a); the record is in a batch with probability q, or in all of them
+    if update.sampling == "cyclic":
+        walks = tuple(_walk(alike, share, ends) for share in (0.0, 1.0))
+        return CyclicLaw(walks[update.holds(update.steps - 1)], update.steps, update.start, update=update, walks=walks)
+    # (a); the record is in the batch with probability q, or in all of them
     return WalkLaw(_walk(alike, 1.0 if update.sampling == "full-batch" else update.q, ends), update.steps, update.start)
 
 
@@ -83,85 +79,27 @@ def _walk(update: Update, share: float, ends: tuple[float, ...]) -> Walk:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionedLaw(WalkLaw):
-    """The law of a run whose batches are parts of an epoch; `walk` has the steps without the record."""
+class CyclicLaw(WalkLaw):
+    """The law of a run whose batches are parts of an epoch, in a public order; `walk` has the last step."""
 
     update: Update
-    held: Walk
-    """the steps with the record in the batch"""
+    walks: tuple[Walk, ...]
+    """the steps without the record in the batch, and with it"""
 
     @cached_property
-    def _parts(self) -> list[tuple[Walk, np.ndarray, np.ndarray]]:
-        """The last step, without and with the record: walk, places before it, and their masses."""
-        y, *masses = self._split
-        total = sum(m.sum() for m in masses)  # 1 but for quadrature and rounding
-        masses = [m / total for m in masses]
-        return [(walk, y, m) for walk, m in zip((self.walk, self.held), masses, strict=True) if m.any()]
-
-    @cached_property
-    def masses(self) -> np.ndarray:
-        # (c); the start is the last of the places, if it is one of them
-        after = sum(walk.matrix @ m[: len(walk.matrix)] + self._begun(walk) * m[len(walk.matrix) :].sum()
-                    for walk, _, m in self._parts)  # fmt: skip
-        return np.asarray(after / np.sum(after))
-
-    def density(self, x: np.ndarray) -> np.ndarray:
-        """Density inside, at x [A]."""
-        return np.asarray(sum(np.vecdot(walk.step_density(x, y), m) for walk, y, m in self._parts))
-
-    def tails(self, x: np.ndarray) -> np.ndarray:
-        """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""
-        return np.asarray(sum(np.vecdot(walk.step_tails(x, y), m) for walk, y, m in self._parts))
-
-    def _begun(self, walk: Walk) -> np.ndarray:
-        """Masses after a step from the start."""
-        return walk.masses(1, self.start)
-
-    @cached_property
-    def _split(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places before the last step, with the masses that meet it without and with the record in the batch.
-
-        The start is a place of its own, which is left at once. Whole epochs come first, then the steps of the last one
-        but for the last step.
-        """
-        u, batches = self.update, self.update.batches
-        epochs, rest = divmod(self.steps - 1, batches)
-        y = np.append(self.walk.places, self.start)
-        free, held = (np.zeros((len(y), len(y))) for _ in range(2))
-        # the start need not be one of the places, so it has a column of its own, to which no step leads
-        for step, walk in ((free, self.walk), (held, self.held)):
-            step[:-1, :-1], step[:-1, -1] = walk.matrix, self._begun(walk)
-        begin = np.zeros(len(y))
-        begin[-1] = 1.0
-        if u.sampling == "reshuffled":
-            return y, *_fresh_order(begin, free, held, batches, epochs, rest)
-        # (b), for one order in all epochs
-        positions = [u.position] if u.sampling == "cyclic" else range(batches)
-        without, within = np.zeros(len(y)), np.zeros(len(y))
-        for position in positions:
-            before, after = (np.linalg.matrix_power(free, k) for k in (position, batches - 1 - position))
-            state = _power(after @ (held @ before), epochs, begin) if epochs else begin
-            for k in range(rest):
-                state = (held if k == position else free) @ state
-            (within if rest == position else without)[:] += state / len(positions)
-        return y, without, within
-
-
-def _fresh_order(
-    begin: np.ndarray, free: np.ndarray, held: np.ndarray, batches: int, epochs: int, rest: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same where the record's batch is drawn anew in every epoch."""
-    # (b), after k steps of an epoch: `spared` without the record, `used` with it in one of them, summed over which
-    spared, used = np.eye(len(begin)), np.zeros(free.shape)
-    at_left = (spared, used)
-    for k in range(batches if epochs else rest):
-        spared, used = free @ spared, free @ used + held @ spared
-        if k + 1 == rest:
-            at_left = (spared, used)
-    state = _power(used / batches, epochs, begin) if epochs else begin
-    # of the places that are left one is the last step, and all others come after it
-    to_come, done = at_left[0] @ state, at_left[1] @ state
-    return (done + (batches - rest - 1) * to_come) / batches, to_come / batches
+    def _before(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.steps == 1:
+            return super()._before
+        u, (free, held) = self.update, (walk.matrix for walk in self.walks)
+        state = self.walks[u.holds(0)].masses(1, self.start)
+        epochs, rest = divmod(self.steps - 2, u.batches)
+        # (b): an epoch that begins with the second step has so many steps before the one with the record
+        before = (u.position - 1) % u.batches
+        first, last = (np.linalg.matrix_power(free, k) for k in (before, u.batches - 1 - before))
+        state = _power(last @ (held @ first), epochs, state) if epochs else state
+        for k in range(rest):
+            state = (held if k == before else free) @ state
+        return self.walk.places, state / state.sum()
 
 
 def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
@@ -217,8 +155,3 @@ def _ends(one: Update, other: Update, finer: int) -> tuple[float, ...]:
         count = max(1, math.ceil(max(moved, b - a) / PANEL))
         edges += np.linspace(a, b, 1 + finer * count).tolist()
     return tuple(edges)
-
-
-def count_of_sizes(n: int, q: float) -> int:
-    """About how many batch sizes a step of Poisson sampling mixes: what it costs."""
-    return 1 if q == 1 else min(n, math.ceil(20 * math.sqrt(n * q * (1 - q)) + 20))

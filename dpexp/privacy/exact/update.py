@@ -9,8 +9,6 @@ others(y) = -eta gradient(y) / noise, and one record of the batch is the b-th pa
                  y + (k / b) others(y) + included record(y) / b with k ~ Bin(n - 1, q)
     full-batch   every record in every step, divided by b = n
     cyclic       batches of a fixed partition in a public order: the record is in batch `position` of every epoch
-    shuffled     the same with one secret uniform partition, so that `position` is uniform, and the same in every epoch
-    reshuffled   a new uniform partition in every epoch, so that the position is fresh in every epoch
 
 followed by noise N(0, 1) and projection on [-half_width, half_width]. A removed record leaves its place empty.
 """
@@ -21,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.sampling import Sampling
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ class Update:
             raise ValueError(f"no such run: {self}")
         if self.sampling == "full-batch" and self.batch_size != self.n:
             raise ValueError("full batches hold all n records")
-        if self.sampling in ONCE_AN_EPOCH and self.n % self.batch_size:
-            raise ValueError("a partition needs batches that divide the records")
+        if self.sampling in ("shuffled", "reshuffled") or (self.sampling == "cyclic" and self.n % self.batch_size):
+            raise ValueError("the law needs a public partition with batches that divide the records")
         if self.sampling == "fixed-size" and self.record is None:
             raise ValueError("batches of fixed size are defined for replace-one neighbours")
 
@@ -87,3 +85,7 @@ class Update:
     def batches(self) -> int:
         """Batches of an epoch."""
         return self.n // self.batch_size
+
+    def holds(self, step: int) -> bool:
+        """Whether a cyclic batch, of a step counted from 0, has the record."""
+        return step % self.batches == self.position

@@ -13,12 +13,12 @@ and the two ends, which keeps relative accuracy in the tails: sums of positive n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -90,24 +90,23 @@ class Walk:
         return np.concatenate([inside, self.step_tails(-h, y)[0], self.step_tails(h, y)[1]])
 
     @cached_property
-    def _powers(self) -> list[_Power]:
+    def _powers(self) -> list[tuple[np.ndarray, bool]]:
         """The matrix of 1, 2, 4, .. steps, as far as needed and until they settle."""
-        return [_Power(self.matrix, 0, False)]
+        return [(self.matrix, False)]
 
-    def _power(self, doublings: int) -> _Power:
-        """The matrix of 2^doublings steps, or the settled one; powers are kept for other numbers of steps."""
+    def _power(self, doublings: int) -> tuple[np.ndarray, bool]:
+        """The matrix of 2^doublings steps, or the settled one, and whether it is that; they are kept for other steps."""
+        powers = self._powers
         with _ONE_AT_A_TIME:  # two threads must not append the same power
-            last = self._powers[-1]
-            while last.doublings < doublings and not last.settled:
+            while len(powers) <= doublings and not powers[-1][1]:
+                last, _ = powers[-1]
                 with _blas().limit(limits=1, user_api="blas"):
-                    squared = last.matrix @ last.matrix
+                    squared = last @ last
                 # columns are laws: their sums drift by rounding, which squaring would double every time
                 squared /= squared.sum(axis=0)
                 # a walk between walls forgets where it was: then all further powers are the same, and none is computed
-                settled = np.allclose(squared, last.matrix, rtol=1e-13, atol=0)
-                last = _Power(squared, last.doublings + 1, settled)
-                self._powers.append(last)
-            return self._powers[min(doublings, last.doublings)]
+                powers.append((squared, np.allclose(squared, last, rtol=1e-13, atol=0)))
+        return powers[min(doublings, len(powers) - 1)]
 
     def masses(self, steps: int, start: float = 0.0) -> np.ndarray:
         """Masses at `places` after `steps` >= 1 steps from a point."""
@@ -118,12 +117,12 @@ class Walk:
         state = np.concatenate([self.step_density(x, y)[:, 0] * w, *ends])
         left = steps - 1
         for doublings in range(left.bit_length()):
-            power = self._power(doublings)
+            matrix, settled = self._power(doublings)
             # a settled power stands for itself and for all higher digits
-            if power.settled:
-                return np.vecdot(power.matrix, state)
+            if settled:
+                return np.vecdot(matrix, state)
             if left >> doublings & 1:
-                state = np.vecdot(power.matrix, state)
+                state = np.vecdot(matrix, state)
                 # the sum is 1 but for quadrature and rounding, which must not pile up
                 state /= state.sum()
         return state
@@ -145,15 +144,6 @@ def _blas() -> ThreadpoolController:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-class _Power(NamedTuple):
-    """The matrix of 2^doublings steps."""
-
-    matrix: np.ndarray
-    doublings: int
-    settled: bool
-    """whether it is that of half as many: the walk has forgotten where it was"""
 
 
 @dataclass(frozen=True)
@@ -216,24 +206,19 @@ class HockeyStick:
     q: WalkLaw
 
     @cached_property
-    def _grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Places an eighth of a noise unit apart, and both densities there."""
-        # each density is a mixture of unit normals, so that nothing in it is narrower than about one noise unit
-        return self.p.walk.grid, self.p.density(self.p.walk.grid), self.q.density(self.q.walk.grid)
-
-    @cached_property
-    def _log_ratio(self) -> np.ndarray:
-        """log of p / q on the grid."""
-        return _log_ratio(*self._grid[1:])
+    def _densities(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both densities on the grid."""
+        # each is a mixture of unit normals, so that nothing in it is narrower than about one noise unit
+        return self.p.density(self.p.walk.grid), self.q.density(self.q.walk.grid)
 
     def _cuts(self, eps: float) -> np.ndarray:
         """Where log(p / q) - eps changes its sign.
 
         Each cell of the grid that has a change is cut by its chord, and then the part with the change again.
         """
-        excess = self._log_ratio - eps
+        places, excess = self.p.walk.grid, _log_ratio(*self._densities) - eps
         k = np.flatnonzero(np.diff(excess >= 0))  # a zero on the grid counts as positive
-        low, high, at_low, at_high = self._grid[0][k], self._grid[0][k + 1], excess[k], excess[k + 1]
+        low, high, at_low, at_high = places[k], places[k + 1], excess[k], excess[k + 1]
         cut, before = low, np.zeros(len(k))
         for _ in range(20 if len(k) else 0):
             last, cut = cut, low + (high - low) * (at_low / (at_low - at_high))
@@ -291,10 +276,11 @@ class HockeyStick:
     @cached_property
     def _events(self) -> tuple[np.ndarray, np.ndarray]:
         """About the probabilities of the likeliest events for p against q, as they grow cell by cell of the grid."""
-        places, p, q = self._grid
+        places, laws = self.p.walk.grid, (self.p, self.q)
         cell = np.full(len(places), places[1] - places[0])
         cell[[0, -1]] /= 2
-        p, q = (np.append(cell * density, law.masses[-2:]) for density, law in ((p, self.p), (q, self.q)))
+        both = zip(self._densities, laws, strict=True)
+        p, q = (np.append(cell * density, law.masses[-2:]) for density, law in both)
         order = np.argsort(q / np.maximum(p, 1e-300), kind="stable")  # the largest of p / q first
         return p[order].cumsum(), q[order].cumsum()
 
@@ -304,18 +290,13 @@ def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     return log(np.maximum(p, 1e-300)) - log(np.maximum(q, 1e-300))
 
 
-def shifting(half_width: float, moves: Sequence[tuple[float, float]], slope: float = 1.0) -> Walk:
-    """A walk whose maps are slope y + shift: (probability, shift) pairs."""
-    return affine(half_width, tuple((p, slope, s) for p, s in moves))
-
-
 @lru_cache(maxsize=4)
-def affine(half_width: float, moves: tuple[tuple[float, float, float], ...]) -> Walk:
-    """A walk whose maps are slope y + shift: (probability, slope, shift) triples.
+def shifting(half_width: float, moves: tuple[tuple[float, float], ...], slope: float = 1.0) -> Walk:
+    """A walk whose maps are slope y + shift: (probability, shift) pairs.
 
     It is shared by all who ask for it: its powers serve any number of steps, and take a few dozen MB.
     """
-    return Walk(half_width, tuple((p, partial(_affine, slope, shift)) for p, slope, shift in moves))
+    return Walk(half_width, tuple((p, partial(_affine, slope, shift)) for p, shift in moves))
 
 
 def _affine(slope: float, shift: float, y: np.ndarray) -> np.ndarray:

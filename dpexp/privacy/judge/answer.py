@@ -7,14 +7,13 @@ import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed
-from dpexp.privacy.judge.bound import Bound, from_function, from_names, read_file
+from dpexp.privacy.judge.bound import Bound, from_function
 from dpexp.privacy.judge.families import admitted
 from dpexp.privacy.judge.setting import Setting
 from dpexp.privacy.judge.worst_setting import FLOOR, BoundComparison, Search
@@ -58,61 +57,46 @@ class Verdict(Printed):
 
 
 def judge(
-    bound: Bound | Callable[..., Any] | Path | str,
+    bound: Bound | Callable[..., Any],
     assumes: Mapping[str, Any] | None = None,
     *,
     seconds: float = SECONDS,
     seed: int = 0,
     comparisons: int = COMPARISONS,
 ) -> Verdict:
-    """Compare a bound with exact laws: a file, or a function of delta (or order) and parameters with what it assumes.
+    """Compare a bound with exact laws: of a file, or a function of delta (or order) with what it assumes.
 
     Deterministic given the seed, unless `seconds` run out first, which the verdict then says.
     """
-    read = _read_bound(bound, assumes)
-    search = Search(read, comparisons, seconds, seed)
-    done = search.run()
-    return _verdict(read, search, done, _worst(read, done))
+    bound = bound if isinstance(bound, Bound) else from_function(bound, assumes)
+    search = Search(bound, comparisons, seconds, seed)
+    search.run()
+    # the worst comparison, its exact value computed again; where that is no violation, the next
+    again: list[BoundComparison] = []
+    for comparison in sorted(search.done, key=lambda c: -c.score)[:8]:
+        again.append(comparison.again(bound))
+        # one violation that holds up by finer means is enough; without one the largest ratio is what is shown
+        if again[-1].violated or not comparison.violated:
+            break
+    worst = max(again, key=lambda c: (c.violated, c.score), default=None)
+    return _verdict(bound, search.done, worst, search)
 
 
-def rerun(bound: Bound | Callable[..., Any] | Path | str, at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
+def rerun(bound: Bound | Callable[..., Any], at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
     """One comparison again, from the words of a counterexample."""
-    read = _read_bound(bound, assumes)
+    bound = bound if isinstance(bound, Bound) else from_function(bound, assumes)
     try:
-        comparison = _read_point(at, read).again(read)
+        comparison = _read_point(at, bound).again(bound)
     except ValueError as fault:
         raise UsageError(f"--at: {fault}") from None
-    return _verdict(read, None, [comparison], comparison)
-
-
-def _read_bound(bound: Bound | Callable[..., Any] | Path | str, assumes: Mapping[str, Any] | None) -> Bound:
-    if isinstance(bound, Bound):
-        return bound
-    if isinstance(bound, Path | str):
-        return from_names(Path(bound), *read_file(Path(bound)))
-    if assumes is None:
-        raise UsageError("a function is judged with assumes={...}", 'for instance {"sampling": "poisson", ...}')
-    return from_function(bound, assumes)
-
-
-def _worst(bound: Bound, done: Sequence[BoundComparison]) -> BoundComparison | None:
-    """The worst comparison, its exact value computed again; where that does not hold up, the next."""
-    tried: list[BoundComparison] = []
-    for c in sorted(done, key=lambda c: -c.score)[:8]:
-        tried.append(c.again(bound))
-        # one violation that holds up by finer means is enough; without one the largest ratio is what is shown
-        if tried[-1].violated:
-            return tried[-1]
-        if not c.violated:
-            break
-    return max(tried, key=lambda c: c.score, default=None)
+    return _verdict(bound, [comparison], comparison)
 
 
 def _verdict(
-    bound: Bound, search: Search | None, done: Sequence[BoundComparison], worst: BoundComparison | None
+    bound: Bound, done: Sequence[BoundComparison], worst: BoundComparison | None, search: Search | None = None
 ) -> Verdict:
     informative = [c for c in done if c.exact > FLOOR]
-    nothing = "" if any(math.isfinite(c.bound) for c in informative) else _nothing(bound, search, done)
+    nothing = "" if any(math.isfinite(c.bound) for c in informative) else _nothing(bound, done, search)
     # where nothing is attained there is no ratio, and a violation has none that says how loose the bound is
     ratios = [c.bound / c.exact for c in informative if not c.violated]
     refuted = worst is not None and worst.violated
@@ -146,17 +130,15 @@ def _verdict(
     return Verdict(document, "\n".join(_lines(bound, document, search is not None)))
 
 
-def _nothing(bound: Bound, search: Search | None, done: Sequence[BoundComparison]) -> str:
+def _nothing(bound: Bound, done: Sequence[BoundComparison], search: Search | None) -> str:
     """Why there is no finite value of the bound with an exact one above 0."""
     if not admitted(bound.assumes):
         return "no family of pairs fits these assumptions"
-    if search is not None and search.stopped:
+    if search and search.stopped:
         return "the clock stopped the search before a first comparison: give more --seconds"
-    if (search is not None and search.vacuous > 0) or any(math.isinf(c.bound) for c in done):
+    if (search and search.vacuous) or any(math.isinf(c.bound) for c in done):
         return "the bound is infinite at every point that was tried"
-    if done:
-        return f"nothing is attained above {FLOOR:g} at the points that were tried, so that no bound is below it"
-    return "none of the settings that were tried has a pair"
+    return f"no pair attains more than {FLOOR:g} at the points that were tried: nothing is attained to compare with"
 
 
 def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterator[str]:
@@ -167,7 +149,7 @@ def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterato
         side = "above" if kind.function == "beta" else "below"  # a small beta promises little
         yield f"refuted: {bound.file}:{bound.line}: {kind.function} is {side} what a pair of neighbours attains."
     else:
-        families = ", ".join(document["families"]) or "none"
+        families = ", ".join(document["families"])
         yield f"not-refuted in {document['comparisons']:,} comparisons of these families: {families}."
     yield "the counterexample:" if refuted else "the tightest comparison:"
     compared = f"{'>' if refuted else 'against'} bound {worst['bound']:.9g}"
@@ -178,8 +160,7 @@ def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterato
     yield f"  pair: {pair['says']}"
     yield f"  shape: {', '.join(f'{k} {v:.4g}' for k, v in pair['shape'].items()) or 'none'}"
     yield f"  parameters: {', '.join(f'{k} {v:.6g}' for k, v in worst['parameters'].items())}"
-    if worst["checked"]:
-        yield f"  checked by: {worst['checked']}"
+    yield f"  checked by: {worst['checked']}"
     yield f"  again: {worst['rerun']}"
     if not refuted and searched:
         if spread := ", ".join(f"{v:.4g}" for v in document["looseness"].values()):
@@ -203,7 +184,7 @@ def _read_point(at: str, bound: Bound) -> BoundComparison:
         if unknown := set(point) - {*names, key, *family.shape}:
             raise ValueError(f"there is no {min(unknown)!r} among {', '.join((*names, key, 'family', *family.shape))}")
         numbers = {k: float(v) for k, v in point.items()}
-        # what is left out keeps its default: the words of a verdict, which are JSON, have no infinite number
+        # what is absent keeps its default: the words of a verdict, which are JSON, have no infinite number
         setting = Setting(**{k: kind(numbers[k]) for k, kind in names.items() if k in numbers})  # type: ignore[arg-type]
         shape, level = tuple(numbers[k] for k in family.shape), numbers[key]
     except (KeyError, ValueError, TypeError, AttributeError) as error:

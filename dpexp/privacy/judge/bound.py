@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 from dpexp.core.errors import UsageError
@@ -72,14 +71,13 @@ class Bound(StatedBound):
 
     def __call__(self, at: float, setting: Setting) -> float:
         """The most that a pair may attain at `at`; inf where it says nothing."""
-        kind = self.kind
-        nothing = "0" if kind.function == "beta" else f"{kind.most:g}"
-        limits = f"number from 0 to {kind.most:g}" if kind.most < math.inf else "number >= 0"
+        most, beta = self.kind.most, self.kind.function == "beta"
+        limits = f"number from 0 to {most:g}" if most < math.inf else "number >= 0"
         values = {name: getattr(setting, name) for name in self.parameters}
-        value = self.value((at,), values, kind.most, f"{limits}, and {nothing} where it says nothing")
+        value = self.value((at,), values, most, f"{limits}, and {0 if beta else most:g} where it says nothing")
         # a trade-off curve bounds the power of a test from above
-        power = 1 - value if kind.function == "beta" else value
-        return math.inf if power == kind.most else power
+        power = 1 - value if beta else value
+        return math.inf if power == most else power
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -120,10 +118,14 @@ def from_names(path: Path, names: Mapping[str, Any], lines: Mapping[str, int]) -
     return _bound(names[name], kinds[0], assumes, str(path), lines.get(name, 1))
 
 
-def from_function(function: Callable[..., Any], assumes: Mapping[str, Any]) -> Bound:
+def from_function(function: Callable[..., Any], assumes: Mapping[str, Any] | None) -> Bound:
     """The bound of a Python function, whose first argument is called delta, order, eps or alpha."""
-    code = getattr(function, "__code__", None)
-    file, line = (code.co_filename, code.co_firstlineno) if isinstance(code, CodeType) else ("<function>", 1)
+    if assumes is None:
+        raise UsageError("a function is judged with assumes={...}", 'for instance {"sampling": "poisson", ...}')
+    place = inspect.unwrap(function)
+    file, line = (
+        (place.__code__.co_filename, place.__code__.co_firstlineno) if inspect.isfunction(place) else ("<function>", 1)
+    )
     first = next(iter(inspect.signature(function).parameters), "")
     kinds = {k.argument: k for k in KINDS.values()}
     if first not in kinds:

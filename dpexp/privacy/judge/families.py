@@ -113,20 +113,18 @@ Drifts = tuple[Drift, Drift, Drift, float]
 """of a batch of others, of the record and of what replaces it, and the start"""
 
 
-def _walk(s: Setting, a: Assumes, others: Drift, one: Drift, other: Drift, start: float = 0.0) -> AttainedLaw | None:
-    """The pair of walks; `other` is left out where the record is removed."""
-    if a.sampling == "poisson" and others.largest > 0 and run_laws.count_of_sizes(s.n, s.q) > MOST_SIZES:
-        return None
-    first = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, one, _latest(s), start)
-    return run_laws.pair(first, replace(first, record=other if a.relation == "replace-one" else None))
-
-
 def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | None]) -> Build:
-    """The family of such drifts, from h, u and the shape."""
+    """The family of such drifts, from h, u and the shape; what replaces the record is left out where it is removed."""
 
     def build(s: Setting, a: Assumes, x: Shape) -> AttainedLaw | None:
         law = drifts(s.width / 2, s.largest_drift, s, a, x)
-        return law and _walk(s, a, *law)
+        # about as many batch sizes as a step of Poisson sampling mixes
+        sizes = min(s.n, 20 * math.sqrt(s.n * s.q * (1 - s.q)) + 20) if a.sampling == "poisson" and s.q < 1 else 1
+        if law is None or (sizes > MOST_SIZES and law[0].largest > 0):
+            return None
+        others, record, other, start = law
+        one = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, record, _latest(s), start)
+        return run_laws.pair(one, replace(one, record=other if a.relation == "replace-one" else None))
 
     return build
 
@@ -174,13 +172,6 @@ def _trap(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
     return others, constant(u), constant(-u), (2 * x[3] - 1) * h
 
 
-def _free(h: float, u: float, s: Setting, a: Assumes, x: Shape) -> Drifts:
-    """Any drift of the others through seven knots, of up to four noise units, or two where batches have many sizes."""
-    knots = tuple(-h + h * k / 3 for k in range(7))
-    values = tuple((2 * v - 1) * min(u, 2.0 if a.sampling == "poisson" else 4.0) for v in x[:7])
-    return Drift(knots, values), constant(u), constant(-u), (2 * x[7] - 1) * h
-
-
 # --- no walls ---
 
 
@@ -224,11 +215,8 @@ def _composition(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
 
 
 def _box(a: Assumes) -> bool:
-    return a.bounded and a.released == "last-iterate"
-
-
-def _clipped(a: Assumes) -> bool:
-    return _box(a) and not a.convex
+    # the place of a record that draws it is a mean over walks
+    return a.bounded and a.released == "last-iterate" and a.sampling not in ("shuffled", "reshuffled")
 
 
 FAMILIES = (
@@ -239,9 +227,7 @@ FAMILIES = (
     Family("convex", "others quadratic with a constant drift to a wall; the record quadratic with all slope left",
            ("others_curvature", "others_drift", "record_curvature", "against", "start"), _box, _walks(_convex)),
     Family("trap-plateau", "others pull to one wall, then lie on a slow plateau, then pull to the other",
-           ("trap_end", "plateau_end", "plateau_level", "start"), _clipped, _walks(_trap)),
-    Family("free", "others' gradients take any value at seven places, linear between",
-           (*(f"at_{k}" for k in range(7)), "start"), _clipped, _walks(_free)),
+           ("trap_end", "plateau_end", "plateau_level", "start"), lambda a: _box(a) and not a.convex, _walks(_trap)),
     Family("linear-unbounded", "constant gradients, no walls", ("against",),
            lambda a: not a.bounded and a.released == "last-iterate" and not a.strongly_convex, _linear_free),
     Family("quadratic-unbounded", "quadratics of one curvature, the record's minimum is moved", ("curvature",),

@@ -21,14 +21,14 @@ WALK_ORDERS = (2.0, 8.0, 32.0)
 
 def opposite(slope: float, half: float = HALF, q: float = Q, contraction: float = 1.0) -> tuple[Walk, Walk]:
     """The record's slope is -L or +L (`slope` noise units a step), the others are zero, or quadratic."""
-    minus, plus = (shifting(half, [(1 - q, 0), (q, sign * slope)], slope=contraction) for sign in (-1, 1))
+    minus, plus = (shifting(half, ((1 - q, 0), (q, sign * slope)), slope=contraction) for sign in (-1, 1))
     return minus, plus
 
 
 def flipped(slope: float, half: float, q: float, batch: int) -> tuple[Walk, Walk]:
     """All slopes are +L, and one record of `batch` in a batch is flipped: with fresh batches of fixed size."""
     drift = batch * slope
-    return shifting(half, [(1, drift)]), shifting(half, [(1 - q, drift), (q, drift - 2 * slope)])
+    return shifting(half, ((1, drift),)), shifting(half, ((1 - q, drift), (q, drift - 2 * slope)))
 
 
 def springs(half: float, q: float) -> tuple[Walk, Walk]:
