@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.algorithms.softmax_runs import MOST_STEPS, BatchNoise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.softmax_loop import langevin_scale
-from dpexp.privacy.batch_sampling import BatchSampling
+from dpexp.privacy.samplings import BatchSampling
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:

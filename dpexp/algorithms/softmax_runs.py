@@ -15,7 +15,7 @@ from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import softmax_loop as engine
-from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
+from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
 if TYPE_CHECKING:

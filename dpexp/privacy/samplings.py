@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling
+
+BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"]
+"""what a config calls the sampling schemes of algorithms on batches"""
+RELATIONS: dict[BatchSampling, Relation] = {
+    "poisson": "add-remove",
+    "fixed-size": "replace-one",
+    "shuffled": "replace-one",
+    "balls-in-bins": "add-remove",
+    "cyclic-poisson": "add-remove",
+}
+"""sampling scheme of a config -> the neighbours for which its privacy is stated"""
 
 SAMPLING = {
     "fixed-size": "a fresh uniform subset of fixed size in every step",
@@ -22,6 +33,15 @@ SAMPLING = {
 }
 PARTITIONS = ("cyclic", "shuffled")
 """the same batches in every epoch"""
+
+
+class Epochs(NamedTuple):
+    """Steps that go round."""
+
+    batches: int
+    """steps of an epoch: bins, or public groups"""
+    share: float = 1.0
+    """of cyclic-poisson: the probability of a record of the group whose turn it is"""
 
 
 def divides(q: float) -> bool:

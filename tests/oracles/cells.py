@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.exact.masses import largest_eps, renyi_error, renyi_of_masses
+from dpexp.privacy.exact.walk import largest_eps, renyi_error, renyi_of_masses
 
 TINY = 1e-290
 """below this a mass may have underflowed"""

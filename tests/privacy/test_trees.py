@@ -65,6 +65,9 @@ def test_the_reshuffled_bound_holds_and_stays_below_four_times_the_count():
                 assert bound < 4 * largest_count(n, steps)
                 items = reshuffled_order(rng, n, steps)
                 assert left_sensitivities(items, alpha).max() <= bound * (1 + 1e-12)
+                every = reshuffled_bound(n, steps, alpha, left_only=False)
+                sensitivities = chosen_sensitivities(items, alpha, False, steps.bit_length())
+                assert max(bound, sensitivities.max()) <= every * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 3, 8, 13])

@@ -43,11 +43,6 @@ class Analysis(Curve):
     """what a run computes in addition to `released` and must not leave for this analysis, in a word or two"""
 
     @property
-    def zcdp(self) -> float | None:
-        """rho of zero-concentrated DP, for Gaussian analyses: rdp(order) = rho order with rho = mu^2 / 2."""
-        return None if self.mu is None else self.mu**2 / 2
-
-    @property
     def valid(self) -> bool:
         return not self.refused
 
@@ -73,7 +68,7 @@ class Analysis(Curve):
             "reason": self.refused or self.remark,
             "assumptions": list(self.assumptions),
             "mu": self.mu,
-            "zcdp": self.zcdp,
+            "zcdp": None if self.mu is None else self.mu**2 / 2,
             "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
             "eps": eps,
         }
@@ -106,12 +101,6 @@ def gaussian_analysis(
     """From a Gaussian-DP parameter, converted exactly."""
     analysis = guarantee(name, source, released, partial(eps_of, mu), assumptions, partial(rdp_of, mu), refused)
     return replace(analysis, mu=mu, secret=secret)
-
-
-def composed_analysis(name: str, source: str, released: Released, steps: Steps, assumptions: Sequence[str]) -> Analysis:
-    """From the loss distributions of steps."""
-    analysis = guarantee(name, source, released, cache(steps.eps), assumptions)
-    return replace(analysis, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
 
 
 def renyi_analysis(

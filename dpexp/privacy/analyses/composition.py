@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 from dpexp.accounting import linear
@@ -18,7 +19,6 @@ from dpexp.privacy.analyses.analysis import (
     LAST,
     Analysis,
     attained,
-    composed_analysis,
     gaussian_analysis,
     guarantee,
     renyi_analysis,
@@ -76,10 +76,16 @@ def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation)
         return [gaussian_analysis("gaussian-composition", f"{GAUSSIAN}, {exact}", ALL, mu, (NOISE, *once))]
     steps = _steps(kinds, sampling, relation).few("above")
     assumptions = (NOISE, FIXED) if sampling == "fixed-size" else (NOISE, POISSON, DIVIDED)
-    analyses = [composed_analysis("pld-composition", PLD, ALL, steps, assumptions)]
+    analyses = [_composed("pld-composition", PLD, steps, assumptions)]
     if steps.scheme in RENYI:
         analyses.insert(0, renyi_analysis("renyi-composition", RENYI[steps.scheme], ALL, steps.rdp, assumptions))
     return analyses
+
+
+def _composed(name: str, source: str, steps: Steps, assumptions: Sequence[str]) -> Analysis:
+    """All iterates, by the loss distributions of steps."""
+    analysis = guarantee(name, source, ALL, cache(steps.eps), assumptions)
+    return replace(analysis, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
 
 
 def trivial(multiplier: float, steps: int) -> Analysis | None:
@@ -185,7 +191,7 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
     schemes = {analysis.steps.scheme for analysis, _ in runs if analysis.steps}
     if len(schemes) == 1 and math.isfinite(mu) and all(a.steps or a.mu is not None for a, _ in runs):
         steps = Steps(part for analysis, count in runs for part in analysis.steps.times(count)).with_gaussian(mu)
-        return composed_analysis("together", LOSSES, released, steps, assumptions)
+        return replace(_composed("together", LOSSES, steps, assumptions), released=released)
     # (c)
     number = sum(count for _, count in runs)
 

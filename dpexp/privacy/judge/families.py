@@ -25,8 +25,8 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import Scheme
 from dpexp.privacy.exact import run_laws
-from dpexp.privacy.exact.masses import renyi_error, renyi_of_masses
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
+from dpexp.privacy.exact.walk import renyi_error, renyi_of_masses
 from dpexp.privacy.judge.setting import Assumes, AttainedLaw, Setting
 
 MOST_SIZES = 70

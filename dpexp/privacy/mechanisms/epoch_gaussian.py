@@ -22,9 +22,9 @@ from dpexp.privacy.analyses.composition import (
     linear_cyclic,
     linear_last,
 )
-from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps, about_sums
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs
 
 EpochSampling = Literal["balls-in-bins", "cyclic-poisson", "shuffled", "reshuffled"]
 SAMPLING: dict[EpochSampling, str] = {

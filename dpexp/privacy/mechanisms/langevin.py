@@ -25,6 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -35,12 +36,11 @@ from dpexp.accounting.least_noise import Unreachable, least_noise, rounded_up
 from dpexp.accounting.sampling import Relation, Sampling
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
-from dpexp.privacy.batch_sampling import RELATIONS, BatchSampling, Epochs
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
 from dpexp.privacy.mechanisms.noisy_sgd import BatchedMechanism, NoisySgd
-from dpexp.privacy.samplings import batch_complaint, batches_of, epoch_text
+from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs, batch_complaint, batches_of, epoch_text
 
 PRINTED, CONVERTED = "dp-sgld-printed", "dp-sgld-renyi"
 ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
@@ -121,11 +121,10 @@ def grouped(relative: np.ndarray) -> Groups:
     """Groups of steps of noise `relative` [K], each >= 1, rounded down to powers of `GROWTH`."""
     if np.all(relative == relative[0]):
         return ((float(relative[0]), len(relative)),)
-    # the quotient of logarithms may be off in its last digit: 1e-9 keeps a power of GROWTH in its own group, and where
-    # that lifted a noise that lies just below a power, the power itself shows it, and the next lower one is taken
-    exponents = np.floor(np.log(relative) / math.log(GROWTH) + 1e-9).astype(int)
-    powers = np.array([max(1.0, GROWTH**k) for k in range(int(exponents.max()) + 1)])
-    exponents = np.maximum(exponents - (powers[exponents] > relative), 0)
+    # the quotient of logarithms may be off in its last digit: the powers themselves decide
+    exponents = np.ceil(np.log(relative) / math.log(GROWTH)).astype(int)
+    powers = np.array([GROWTH**k for k in range(int(exponents.max()) + 1)])
+    exponents -= powers[exponents] > relative
     groups, counts = np.unique(exponents, return_counts=True)
     return tuple((float(powers[k]), int(c)) for k, c in zip(groups, counts, strict=True))
 
@@ -158,10 +157,6 @@ class LangevinRun:
         return self.batch_size / self.n
 
     @property
-    def epochs(self) -> int:
-        return max(1, round(self.steps * self.q))
-
-    @property
     def constant(self) -> bool:
         """Whether all steps are of one size."""
         return len(self.groups) == 1
@@ -182,38 +177,33 @@ class LangevinRun:
 
     def composed(self, multiplier: float) -> Analysis:
         """The sound analysis of all iterates for the run's sampling."""
-        epochs, groups, sampling, share = self.by_epochs, self.groups, self.sampling, self.q
-        if sampling == "shuffled":  # a record is used once in each epoch, and which batch that is may be known
-            epochs = Epochs(batches_of(self.q))
+        sampling, groups, share = self.sampling, self.groups, self.q
+        # a record is used once in each epoch of shuffled batches, and which batch that is may be known
+        epochs = Epochs(batches_of(self.q)) if sampling == "shuffled" else self.by_epochs
         if epochs:
-            groups, share = self.epochs_by_noise(epochs.batches), epochs.share
-        if sampling == "balls-in-bins":
-            assert epochs is not None
+            groups, share = self._epochs_by_noise(epochs.batches), epochs.share
+        if sampling == "balls-in-bins" and epochs:
             assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
             if multiplier == 0:
                 return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
             kinds = [(1 / multiplier / relative, epochs.batches, count) for relative, count in groups]
-            eps = partial(epochs_eps, kinds)
-            return guarantee("pld", ALLOCATION, ALL, eps, assumed)
+            return guarantee("pld", ALLOCATION, ALL, partial(epochs_eps, kinds), assumed)
         # a phase for each noise
         schemes: dict[BatchSampling, Sampling] = {"shuffled": "full-batch", "fixed-size": "fixed-size"}
         phases = [(multiplier * relative, share, count) for relative, count in groups]
         result = composition(phases, schemes.get(sampling, "poisson"), self.relation)[-1]
         if sampling == "shuffled":
-            source, mu = f"{GAUSSIAN}, {PUBLIC}", float(result.mu or 0)
-            return gaussian_analysis("once-an-epoch", source, ALL, mu, (NOISE, ONE_BATCH))
+            source = f"{GAUSSIAN}, {PUBLIC}"
+            return replace(result, name="once-an-epoch", source=source, assumptions=(NOISE, ONE_BATCH))
         return replace(result, name="pld", assumptions=(*result.assumptions, *((GROUPS,) if epochs else ())))
 
-    def epochs_by_noise(self, batches: int) -> Groups:
+    def _epochs_by_noise(self, batches: int) -> Groups:
         """The least noise of the epochs of so many steps, over that of the largest step, and how many of each."""
         # (b): the epochs that begin in a group of steps have its noise
-        result, done = [], 0
-        for relative, count in self.groups:
-            first = math.ceil(done / batches)
-            done += count
-            if begun := math.ceil(done / batches) - first:
-                result.append((relative, begun))
-        return tuple(result)
+        ends = [0, *accumulate(count for _, count in self.groups)]
+        begun = [math.ceil(end / batches) for end in ends]
+        numbers = [b - a for a, b in pairwise(begun)]
+        return tuple((noise, number) for (noise, _), number in zip(self.groups, numbers, strict=True) if number)
 
     def total(self, accountant: Accountant) -> float:
         """The sum of steps that a published bound takes."""
@@ -291,7 +281,7 @@ class AccountedLangevin:
 
     def description(self) -> list[tuple[str, str]]:
         """Who is protected, what is released and how noise is set."""
-        run = self.run
+        run, epochs = self.run, max(1, round(self.run.steps * self.run.q))
         share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
         if run.by_epochs:
             share = f"{run.by_epochs.batches:,} to an epoch"
@@ -300,7 +290,10 @@ class AccountedLangevin:
             ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
             ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
             ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
-            ("Released", f"after {run.steps:,} steps, {run.epochs} epochs; see each line for what it covers"),
+            (
+                "Released",
+                f"after {run.steps:,} steps, {epochs} epochs; see each line for what it covers",
+            ),
         ]
 
 

@@ -16,11 +16,12 @@ from typing import ClassVar
 
 from pydantic import model_validator
 
+from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
-from dpexp.privacy.analyses.analysis import LAST, Analysis, gaussian_analysis, guarantee, renyi_analysis
+from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import (
@@ -40,7 +41,6 @@ from dpexp.privacy.analyses.last_iterate import (
     last_iterate,
 )
 from dpexp.privacy.analyses.random_contraction import random_contraction
-from dpexp.privacy.lower_bounds import exact_walk
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
 
@@ -65,6 +65,9 @@ CONVEX = (
 BOK = "shifted interpolation (Bok, Su and Altschuler, 2024)"
 OURS = "ours: composition of the last steps, contraction before (docs page privacy)"
 OVER_SIZES = "ours: the recursion of hidden-state over the sizes of Poisson batches (docs page privacy)"
+WIDEST, MOST_WORK, MOST_SIZES = 120.0, 1.2e5, 400
+"""width of the set in noise units, squared width times the number of maps, and numbers of records in a batch, up to
+which the exact law is computed within a second"""
 UNBOUNDED = "needs a bounded set: give diameter"
 IterationSetting = tuple[float, float, float, int, str, float]
 """arguments of `last_iterate` behind the order"""
@@ -207,9 +210,37 @@ class _ProjectedSgd(BatchedMechanism):
         return [replace(a, eps=lambda _: math.inf, direct=lambda _: 1.0) if a.refused else a for a in both]
 
     def walked(self, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
-        """What one pair attains on the interval, exactly (`dpexp.privacy.lower_bounds.exact_walk`)."""
-        drawn = self.sampling, self.n, self.batch_size, self.steps
-        return exact_walk(drawn, self.neighboring_relation, self.width, self.reach, pair, turning, bend)
+        """The last iterate of one pair on an interval, by the program that judges every bound, rounded down.
+
+        `bend` is eta m of convex losses, which are quadratics with a linear part, and None for any losses. In units of
+        a step's noise, y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) + r(y) / b + Z,
+        -h, h) with it (of Poisson batches k / b times f, k ~ Bin(n - 1, q)). The others pull nowhere but by their
+        curvature, and the record as hard as it may; the other data set has a record of the opposite slope, or none;
+        both orders. Where a step can turn the set around, a slope may be easier to distinguish from a flat record than
+        from the opposite one, and the larger holds, which `turning` adds to `pair`. Empty where the set is too wide or
+        the maps are too many.
+        """
+        from dpexp.privacy.exact import run_laws
+        from dpexp.privacy.exact.update import Drift, Update, affine, constant
+
+        h, curved, poisson = self.width / 2, bend or 0.0, self.sampling == "poisson"
+        room = self.reach - curved * h  # the linear part that the clip leaves at the wall, where both add up
+        # flat losses move a batch of any size alike
+        sizes = poisson_sizes(self.n - 1, self.q).counts + 1 if poisson and curved else (self.batch_size,)
+        fits = 0 < h <= WIDEST / 2 and len(sizes) <= MOST_SIZES and 8 * h * h * len(sizes) <= MOST_WORK
+        if not (fits and room > 0):
+            return []
+        # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
+        turns, signs = bool(curved * sizes[-1] > self.batch_size), (1, -1, 0)
+        if bend is None:
+            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * self.reach) for sign in signs]
+        else:
+            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
+        one = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
+        other = [None] if self.neighboring_relation == "add-remove" else records[1:] if turns else records[1:2]
+        pairs = [(one, replace(one, record=record)) for record in other]
+        eps = cache(lambda delta: max(run_laws.pair(*both).eps(delta) for both in pairs))
+        return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
 
     def described(self, noise: str) -> list[tuple[str, str]]:
         """The description, with what the noise is on."""

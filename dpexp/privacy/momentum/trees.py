@@ -39,8 +39,8 @@ def reshuffled_order(generator: np.random.Generator, n: int, steps: int) -> np.n
     return np.concatenate([generator.permutation(n) for _ in range(epochs)])[:steps]
 
 
-def reshuffled_bound(n: int, steps: int, alpha: float) -> float:
-    """Upper bound on the squared sensitivity of the left nodes over all orders of all epochs, in units of (2 G)^2.
+def reshuffled_bound(n: int, steps: int, alpha: float, *, left_only: bool = True) -> float:
+    """Upper bound on the squared sensitivity over all orders of all epochs, in units of (2 G)^2.
 
     A node that holds j occurrences of a record sees them at distances 0, 1, N + 1, 2 N + 1, ... from its end at best,
     which weigh w_j. In a level of m nodes, K = ceil(T / N) occurrences contribute at most
@@ -58,7 +58,7 @@ def reshuffled_bound(n: int, steps: int, alpha: float) -> float:
         # (a): w_j^2 / j is a node's share for each occurrence
         by_occurrence = epochs * float(np.max(weights**2 / np.arange(1, occurrences + 1)))
         # (b); of m nodes of a level, every other one, beginning with the first, is a left node
-        total += min(by_occurrence, (nodes + 1) // 2 * float(weights[-1]) ** 2)
+        total += min(by_occurrence, (nodes + 1 if left_only else 2 * nodes) // 2 * float(weights[-1]) ** 2)
     return total
 
 
