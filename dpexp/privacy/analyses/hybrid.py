@@ -39,8 +39,6 @@ SHARES = (0.1, 0.25, 0.45, 0.65)
 
 LEVELS = (-1.5, -3.0, -5.0, -8.0, -12.0, -18.0, -26.0)
 """log of what contractions leave of a delta, for which the fewest steps are tried"""
-ALIKE = 1 + 1e-6
-"""more than rounding makes the composition of fewer steps, or at a larger delta, the larger one"""
 LEAST_DELTA = 1e-25
 """a share of delta below it is not tried: so little of delta is left for the composition that another choice of R is
 better. Leaving out a choice is loose, never wrong"""
@@ -54,68 +52,42 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     if not (steps > 1 and delta > 0):
         return composed(steps, delta)
     # every choice is valid, so that a search which misses the best one is loose but never wrong
-    known: dict[int, float] = {}
-    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf, known)
+    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf)
     if not math.isfinite(best):
         best = composed(steps, delta)
     # e1 is tried as a share of an epsilon that the first round brings down
     for _ in range(2):
         before = best
-        # few steps first: what they cost rules out others
         for share in SHARES[::-1] if 0 < before < math.inf else ():
             e1 = share * before
-            best = min(best, _over_steps(composed, log_contracted(e1), e1, steps, delta, best, known))
+            best = _over_steps(composed, log_contracted(e1), e1, steps, delta, best)
         if best > 0.9 * before:
             break
     return best
 
 
 def _over_steps(
-    composed: Composed,
-    log_contracted: Contracted,
-    e1: float,
-    steps: int,
-    delta: float,
-    bound: float,
-    known: dict[int, float],
+    composed: Composed, log_contracted: Contracted, e1: float, steps: int, delta: float, best: float
 ) -> float:
-    """Fewest steps that contract below delta, and a few more: the composition grows, its share of delta too.
-
-    Choices that cannot be below `bound` are passed over; `known` has the composition at all of delta, by steps.
-    """
-    level, best, fewer_left = math.log(delta), math.inf, delta
-    least = _fewest(log_contracted, level, steps + 1)
-    if least > steps:
-        return best
+    """The least of `best` and of the fewest steps that contract below delta, and a few more."""
+    remainder, least = delta, _fewest(log_contracted, math.log(delta), steps + 1)
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
-    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
+    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25) if least <= steps else ():
         r = min(steps, math.ceil(least * factor))
-        remainder = math.exp(log_contracted(r))  # d1 of (c)
-        # the laws of other numbers of steps are nearly all that the search costs, so that more steps that contract no
-        # further, as where blocks of steps contract together, are passed over: all that they change is a composition
-        # that has become larger; and both orders state at least e1 plus that at all of delta, which grows so too
-        if remainder >= fewer_left or e1 + known.get(r, 0.0) > bound * ALIKE:
+        log_remainder = log_contracted(r)
+        # more steps that contract no further, as where blocks contract together, only make the composition larger; and
+        # both orders state at least e1 and the composition at all of delta
+        if math.exp(log_remainder) >= remainder or e1 + composed(r, delta) > best:
             continue
-        # more steps than those that are known cost more by far than rounding does
-        if e1 + max((v for k, v in known.items() if k < r), default=0.0) > bound / ALIKE:
-            continue
-        fewer_left = remainder
-        # with e1 = 0 both orders leave the composition at most delta - left, and contraction first all of it
-        if e1 == 0:
-            eps = composed(r, delta - remainder)
-        else:
-            if r not in known:
-                known[r] = composed(r, delta)
-            if e1 + known[r] > bound * ALIKE:
-                continue
-            # (a), contraction first: left + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
-            share = (delta - remainder) * math.exp(-e1)
-            after = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
-            # (b), composition first: its delta at e2 plus e^e2 left, again with the sum e1 + e2
-            eps = min(after, e1 + _exchanged(composed, r, log_contracted(r), delta, min(after, bound) - e1))
+        remainder = math.exp(log_remainder)  # d1 of (c)
+        # (a), contraction first: remainder + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
+        share = (delta - remainder) * math.exp(-e1)
+        eps = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
+        # (b), composition first: its delta at e2 plus e^e2 remainder, again with the sum e1 + e2
+        if e1 > 0:
+            eps = min(eps, e1 + _exchanged(composed, r, log_remainder, delta, min(eps, best) - e1))
         best = min(best, float(eps))
-        bound = min(bound, best)
     return best
 
 
@@ -125,7 +97,7 @@ def _exchanged(composed: Composed, steps: int, log_remainder: float, delta: floa
     e2 = composed(steps, delta - math.exp(log_remainder))
     for _ in range(20):
         room = delta - math.exp(min(e2 + log_remainder, 0.0))
-        if room <= 0 or e2 > largest * ALIKE:
+        if room <= 0 or e2 > largest * (1 + 1e-6):
             return math.inf
         needed = composed(steps, room)
         # what is returned was checked: the composition needs at most e2 for the room that e2 leaves

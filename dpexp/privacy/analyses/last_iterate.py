@@ -23,12 +23,11 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.accounting.functions import exp
-from dpexp.accounting.renyi import at_each, base_from_mixture, mixture_from_base, symmetrised
+from dpexp.accounting.renyi import at_each, base_from_mixture, symmetrised
 from dpexp.accounting.search import least
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,
-    "mixture": mixture_from_base,
     "symmetrised": symmetrised,
 }
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""

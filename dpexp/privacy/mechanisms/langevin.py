@@ -13,9 +13,8 @@ that of the largest step, and is at least 1.
 one of less with noise added afterwards. Steps never grow, so that this is the noise of its first step.
 (c) For the same reason steps are grouped by noise, rounded down, and what is stated stays an upper bound. The groups
 are the phases of a sampled Gaussian mechanism.
-(d) The Renyi curve of Corollary 3.2 is order * slope. `dp-sgld-printed` converts it by Proposition 2.1 of the paper
-(Mironov's rule), so that its epsilon is the paper's; `dp-sgld-renyi` as Canonne, Kamath and Steinke do, about a fifth
-lower.
+(d) The Renyi curve of Corollary 3.2 is order * slope, converted by Proposition 2.1 of the paper (Mironov's rule), so
+that epsilon is the paper's.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.gaussian import raised
 from dpexp.accounting.least_noise import Unreachable, least_noise, rounded_up
 from dpexp.accounting.sampling import Relation, Sampling
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee, renyi_analysis
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
@@ -42,7 +41,7 @@ from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, l
 from dpexp.privacy.mechanisms.noisy_sgd import BatchedMechanism, NoisySgd
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs, batch_complaint, batches_of, epoch_text
 
-PRINTED, CONVERTED = "dp-sgld-printed", "dp-sgld-renyi"
+PRINTED = "dp-sgld-printed"
 ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
 Accountant = Literal["pld", "last-iterate", "once-an-epoch", "theorem-3-1", "published"]
 SPEAKS_OF: dict[Accountant, tuple[BatchSampling, ...]] = {
@@ -86,7 +85,7 @@ class Langevin(BatchedMechanism):
         )
 
     def upper_bounds(self) -> list[Analysis]:
-        """Those of the same iteration, and both forms of the corollary, refused where its hypotheses fail."""
+        """Those of the same iteration, and the corollary, refused where its hypotheses fail."""
         every = self.as_noisy_sgd.upper_bounds()
         if not 0 < self.sigma < math.inf:
             return every
@@ -102,13 +101,8 @@ class Langevin(BatchedMechanism):
         elif self.neighboring_relation != "replace-one":
             refused = "stated for replace-one neighbours"
         # (d)
-        eps, rdp, printed = partial(eps_of_slope, slope), slope.__mul__, "dp-sgld, Corollary 3.2"
-        converted = f"{printed}, converted as Canonne, Kamath and Steinke (2020) do"
-        return [
-            *every,
-            guarantee(PRINTED, f"{printed} with Proposition 2.1", LAST, eps, ASSUMED, rdp, refused),
-            renyi_analysis(CONVERTED, converted, LAST, rdp, ASSUMED, refused),
-        ]
+        source, eps = "dp-sgld, Corollary 3.2 with Proposition 2.1", partial(eps_of_slope, slope)
+        return [*every, guarantee(PRINTED, source, LAST, eps, ASSUMED, slope.__mul__, refused)]
 
     def lower_bounds(self) -> list[Analysis]:
         return self.as_noisy_sgd.lower_bounds()
@@ -271,7 +265,7 @@ class AccountedLangevin:
         if self.accountant in (*REFUSED, "last-iterate"):
             result.append(self._sound)
         if self.run.constant and self.run.sampling == "fixed-size":
-            names = {PRINTED, CONVERTED, "pld-composition"}
+            names = {PRINTED, "pld-composition"}
             result += [a for a in self.run.with_noise(self.sigma).upper_bounds() if a.name not in names]
         return result
 

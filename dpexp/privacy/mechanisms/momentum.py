@@ -6,6 +6,7 @@ Steps are on one record each, or on all of them for the recursion; `sigma` is th
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
@@ -103,22 +104,18 @@ class NoisyTreeMomentum(_Momentum):
 
     def upper_bounds(self) -> list[Analysis]:
         if not self._as_printed:  # the noise is set to S
-            return [gaussian_analysis("exact-sensitivities", NODES, ALL, self._inverse, (DRAWN, NOISE))]
+            return [_nodes(self._inverse, DRAWN)]
         mu, fixed = self._inverse, self.order == "fixed"
         # The printed noise is 4 alpha G sigma sqrt(V) a node, and the exact one of mu = 1 would be 2 alpha G sqrt(S):
         # mu is the second over the first.
         if 0 < mu < math.inf:
             mu *= math.sqrt(_largest(self.n, self.steps, self.momentum, fixed) / printed_count(self.n, self.steps)) / 2
-        source = NODES + ("" if fixed else " (an upper bound over all orders)")
-        where = ONE_ORDER if fixed else "any order of every epoch"
-        refused = self._not_theorem_4
-        if refused:
-            refused += f"; exact-sensitivities has what holds: this noise is {up(mu)}-GDP"
-        printed, assumed = "momentum, Theorem 4, as Gaussian DP", (ONE_ORDER, NOISE)
-        return [
-            gaussian_analysis("tree-composition", printed, ALL, self._inverse, assumed, refused),
-            gaussian_analysis("exact-sensitivities", source, ALL, mu, (where, NOISE)),
-        ]
+        refused, printed = self._not_theorem_4, "momentum, Theorem 4, as Gaussian DP"
+        refused += f"; exact-sensitivities has what holds: this noise is {up(mu)}-GDP" if refused else ""
+        nodes = _nodes(mu, ONE_ORDER if fixed else "any order of every epoch")
+        nodes = nodes if fixed else replace(nodes, source=f"{NODES} (an upper bound over all orders)")
+        theorem = gaussian_analysis("tree-composition", printed, ALL, self._inverse, (ONE_ORDER, NOISE), refused)
+        return [theorem, nodes]
 
     @property
     def _not_theorem_4(self) -> str:
@@ -180,29 +177,24 @@ class NoisyReducedMomentum(_Momentum):
         return self
 
     def upper_bounds(self) -> list[Analysis]:
-        return self._of_exact_noise() if self.calibration == "exact" else self._of_printed_noise()
-
-    def _of_exact_noise(self) -> list[Analysis]:
-        # the noise is 1 / sigma-GDP of what `accounting` names, and the other release is off by the certificate's
-        # share: what the iterates give away where all nodes are 1-GDP
-        alone, share = self._iterates(None)
-        if alone and self.accounting == "iterates" and alone.valid:
-            return [self._nodes(self._inverse / share, (DRAWN, NOISE)), _iterates(self._inverse)]
-        nodes = self._nodes(self._inverse, (DRAWN, NOISE))
-        return [nodes, alone] if alone else [nodes]
-
-    def _of_printed_noise(self) -> list[Analysis]:
+        mu = inverse = self._inverse
+        if self.calibration == "exact":
+            # the noise is 1 / sigma-GDP of what `accounting` names, and the other release is off by the certificate's
+            # share: what the iterates reveal where all nodes are 1-GDP
+            alone, share = self._iterates()
+            if alone and alone[0].valid and self.accounting == "iterates":
+                mu, alone = inverse / share, [_iterates(inverse)]
+            return [_nodes(mu, DRAWN), *alone]
         # three streams of 1 / sigma each make sqrt(3) / sigma by the paper's argument; the exact mu is what they make
         # at sigma = 1, over sigma
-        mu, inverse = self._inverse, self._inverse
-        stds = np.array(printed_sensitivities(*self._size)) * np.sqrt(printed_counts(self.n, self.steps))
+        stds, refused = _printed_stds(self.n, self.steps, self.step_size, self.lipschitz), ""
         if 0 < inverse < math.inf and self.order == "fixed":
             mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
-        refused = ""
-        needed = np.array(node_sensitivities(*self._size, self.smoothness)) * (1 - 1e-9)
+        size = self.n, self.step_size, self.lipschitz
+        needed = np.array(node_sensitivities(*size, self.smoothness)) * (1 - 1e-9)
         if self.order == "reshuffled":
             refused = "a node's sensitivity can exceed the printed 4 G when epochs are reshuffled"
-        elif np.any(np.array(printed_sensitivities(*self._size)) < needed):
+        elif np.any(np.array(printed_sensitivities(*size)) < needed):
             refused = "the printed sensitivity 2 eta N of changes and residuals lacks L and a factor 2"
         elif mu > math.sqrt(3) * inverse * (1 + 1e-9):
             refused = (
@@ -212,32 +204,24 @@ class NoisyReducedMomentum(_Momentum):
         source, printed = "momentum, Theorem 8, as Gaussian DP", math.sqrt(3) * inverse
         analyses = [gaussian_analysis("tree-composition", source, ALL, printed, (ONE_ORDER, NOISE), refused)]
         if self.order == "fixed":
-            alone, _ = self._iterates(stds / self.lipschitz, mu)
-            analyses += [self._nodes(mu, (ONE_ORDER, NOISE)), *([alone] if alone else [])]
+            analyses += [_nodes(mu, ONE_ORDER), *self._iterates(stds / self.lipschitz, mu)[0]]
         return analyses
 
-    def _iterates(self, stds: np.ndarray | None, most: float = math.inf) -> tuple[Analysis | None, float]:
+    def _iterates(self, stds: np.ndarray | None = None, most: float = math.inf) -> tuple[list[Analysis], float]:
         """The iterates alone, no more than the nodes' `most`, and their share of what the nodes are at sigma = 1.
 
-        With the certificate's own deviations of the nodes, or others, [4]; None without a release and where no order
+        With the certificate's own deviations of the nodes, or others, [4]; nothing without a release and where no order
         repeats.
         """
         if self.order == "reshuffled" or self.steps == 0:
-            return None, math.inf
-        ratio = self.smoothness * self.step_size * self.n / self.lipschitz
+            return [], math.inf
+        ratio, inverse = self.smoothness * self.step_size * self.n / self.lipschitz, self._inverse
         stored = certificate(MomentumSetting(self.n, self.steps, self.momentum, self.gamma or min(0.5, ratio), ratio))
         if stored is None:
-            return _iterates(math.inf if self._inverse > 0 else 0.0, UNCOVERED), math.inf
+            return [_iterates(math.inf if inverse > 0 else 0.0, UNCOVERED)], math.inf
         share = stored.mu if stds is None else stored.mu_of(stds)
         # the nodes contain the iterates
-        return _iterates(min(self._inverse * share, most) if self._inverse > 0 else 0.0), share
-
-    def _nodes(self, mu: float, assumptions: tuple[str, ...]) -> Analysis:
-        return gaussian_analysis("exact-sensitivities", NODES, ALL, mu, assumptions)
-
-    @property
-    def _size(self) -> tuple[int, float, float]:
-        return self.n, self.step_size, self.lipschitz
+        return [_iterates(min(inverse * share, most) if inverse > 0 else 0.0)], share
 
     def description(self) -> list[tuple[str, str]]:
         kind = "exact" if self.calibration == "exact" else "printed"
@@ -245,6 +229,10 @@ class NoisyReducedMomentum(_Momentum):
         if self.accounting == "iterates":
             noise, released = "what the iterates need by their certificate", "every iterate; not the noisy sums"
         return self.described(noise, f"{released}; not the momentum and gradients without noise")
+
+
+def _nodes(mu: float, order: str) -> Analysis:
+    return gaussian_analysis("exact-sensitivities", NODES, ALL, mu, (order, NOISE))
 
 
 def _iterates(mu: float, refused: str = "") -> Analysis:
@@ -265,8 +253,12 @@ def _largest(n: int, steps: int, alpha: float, fixed: bool) -> float:
 @lru_cache(maxsize=64)
 def _mu_at_one(n: int, steps: int, alpha: float, eta: float, G: float, L: float) -> float:
     """Exact mu of the printed node noise of Algorithm 2 at sigma = 1, one order that repeats."""
-    stds = np.array(printed_sensitivities(n, eta, G)) * np.sqrt(printed_counts(n, steps))
-    return stream_mu(stream_sensitivities(n, steps, alpha), occurrence_sensitivities(n, eta, G, L), list(stds))
+    stds = list(_printed_stds(n, steps, eta, G))
+    return stream_mu(stream_sensitivities(n, steps, alpha), occurrence_sensitivities(n, eta, G, L), stds)
+
+
+def _printed_stds(n: int, steps: int, eta: float, G: float) -> np.ndarray:
+    return np.array(printed_sensitivities(n, eta, G)) * np.sqrt(printed_counts(n, steps))
 
 
 def recursion_sensitivities(n: int, G: float, L: float, eta: float, gamma: float) -> tuple[float, float]:

@@ -49,10 +49,6 @@ ORIENTATIONS = {
         "noisy-sgd, equation (3.6) as printed",
         "reproduction only: it uses the Renyi divergence of one order of the neighbours, and the other is larger",
     ),
-    "mixture": (
-        "noisy-sgd, equation (3.6), with the larger one-step divergence",
-        "not proven: no exact law is known to exceed it, but the printed proof does not cover it",
-    ),
     "symmetrised": ("noisy-sgd, equation (3.6), with our repaired one-step lemma", ""),
 }
 FULL_BATCH = {"symmetrised": ("noisy-sgd, equation (3.6)", "")}

@@ -66,12 +66,6 @@ class TruncatedPoisson(_PoissonSums):
             raise ValueError(f"cap = {self.cap} is larger than n = {self.n}")
         return self
 
-    @property
-    def reached(self) -> float:
-        """In how large a share of the steps the cap is reached."""
-        step = truncated(self.n, self.sampling_probability, self.cap, 1.0)
-        return float(step.present[-1]) if len(step.present) > 1 else float(step.distances[0] == 2)
-
     def upper_bounds(self) -> list[Analysis]:
         known = trivial(self.noise_multiplier, self.steps)
         if known:
@@ -93,7 +87,7 @@ class TruncatedPoisson(_PoissonSums):
         return attained_unprojected([(self.noise_multiplier, met, self.steps)], "poisson", self.neighboring_relation)
 
     def description(self) -> list[tuple[str, str]]:
-        return [*super().description(), ("Cap", f"{self.cap:,} records, reached in {self.reached:.2%} of the steps")]
+        return [*super().description(), ("Cap", f"{self.cap:,} records")]
 
 
 class ShownSizes(_PoissonSums):

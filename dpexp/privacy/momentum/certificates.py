@@ -17,7 +17,7 @@ import json
 import math
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,10 +78,14 @@ def stored() -> tuple[Certificate, ...]:
     document = json.loads(STORE.read_text())
     if digest(document["entries"], 64) != document["sha256"]:
         raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
-    return tuple(_read(entry) for entry in document["entries"])
-
-
-def _read(entry: dict[str, Any]) -> Certificate:
-    setting = MomentumSetting(*(entry[name] for name in MomentumSetting._fields))
-    weights = tuple(tuple(row) for row in entry["weights"])
-    return Certificate(setting, tuple(entry["stds"]), entry["mu"], entry["lower"], entry["position"], weights)
+    return tuple(
+        Certificate(
+            MomentumSetting(*(entry[name] for name in MomentumSetting._fields)),
+            tuple(entry["stds"]),
+            entry["mu"],
+            entry["lower"],
+            entry["position"],
+            tuple(map(tuple, entry["weights"])),
+        )
+        for entry in document["entries"]
+    )
