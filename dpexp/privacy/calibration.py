@@ -5,26 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import ClassVar, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from dpexp.accounting.least_noise import Unreachable, solve
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
 """relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
 
 
-class NoiseMechanism(Protocol):
-    """A mechanism, as far as its noise is sought."""
-
-    more_noise_is_larger: ClassVar[bool]
-
-    def upper_bounds(self) -> list[Analysis]:
-        """Its guarantees."""
-        ...
-
-
-M = TypeVar("M", bound=NoiseMechanism)
+M = TypeVar("M", bound=Mechanism)
 
 
 class Calibrated(NamedTuple):
@@ -66,11 +57,8 @@ def calibrate(
     names = [a.name for a in probe if applicable(a) and analysis in (None, a.name)]
     if not names:
         known = ", ".join(a.name for a in probe)
-        raise Unreachable(
-            f"no valid analysis of {released} named {analysis!r}: there are {known}"
-            if analysis
-            else (f"no valid analysis covers the {released} of this mechanism")
-        )
+        named = f"no valid analysis of {released} named {analysis!r}: there are {known}"
+        raise Unreachable(named if analysis else f"no valid analysis covers the {released} of this mechanism")
     tried: list[tuple[str, float]] = []
     for name in names:
         x = solve(cache(lambda v, name=name: at(name, v)), target, TOLERANCE.get(name, 1e-8))

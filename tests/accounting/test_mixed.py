@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import bdtrc
 from scipy.stats import binom, norm
 
 from dpexp.accounting.loss_steps import step_loss

@@ -32,7 +32,7 @@ def printed(order, *, batch_size, noise_std, lipschitz, sampling_probability, di
     multiplier = batch_size * noise_std / (2 * lipschitz)
     width = diameter / parameter_noise_std
     linear_bound = composed(order, sampling_probability, multiplier, steps, "literal")
-    found = last_iterate(order, sampling_probability, multiplier, width, steps, "literal", refine=False).rdp
+    found = last_iterate(order, sampling_probability, multiplier, width, steps, "literal")
     return min(linear_bound, found)
 
 

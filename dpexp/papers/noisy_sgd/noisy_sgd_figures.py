@@ -54,7 +54,7 @@ def draw(results: Path) -> Drawing:
 
 def _row(steps: int) -> dict[str, float]:
     zero, minus, plus = (WalkLaw(walk, steps) for walk in (shifting(HALF, ((1, 0),)), *opposite(SLOPE)))
-    bounds = {s: last_iterate(ORDER, Q, MULTIPLIER, WIDTH, steps, s).rdp for s in ("literal", "symmetrised")}
+    bounds = {s: last_iterate(ORDER, Q, MULTIPLIER, WIDTH, steps, s) for s in ("literal", "symmetrised")}
     return {
         "steps": steps,
         "composition": composed(ORDER, Q, MULTIPLIER, steps, "literal"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -11,15 +10,12 @@ from typing import Any, Literal
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.accounting.loss_steps import NONE, Steps
-from dpexp.accounting.renyi import eps_near, eps_of_curve
+from dpexp.accounting.renyi import eps_of_curve
 
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
 LAST: Released = "last-iterate"
 ORDERS = (1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-MISLED = 1e-4
-"""relative difference of a curve and its substitute, from which on the order is sought by the curve itself: a smooth
-difference of this size moves the order by about as much, and epsilon by its square"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,22 +106,10 @@ def renyi_analysis(
     curve: Callable[[float], float],
     assumptions: Sequence[str],
     refused: str = "",
-    nearly: Callable[[float], float] | None = None,
 ) -> Analysis:
-    """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke).
-
-    `nearly` is about the curve, for less and no bound: it finds the order.
-    """
+    """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke)."""
     every = cache(curve)  # whatever delta is, a search begins at the same orders
-    about = cache(nearly) if nearly else every
-
-    @cache
-    def eps(delta: float) -> float:
-        eps_at_order, order = eps_of_curve(about, delta, sharp=every)
-        if not math.isfinite(eps_at_order) or math.isclose(about(order), every(order), rel_tol=MISLED):
-            return eps_at_order
-        return min(eps_at_order, eps_near(every, order, delta))
-
+    eps = cache(lambda delta: eps_of_curve(every, delta)[0])
     return guarantee(name, source, released, eps, assumptions, curve, refused)
 
 

@@ -182,16 +182,10 @@ def convex(eps: float, width: float, contraction: float = 1.0) -> Contracted:
     c is the factor of every step: batches have one size. The best block length does not depend on R but for the
     remainder.
     """
-    # a block of B steps is as private as one Gaussian step over width sqrt(shift(B)) (amplification by iteration)
-    lengths, reaches = _reaches(width, contraction)
-    return blocks(lengths, log(np.minimum(deltas_of(reaches, eps), 1.0)))
-
-
-@lru_cache(maxsize=16)
-def _reaches(width: float, contraction: float) -> tuple[np.ndarray, np.ndarray]:
-    """Block lengths and the mu of each."""
-    # With c = 1, a block of B steps has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to
-    # 1 for large mu, to mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
+    # A block of B steps is as private as one Gaussian step over width sqrt(shift(B)) (amplification by iteration). With
+    # c = 1 it has mu = width / sqrt(B). Per step it gains -log delta(mu) / B, and delta tends to 1 for large mu, to
+    # mu / sqrt(2 pi) for small: the best mu is of order 1, and 8 width^2 steps bring it to 8^(-1/2).
     top = min(max(4.0, 8 * width * width), 1e18)
     lengths = np.unique(np.geomspace(1, top, 80).round().astype(np.int64))
-    return lengths, np.array([width * math.sqrt(shift(int(b), contraction)) for b in lengths])
+    reaches = np.array([width * math.sqrt(shift(int(b), contraction)) for b in lengths])
+    return blocks(lengths, log(np.minimum(deltas_of(reaches, eps), 1.0)))

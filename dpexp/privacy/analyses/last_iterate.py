@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,14 +35,6 @@ SHARES: list[float] = (1 / (1 + exp(-np.array(LOGITS)))).tolist()
 """shares f = 1 / (1 + e^-logit) of the noise variance that pay for the shift"""
 
 
-class Optimum(NamedTuple):
-    """A Renyi bound with the number of last steps and the noise share that give it."""
-
-    rdp: float
-    steps: int
-    share: float
-
-
 def composed(order: float, q: float, multiplier: float, steps: int, step: str) -> float:
     """All iterates: steps times one step (the linear bound, equation (1.1))."""
     return steps * STEP[step](order, q, multiplier)
@@ -57,28 +48,27 @@ def last_iterate(
     steps: int,
     step: str,
     contraction: float = 1.0,
-    refine: bool = True,
-) -> Optimum:
+) -> float:
     """Smallest over R <= steps and shares f of R S(q, multiplier sqrt(1-f)) + order width^2 / (2 f) shift(R).
 
     shift(R) = 1 / R for convex losses (equation (3.6)); with steps that contract by c < 1 the shifts are allocated
     proportionally to c^(T-t), which gives c^(2R) (1 - c^2) / (1 - c^(2R)): smaller than the printed c^(2R) of equation
-    (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula. Without
-    `refine` the shares are those of a grid, which loses less than one percent.
+    (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula.
     """
     # (a)
     spread, costs = order * width * width / 2, _step_costs(order, q, multiplier, step)
     bounds = [over_steps(cost, spread / share, steps, contraction) for cost, share in zip(costs, SHARES, strict=True)]
-    at = min(range(len(SHARES)), key=lambda k: (bounds[k][0], k))
-    best = Optimum(*bounds[at], SHARES[at])
-    if not refine or not math.isfinite(best.rdp):
-        return best
-    # The best number of steps increases with the spread and falls with the cost, which rises with the share. So for all
-    # shares between the neighbours of the best one it is at most that of the smaller neighbour: more steps than that
-    # have one answer, which is kept.
-    if at > 0 and contraction == 1:
-        steps = min(steps, over_steps(costs[at - 1], spread / SHARES[at - 1], steps, contraction)[1] + 1)
-    return min(best, _refined(order, q, multiplier, spread, steps, step, contraction, at))
+    at = int(np.argmin(bounds))
+    if not math.isfinite(bounds[at]):
+        return bounds[at]
+
+    def at_logit(logit: float) -> float:
+        share = 1 / (1 + math.exp(-logit))
+        return over_steps(STEP[step](order, q, multiplier * math.sqrt(1 - share)), spread / share, steps, contraction)
+
+    # (c): the cost is smooth in the share
+    low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
+    return min(bounds[at], least(at_logit, low, high, xatol=1e-5).value)
 
 
 @lru_cache(maxsize=4096)
@@ -87,39 +77,18 @@ def _step_costs(order: float, q: float, multiplier: float, step: str) -> list[fl
     return at_each(STEP[step].__name__, q, [(order, multiplier * math.sqrt(1 - share)) for share in SHARES])
 
 
-@lru_cache(maxsize=4096)
-def _refined(
-    order: float, q: float, multiplier: float, spread: float, steps: int, step: str, contraction: float, at: int
-) -> Optimum:
-    """The least of the grid, at the share `at`, improved between its neighbours: the cost is smooth in the share."""
-
-    def at_logit(logit: float) -> Optimum:
-        share = 1 / (1 + math.exp(-logit))
-        cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
-        return Optimum(*over_steps(cost, spread / share, steps, contraction), share)
-
-    low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
-    return at_logit(least(lambda logit: at_logit(logit).rdp, low, high, xatol=1e-5).x)
-
-
-def over_steps(cost: float, spread: float, steps: int, contraction: float) -> tuple[float, int]:
-    """Smallest cost R + spread shift(R) over whole 1 <= R <= most, and R. Convex in R, so no scan over steps."""
-    if contraction == 1:
-        # (b): cost R + spread / R has its minimum there
-        ideal = math.sqrt(spread / cost) if cost > 0 else math.inf
-        if steps <= ideal < math.inf:
-            return cost * steps + spread / steps, steps
-        candidates = {1, steps, *(min(steps, max(1, int(r))) for r in (ideal, ideal + 1) if math.isfinite(r))}
-        return min((cost * r + spread / r, r) for r in candidates)
-    # nothing is left of a shift after one step
-    if contraction == 0:
-        return cost, 1
+def over_steps(cost: float, spread: float, steps: int, contraction: float) -> float:
+    """Smallest cost R + spread shift(R) over whole 1 <= R <= steps. Convex in R, so no scan over steps."""
+    rate, ideal = 2 * math.log(contraction) if contraction > 0 else -math.inf, math.inf
+    # (b): cost R + spread / R has its minimum there
+    if cost > 0 and contraction == 1:
+        ideal = math.sqrt(spread / cost)
     # (b): the slope of cost R + spread shift(R) is 0 where 4 sinh(R log c)^2 = (1 - c^2) (-2 log c) spread / cost
-    rate = 2 * math.log(contraction)
-    ratio = math.expm1(rate) * rate * spread / cost if cost > 0 else math.inf
-    ideal = 2 * math.asinh(math.sqrt(ratio) / 2) / abs(rate)
+    elif cost > 0:
+        # nothing is left of a shift after one step without a contraction
+        ideal = 2 * math.asinh(math.sqrt(math.expm1(rate) * rate * spread / cost) / 2) / abs(rate) if contraction else 0
     first = math.floor(min(steps, ideal)) - 1
-    return min((cost * r + spread * shift(r, contraction), r) for r in range(max(1, first), min(steps, first + 3) + 1))
+    return min(cost * r + spread * shift(r, contraction) for r in range(max(1, first), min(steps, first + 3) + 1))
 
 
 def shift(steps: int, contraction: float) -> float:
@@ -136,16 +105,16 @@ def shift(steps: int, contraction: float) -> float:
 
 def printed_strongly_convex(
     order: float, q: float, multiplier: float, width: float, steps: int, step: str, contraction: float, share: float
-) -> Optimum:
+) -> float:
     """Equation (5.3) as printed, the whole shift in the last step: R S + c^(2R) order width^2 / (2 f), at a share f."""
     cost = STEP[step](order, q, multiplier * math.sqrt(1 - share))
     spread = order * width * width / (2 * share)
     if contraction == 0:
-        return Optimum(cost, 1, share)
+        return cost
     rates = 2 * math.log(contraction)
     ideal = math.log(cost / (-rates * spread)) / rates if cost > 0 else steps
     candidates = {min(steps, max(1, int(ideal) + k)) for k in (-1, 0, 1, 2)} | {1, steps}
-    return min(Optimum(r * cost + math.exp(rates * r) * spread, r, share) for r in candidates)
+    return min(r * cost + math.exp(rates * r) * spread for r in candidates)
 
 
 def full_batch_strongly_convex(per_step: float, contraction: float, steps: float) -> float:

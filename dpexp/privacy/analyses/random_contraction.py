@@ -25,9 +25,9 @@ again bounded by one affine map a step, and smaller X is on the safe side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from dpexp.accounting.binomials import poisson_sizes, step_factors
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.gaussian import delta_of, deltas_of
 from dpexp.privacy.analyses.hybrid import Contracted, blocks
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _LEVELS = 48
 """values of a that are kept: the split between two of them adds about 1% to the variance of a"""
@@ -172,7 +175,7 @@ class RandomContraction:
         law[0] = 1.0
         for length in lengths:
             for _ in range(int(length) - done):
-                law = step(law)
+                law = step @ law
             done = int(length)
             laws.append(law)
             # all of X is at the end of the grid: longer blocks gain nothing
@@ -180,8 +183,10 @@ class RandomContraction:
                 break
         return lengths[: len(laws)], np.array(laws)
 
-    def _transition(self) -> Callable[[np.ndarray], np.ndarray]:
+    def _transition(self) -> csr_array:
         """One (gathered) step of the masses of X [N], whose images are split as in (d)."""
+        from scipy.sparse import coo_array
+
         x, one, s = self._grid, self._factors, self._gathered
         if s == 1:
             maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]  # (b)
@@ -206,16 +211,8 @@ class RandomContraction:
             rows += [left, left + 1]
             columns += [np.arange(len(x))] * 2
             entries += [p * (1 - right), p * right]
-        # a sparse matrix by rows, each place once
-        places, repeated = np.unique(np.concatenate(rows) * len(x) + np.concatenate(columns), return_inverse=True)
-        masses, (row, column) = np.bincount(repeated, weights=np.concatenate(entries)), np.divmod(places, len(x))
-        starts = np.flatnonzero(np.diff(row, prepend=-1))
-
-        def step(law: np.ndarray) -> np.ndarray:
-            after = np.zeros(len(x))
-            after[row[starts]] = np.add.reduceat(masses * law[column], starts)
-            return after
-
+        places = np.concatenate(rows), np.concatenate(columns)
+        step: csr_array = coo_array((np.concatenate(entries), places), shape=(len(x), len(x))).tocsr()
         return step
 
 

@@ -135,11 +135,6 @@ class Walk:
         """Places an eighth of a noise unit apart, where densities are compared."""
         return np.linspace(-self.half_width, self.half_width, 16 * max(8, math.ceil(self.half_width)) + 1)
 
-    @cached_property
-    def grid_density(self) -> np.ndarray:
-        """Density on `grid` after a step from `places`: a law after any number of steps is one product with it."""
-        return self.step_density(self.grid, self.places)
-
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
@@ -174,11 +169,8 @@ class WalkLaw:
 
     def density(self, x: np.ndarray) -> np.ndarray:
         """Density inside, at x [A]."""
-        # (c)
         y, mass = self._before
-        if x is self.walk.grid and y is self.walk.places:
-            return np.vecdot(self.walk.grid_density, mass)
-        return np.vecdot(self.walk.step_density(x, y), mass)
+        return np.vecdot(self.walk.step_density(x, y), mass)  # (c)
 
     def tails(self, x: np.ndarray) -> np.ndarray:
         """P(Y < x) and P(Y > x) for x inside, the atoms included, [2, A]."""

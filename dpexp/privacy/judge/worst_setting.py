@@ -137,10 +137,9 @@ class Search:
             at, value = exact.eps(at), at
         else:
             value = attained(exact, self.kind, at)
-        comparison = BoundComparison(
-            setting, family, shape[: len(family.shape)], at, value, self.ask(at, setting), cube
-        )
-        if math.isinf(comparison.bound):
+        bound = self.ask(at, setting)
+        comparison = BoundComparison(setting, family, shape[: len(family.shape)], at, value, bound, cube)
+        if math.isinf(bound):
             self.vacuous += 1
             return replace(comparison, exact=0.0)
         self.done.append(comparison)
@@ -164,16 +163,15 @@ class Search:
                     step = max(0.01, step * SHRINK)
 
     def _starts(self) -> list[BoundComparison]:
-        """The worst of few, some and many steps of every family, up to `WORST`, those first that are no special case.
+        """The worst of few and of many steps of every family, up to `WORST`.
 
         With one step many bounds are attained: from there on there is no way up.
         """
         first: dict[tuple[str, int], BoundComparison] = {}
-        for c in sorted((c for c in self.done if c.cube), key=lambda c: -c.score):
+        for c in sorted(self.done, key=lambda c: -c.score):
             first.setdefault((c.family.name, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
-        # 0 is few steps; two places are left for those, if others fill the rest
-        several = [c for (_, size), c in first.items() if size > 0][: WORST - 2]
-        return several + [c for c in first.values() if c not in several][: WORST - len(several)]
+        # 0 is few steps, which come last
+        return sorted(first.values(), key=lambda c: c.setting.steps < 3)[:WORST]
 
 
 def confirmed(exact: AttainedLaw, kind: BoundKind, at: float) -> tuple[float, float, str]:

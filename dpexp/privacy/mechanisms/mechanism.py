@@ -17,16 +17,11 @@ from pydantic import BeforeValidator, Field
 
 from dpexp.accounting.sampling import Relation
 from dpexp.core.errors import NoSuchAnalysis
-from dpexp.core.parameters import Parameters
+from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.analyses.analysis import Analysis
 
-
-def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Steps = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
-Records = Annotated[int, BeforeValidator(_whole), Field(ge=1)]
+Steps = Annotated[int, BeforeValidator(integral), Field(ge=0)]
+Records = Annotated[int, BeforeValidator(integral), Field(ge=1)]
 Noise = Annotated[float, Field(ge=0)]
 Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Length = Annotated[float, Field(gt=0)]
@@ -145,21 +140,17 @@ class Stated:
     @property
     def analysis(self) -> Analysis:
         """The analysis of the row. Raises NoSuchAnalysis where the mechanism has none of that name."""
-        analyses = self.mechanism.upper_bounds()
-        for analysis in analyses:
-            if analysis.name == self.accountant:
-                return analysis
-        raise NoSuchAnalysis(
-            f"the mechanism {self.name} has no analysis '{self.accountant}' to state in its row",
-            f"its analyses here: {', '.join(a.name for a in analyses)}",
-        )
+        analyses = {a.name: a for a in self.mechanism.upper_bounds()}
+        if self.accountant not in analyses:
+            message = f"the mechanism {self.name} has no analysis '{self.accountant}' to state in its row"
+            raise NoSuchAnalysis(message, f"its analyses here: {', '.join(analyses)}")
+        return analyses[self.accountant]
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: the calibrated noise, epsilon at each delta, and by which accountant."""
         analysis, noise = self.analysis, self.mechanism.model_dump()[self.mechanism.noise_field]
-        plain = self.mechanism.more_noise_is_larger and not isinstance(
-            noise, tuple
-        )  # not a budget, and of all releases
+        # not a budget, and of all releases
+        plain = self.mechanism.more_noise_is_larger and not isinstance(noise, tuple)
         return {
             "noise_multiplier": float(noise) if plain else math.nan,
             "accountant": self.label or self.accountant,

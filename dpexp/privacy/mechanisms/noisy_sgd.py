@@ -320,12 +320,11 @@ class NoisySgd(_ProjectedSgd):
             # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
             setting = self.q, self.multiplier / 2, self.width, self.steps, step, c
 
-            def curve(order: float, refine: bool = True, setting: IterationSetting = setting) -> float:
-                return last_iterate(order, *setting, refine).rdp
+            def curve(order: float, setting: IterationSetting = setting) -> float:
+                return last_iterate(order, *setting)
 
-            nearly = partial(curve, refine=False)
             name, why = f"iteration-{step}", refused or caveat
-            analyses.append(renyi_analysis(name, source + kind, LAST, curve, CONVEX, why, nearly))
+            analyses.append(renyi_analysis(name, source + kind, LAST, curve, CONVEX, why))
         return analyses
 
     def _shifted(self, c: float, refused: str) -> Analysis:

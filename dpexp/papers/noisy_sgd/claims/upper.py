@@ -93,11 +93,11 @@ def equation_3_6() -> dict[str, float]:
     """(3.6) alone, with the printed S_alpha, at orders beyond alpha* and less noise: linear and quadratic losses."""
     ratios = {}
     for label, order, steps in cases(STEPS):
-        bound = last_iterate(order, Q, MULTIPLIER, WIDTH, steps, "literal").rdp
+        bound = last_iterate(order, Q, MULTIPLIER, WIDTH, steps, "literal")
         ratios[f"linear losses, {label}"] = bound / exact(order, steps)
     pair = springs(SPRING_WIDTH / 2, SPRING_Q)
     for order, steps in product((2.0, 8.0), (10, 10**5)):
-        bound = last_iterate(order, SPRING_Q, 1 / SPRING_WIDTH, SPRING_WIDTH, steps, "literal").rdp
+        bound = last_iterate(order, SPRING_Q, 1 / SPRING_WIDTH, SPRING_WIDTH, steps, "literal")
         ratios[f"quadratic losses, order {order:g}, T = {steps:,}"] = bound / both(pair, steps, order)
     return ratios
 
@@ -121,7 +121,7 @@ def inside(order_alone: bool) -> dict[str, float]:
                 # the constant times alpha (L / (n sigma))^2 T, where L / (n sigma) = q / (2 multiplier)
                 bound = CONSTANT * p.order * (p.q / (2 * p.multiplier)) ** 2 * min(steps, _knee(p))
             else:
-                bound = last_iterate(p.order, p.q, p.multiplier, WIDTH, steps, "literal").rdp
+                bound = last_iterate(p.order, p.q, p.multiplier, WIDTH, steps, "literal")
             ratios[f"{label}, T = {steps:,}"] = bound / largest_divergence(p, steps)
     return ratios
 
@@ -134,7 +134,7 @@ def repaired() -> dict[str, float]:
     """min(composition, (3.6)) with the symmetrised step over the exact divergence, all orders."""
     ratios = {}
     for label, order, t in cases(STEPS):
-        last = last_iterate(order, Q, MULTIPLIER, WIDTH, t, "symmetrised").rdp
+        last = last_iterate(order, Q, MULTIPLIER, WIDTH, t, "symmetrised")
         # the theorem gives the smaller of both
         ratios[label] = min(composed(order, Q, MULTIPLIER, t, "symmetrised"), last) / exact(order, t)
     return ratios
@@ -153,7 +153,7 @@ def theorem_5_1() -> dict[str, float]:
         pair = opposite(slope, WIDTH / 2, p.q, CONTRACTION)
         for steps in (1, 100, 10**5):
             bound = min(
-                printed_strongly_convex(p.order, p.q, p.multiplier, WIDTH, steps, "literal", CONTRACTION, share).rdp
+                printed_strongly_convex(p.order, p.q, p.multiplier, WIDTH, steps, "literal", CONTRACTION, share)
                 for share in (0.01, 0.05, 0.2, 0.5)
             )
             ratios[f"{label}, T = {steps:,}"] = bound / both(pair, steps, p.order)

@@ -33,7 +33,7 @@ def _looseness() -> dict[str, float]:
     """Bound over exact at T = 10^6 and order 8, by theta."""
     found = {}
     for slope in (0.002, 0.02, 0.25):
-        bound = last_iterate(8.0, Q, 1 / (2 * slope), WIDTH, 10**6, "symmetrised").rdp
+        bound = last_iterate(8.0, Q, 1 / (2 * slope), WIDTH, 10**6, "symmetrised")
         found[f"theta = {2 * Q * slope * WIDTH:.2g}"] = bound / both(opposite(slope), 10**6, 8.0)
     return found
 
