@@ -60,7 +60,7 @@ def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[fl
 def stream_sensitivities(n: int, steps: int, alpha: float, *, used_only: bool = True) -> np.ndarray:
     """Squared sensitivity of each stream to each record, [4, N], in units of its `occurrence_sensitivities` squared.
 
-    As in `squared_sensitivities`, the factor alpha is left out of nodes and noise alike; one order repeats. The release
+    As in `left_sensitivities`, the factor alpha is left out of nodes and noise alike; one order repeats. The release
     is that of the nodes, fed with their values. Exact up to rounding.
     """
     from dpexp.privacy.momentum.left_nodes import chosen_sensitivities
