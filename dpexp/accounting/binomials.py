@@ -53,7 +53,7 @@ def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.nda
     mean, variance = trials * probability, trials * probability * (1 - probability)
     # the positive root of t^2 = -2 floor (variance + t / 3)
     reach = -floor / 3 + math.sqrt(floor * floor / 9 - 2 * floor * variance) + 1
-    counts = np.arange(max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach)) + 1, dtype=np.float64)
+    counts = np.arange(math.floor(max(0, mean - reach)), math.ceil(min(trials, mean + reach)) + 1, dtype=np.float64)
     logs = binomial_log_masses(counts, trials, probability)
     likely = logs >= floor
     return counts[likely], logs[likely]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 
@@ -25,6 +26,15 @@ class StepKind(NamedTuple):
     cap: int | None = None
     """largest batch, of those that are cut"""
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of a record is released."""
+        return self.steps == 0 or self.sampling_probability == 0
+
+    @property
+    def noiseless(self) -> bool:
+        return self.noise_multiplier == 0
+
 
 class ZeroConcentrated(NamedTuple):
     """Mechanisms that are known to be (xi, rho)-zCDP alone: Renyi divergence at most xi + rho order."""
@@ -33,19 +43,35 @@ class ZeroConcentrated(NamedTuple):
     xi: float
     steps: int
 
+    @property
+    def empty(self) -> bool:
+        return self.steps == 0 or self.rho == self.xi == 0
+
+    @property
+    def noiseless(self) -> bool:
+        return False
+
 
 class BestOfRuns(NamedTuple):
     """The best of a random number of runs, each made of these parts."""
 
-    run: tuple[Part, ...]
+    run: tuple[AccountedPart, ...]
     mean: float
     """of the number of runs"""
     shape: float
     """of its truncated negative binomial law; inf is Poisson"""
     steps: int
 
+    @property
+    def empty(self) -> bool:
+        return self.steps == 0 or all(part.empty for part in self.run)
 
-Part = StepKind | ZeroConcentrated | BestOfRuns
+    @property
+    def noiseless(self) -> bool:
+        return any(part.noiseless for part in self.run)
+
+
+AccountedPart = StepKind | ZeroConcentrated | BestOfRuns
 
 
 class NotAccounted(ValueError):
@@ -63,95 +89,71 @@ def is_event(value: object) -> bool:
     return isinstance(value[0], str) and isinstance(value[1], str) and value[1].endswith("Event")
 
 
+def tree_of(event: Any) -> Any:
+    """An event as nested tuples of plain values."""
+    attributes = getattr(type(event), "__attrs_attrs__", None)  # the library writes its events with attrs
+    if attributes is not None:
+        return "dp_accounting.dp_event", type(event).__name__, *(tree_of(getattr(event, a.name)) for a in attributes)
+    if isinstance(event, list | tuple):
+        return tuple(tree_of(each) for each in event)
+    if isinstance(event, Integral):
+        return int(event)
+    return float(event) if isinstance(event, Real) else event
+
+
 def kinds_of(event: Any) -> list[StepKind]:
     """The Gaussian steps of an event that has batches and nothing else, in its order. Raises NotAccounted."""
-    kinds = []
-    for part in parts_of(event):
-        if not isinstance(part, StepKind) or part.sampler in ("tree", "non-private"):
-            raise NotAccounted(tree_of(part)[2][1], event)
-        kinds.append(part)
+    kinds = [part for part in parts_of(event) if isinstance(part, StepKind)]
+    if len(kinds) < len(parts_of(event)) or any(kind.sampler in ("tree", "non-private") for kind in kinds):
+        raise NotAccounted("an event that is not made of Gaussian steps on batches", event)
     return kinds
 
 
-def parts_of(event: Any, times: int = 1) -> list[Part]:
+def parts_of(event: Any, times: int = 1) -> list[AccountedPart]:
     """The parts of an event that is composed so often, in its order. Raises NotAccounted."""
-    name, fields = _named(event)
+    tree = tree_of(event)
+    if not is_event(tree):
+        raise NotAccounted("something that is no event", event)
     try:
-        return _parts(event, name, fields, times)
+        return _parts(event, tree[1], tree[2:], times)
     except NotAccounted:
         raise
     except (IndexError, TypeError, ValueError, ArithmeticError):  # fields that are missing, or no numbers of such steps
-        raise NotAccounted(f"{name} with such fields", event) from None
+        raise NotAccounted(f"{tree[1]} with such fields", event) from None
 
 
-def tree_of(part: Part) -> list[Any]:
-    """A part as the tree of an event, which `parts_of` reads."""
-
-    def tree(name: str, *fields: Any) -> list[Any]:
-        return ["dp_accounting.dp_event", f"{name}DpEvent", *fields]
-
-    if isinstance(part, ZeroConcentrated):
-        event = tree("ZC", part.rho, part.xi)
-    elif isinstance(part, BestOfRuns):
-        run = tree("Composed", [tree_of(each) for each in part.run])
-        event = tree("RepeatAndSelect", run, part.mean, part.shape)
-    elif part.sampler == "truncated-poisson":
-        q, cap = part.sampling_probability, part.cap
-        event = tree("TruncatedSubsampledGaussian", part.records, q, cap, part.noise_multiplier)
-    elif part.sampler == "tree":
-        event = tree("SingleEpochTreeAggregation", part.noise_multiplier, 1)
-    elif part.sampler == "non-private":
-        event = tree("NonPrivate")
-    else:
-        event = tree("Gaussian", part.noise_multiplier)
-        if part.sampler == "poisson":
-            event = tree("PoissonSampled", part.sampling_probability, event)
-        if part.sampler == "fixed-size":
-            batch = round(part.sampling_probability * (part.records or 0))
-            event = tree("SampledWithoutReplacement", part.records, batch, event)
-    return tree("SelfComposed", event, part.steps)
-
-
-def _named(event: Any) -> tuple[str, Sequence[Any]]:
-    """The class and the fields of an event."""
-    if is_event(event):
-        return event[1], event[2:]
-    attributes = getattr(type(event), "__attrs_attrs__", None)  # the library writes its events with attrs
-    if attributes is None:
-        raise NotAccounted("something that is no event", event)
-    return type(event).__name__, [getattr(event, attribute.name) for attribute in attributes]
-
-
-def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Part]:
-    if name == "NoOpDpEvent":
-        return []
-    if name == "NonPrivateDpEvent":
-        return [StepKind("non-private", 0.0, 1.0, times)]
-    if name == "ComposedDpEvent":
-        return [part for each in fields[0] for part in parts_of(each, times)]
-    if name == "SelfComposedDpEvent":
-        return parts_of(fields[0], times * int(fields[1]))
-    if name == "GaussianDpEvent":
-        return [StepKind("full-batch", float(fields[0]), 1.0, times)]
-    if name == "PoissonSampledDpEvent":
-        return [StepKind("poisson", _noise_of_looks(fields[1]), float(fields[0]), times)]
-    if name == "SampledWithoutReplacementDpEvent":
-        records, batch = int(fields[0]), int(fields[1])
-        return [StepKind("fixed-size", _noise_of_looks(fields[2]), batch / records, times, records)]
-    if name == "TruncatedSubsampledGaussianDpEvent":
-        records, q, cap, z = fields
-        return [StepKind("truncated-poisson", float(z), float(q), times, int(records), int(cap))]
-    if name == "SingleEpochTreeAggregationDpEvent":
-        # of n steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
-        steps = max(fields[1]) if isinstance(fields[1], Sequence) else fields[1]
-        levels = int(_within(steps, 1)).bit_length()
-        return [StepKind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
-    if name == "ZCDpEvent":
-        rho, xi = (_within(float(number), 0) for number in (*fields, 0.0)[:2])
-        return [ZeroConcentrated(rho, xi, times)]
-    if name == "RepeatAndSelectDpEvent":
-        run, mean, shape = fields
-        return [BestOfRuns(tuple(parts_of(run)), _within(float(mean), 1), _within(float(shape), 0, math.inf), times)]
+def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[AccountedPart]:
+    match name:
+        case "NoOpDpEvent":
+            return []
+        case "NonPrivateDpEvent":
+            return [StepKind("non-private", 0.0, 1.0, times)]
+        case "ComposedDpEvent":
+            return [part for each in fields[0] for part in parts_of(each, times)]
+        case "SelfComposedDpEvent":
+            return parts_of(fields[0], times * int(fields[1]))
+        case "GaussianDpEvent":
+            return [StepKind("full-batch", float(fields[0]), 1.0, times)]
+        case "PoissonSampledDpEvent":
+            return [StepKind("poisson", _noise_of_looks(fields[1]), float(fields[0]), times)]
+        case "SampledWithoutReplacementDpEvent":
+            records, batch = int(fields[0]), int(fields[1])
+            return [StepKind("fixed-size", _noise_of_looks(fields[2]), batch / records, times, records)]
+        case "TruncatedSubsampledGaussianDpEvent":
+            records, q, cap, z = fields
+            return [StepKind("truncated-poisson", float(z), float(q), times, int(records), int(cap))]
+        case "SingleEpochTreeAggregationDpEvent":
+            # of n steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
+            steps = max(fields[1]) if isinstance(fields[1], Sequence) else fields[1]
+            levels = int(_within(steps, 1)).bit_length()
+            return [StepKind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
+        case "ZCDpEvent":
+            rho, xi = (_within(float(number), 0) for number in (*fields, 0.0)[:2])
+            return [ZeroConcentrated(rho, xi, times)]
+        case "RepeatAndSelectDpEvent":
+            run, mean, shape = fields
+            shape = _within(float(shape), 0, math.inf)
+            return [BestOfRuns(tuple(parts_of(run)), _within(float(mean), 1), shape, times)]
     raise NotAccounted(name, event)
 
 
@@ -163,10 +165,11 @@ def _within(number: float, low: float, high: float = 1e300) -> float:
 
 def _noise_of_looks(event: Any) -> float:
     """The noise multiplier of Gaussian releases on one draw of a batch: k looks at it are one of z / sqrt(k)."""
-    looks = [look for look in parts_of(event) if isinstance(look, StepKind) and look.sampler == "full-batch"]
-    if not looks or len(looks) < len(parts_of(event)):
+    parts = parts_of(event)
+    looks = [look for look in parts if isinstance(look, StepKind) and look.sampler == "full-batch"]
+    if not looks or len(looks) < len(parts):
         raise NotAccounted("a sampled event that is not of Gaussian ones", event)
-    if any(look.noise_multiplier == 0 for look in looks):
+    if any(look.noiseless for look in looks):
         return 0.0
     squares = math.fsum(look.steps / look.noise_multiplier**2 for look in looks)
     return 1 / math.sqrt(squares) if squares else math.inf

@@ -14,8 +14,7 @@ d sum of w_s over the included s.
 
 (c) Every half line x > t attains log((P(x > t) - delta) / Q(x > t)). Where no count is negative the likelihood ratio
 increases, so that the best event is one of them.
-(d) P is written without its rare counts, and Q with at least what these can add: nothing above the pair's own loss is
-stated. They decide losses above 100, whose denominator is made of them alone.
+(d) Counts with a probability below e^-700 are left out of P, and their sum, at most T e^-700, is added to Q(x > t).
 """
 
 from __future__ import annotations
@@ -24,118 +23,80 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.binomials import binomial_log_masses, likely_counts
+from dpexp.accounting.binomials import likely_counts
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
 from dpexp.accounting.search import least
 
-_FLOOR, _GROUPS = -120.0, 64
-"""log probability of a number of uses below which it is one of a group, so many on either side"""
+_FLOOR = -700.0
+"""log probability of a number of uses below which it is left out"""
 _ROUNDING = 1e-11
 """relative error of a probability"""
 _LEAST_NOISE = 1e-4
 """deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
-MOST = 1e8
-"""variance of the number of uses above which the law is not written down: here it has 3 10^5 atoms"""
-MOST_LISTED = 20_000
-"""steps up to which Renyi divergences take all numbers of uses"""
-Value = Callable[[GaussianMixture, GaussianMixture, float], float]
-"""of the half line from a place on, less its value"""
-
-
-class Uses(NamedTuple):
-    """How often the record is used, or the sums of (b), increasing."""
-
-    counts: np.ndarray
-    """[A]"""
-    log_p: np.ndarray
-    """[A]"""
-    rare: np.ndarray = np.empty((0, 2))
-    """groups of all other counts: the fewest of each, and a bound on the log of its probability, [B, 2]"""
-
-
-def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> Uses:
-    """How often the record is used; in a public order it is in the first batch."""
-    if sampling == "full-batch" or q == 1:
-        return Uses(np.array([float(steps)]), np.zeros(1))
-    if sampling in ONCE_AN_EPOCH:
-        epochs, rest = divmod(steps, batches)
-        if sampling == "cyclic" or rest == 0:
-            return Uses(np.array([float(epochs + (rest > 0))]), np.zeros(1))
-        return Uses(np.array([epochs, epochs + 1.0]), np.log([1 - rest / batches, rest / batches]))
-    counts, logs = likely_counts(steps, q, _FLOOR)
-    first, last = int(counts[0]), int(counts[-1])
-    below = np.unique(np.linspace(0, first, min(first, _GROUPS) + 1).astype(np.int64))
-    above = np.unique(np.linspace(last + 1, steps + 1, min(steps - last, _GROUPS) + 1).astype(np.int64))
-    # probabilities rise up to `first` and fall from `last` on: a group has at most its size times its largest one
-    likeliest = np.concatenate([below[1:] - 1, above[:-1]])
-    if len(likeliest) == 0:
-        return Uses(counts, logs)
-    sizes = np.concatenate([np.diff(below), np.diff(above)]).astype(np.float64)
-    bounds = binomial_log_masses(likeliest, steps, q) + np.log(sizes)
-    return Uses(counts, logs, np.stack([np.concatenate([below[:-1], above[:-1]]), bounds], axis=1))
+MOST, MOST_LISTED = 1e8, 6000
+"""variance of the number of uses above which the law is not written down, here it has 7 10^5 atoms; and steps below
+which every count is an atom"""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLaw:
     """The pair: P has mean `one` times the number of uses, Q `other` times it; both have the `variance`."""
 
-    uses: Uses
+    counts: np.ndarray
+    """how often the record is used, or the sums of (b), increasing, [A]"""
+    log_p: np.ndarray
+    """[A]"""
     one: float
     other: float
     variance: float
-    every: Uses | None = None
-    """all counts, where `uses` leaves out or groups some"""
+    log_lost: float = -math.inf
+    """bound on the log of the probability of other counts"""
 
     @cached_property
-    def _orders(self) -> list[tuple[GaussianMixture, GaussianMixture]]:
-        """Both orders, mirrored so that events lie on the right, in deviations; the second law rounded up (d)."""
-        unit, counts, (fewest, bounds) = math.sqrt(self.variance), self.uses.counts, self.uses.rare.T
-        orders = []
-        for p, q in ((self.one, self.other), (self.other, self.one)):
-            # of a law that lies to the left the fewest uses of a group have most beyond every place
-            sign = 1.0 if p >= q else -1.0
-            every = GaussianMixture(
-                sign * q / unit * np.concatenate([counts, fewest]), np.concatenate([self.uses.log_p, bounds]), 1.0
-            )
-            orders.append((GaussianMixture(sign * p / unit * counts, self.uses.log_p, 1.0), every))
-        return orders
+    def laws(self) -> tuple[GaussianMixture, GaussianMixture]:
+        """P and Q, in deviations."""
+        unit = self.counts / math.sqrt(self.variance)
+        return GaussianMixture(self.one * unit, self.log_p, 1.0), GaussianMixture(self.other * unit, self.log_p, 1.0)
 
-    def _largest(self, value: Value, before: float, places: int, close: float) -> float:
-        """Over half lines of both orders, from so far before all atoms: at some places, then around the best."""
+    def _largest(
+        self, value: Callable[[float, float, float], float], before: float, places: int, close: float
+    ) -> float:
+        """Over half lines of both orders, from so far before all atoms: at some places, then around the best.
+
+        `value` is of log P, log Q and the place, and less where the half line is better.
+        """
+        one, other = self.laws
         largest = [0.0]
-        for p, q in self._orders:
+        # the exchanged pair is mirrored, so that events lie on the right
+        for p, q in ((one, other), (other.mirrored, one.mirrored)):
+
+            def negative(t: float, p: GaussianMixture = p, q: GaussianMixture = q) -> float:
+                return value(p.log_above(t), float(np.logaddexp(q.log_above(t), self.log_lost)), t)
+
             # P(x > high) <= delta by the union of its atoms' tails
             low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
-            negative = partial(value, p, q)
             scan = np.linspace(low, high, places).tolist()
             best = min(range(places), key=[negative(t) for t in scan].__getitem__)
-            at = least(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close)
-            largest.append(-at.value)
+            largest.append(-least(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close).value)
         return max(largest)
 
     def eps(self, delta: float) -> float:
         """The largest epsilon that a half line attains at delta, both orders (c); 0 if none does."""
 
-        def negative(p: GaussianMixture, q: GaussianMixture, t: float) -> float:
-            room = math.exp(p.log_above(t)) * (1 - _ROUNDING) - delta
-            return q.log_above(t) + _ROUNDING - math.log(room) if room > 0 else 1e6 * (1 + t * t)
+        def negative(log_p: float, log_q: float, t: float) -> float:
+            room = math.exp(log_p) * (1 - _ROUNDING) - delta
+            return log_q + _ROUNDING - math.log(room) if room > 0 else 1e6 * (1 + t * t)
 
         return self._largest(negative, 2, 33, 1e-7) if delta < 1 else 0.0
 
     def delta(self, eps: float) -> float:
         """The largest P - e^eps Q of a half line, both orders."""
-
-        def negative(p: GaussianMixture, q: GaussianMixture, t: float) -> float:
-            log_p = p.log_above(t)
-            return math.exp(log_p) * math.expm1(min(q.log_above(t) + eps - log_p, 700.0))
-
-        return self._largest(negative, 9, 97, 1e-9)
+        return self._largest(lambda p, q, _: math.exp(p) * math.expm1(min(q + eps - p, 700.0)), 9, 97, 1e-9)
 
     @property
     def variation(self) -> float:
@@ -143,10 +104,27 @@ class LinearLaw:
         return self.delta(0.0)
 
     def renyi(self, order: float) -> float:
-        """The larger divergence; of all counts, since a large order asks for the rarest ones."""
-        every, unit = self.every or self.uses, math.sqrt(self.variance)
-        one, other = (GaussianMixture(m / unit * every.counts, every.log_p, 1.0) for m in (self.one, self.other))
-        return max(renyi_of(one, other, order), renyi_of(other, one, order)) * (1 - 1e-9)
+        """The larger divergence; 0 where counts are left out, since a large order asks for the rarest ones."""
+        one, other = self.laws
+        return max(renyi_of(one, other, order), renyi_of(other, one, order)) * (1 - 1e-9) if self.every else 0.0
+
+    @property
+    def every(self) -> bool:
+        """Whether no count is left out."""
+        return math.isinf(self.log_lost)
+
+
+def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Counts [A] of how often the record is used, and their log probabilities; in a public order it is in the first
+    batch."""
+    if sampling == "full-batch" or q == 1:
+        return np.array([float(steps)]), np.zeros(1)
+    if sampling not in ONCE_AN_EPOCH:
+        return likely_counts(steps, q, -math.inf if steps < MOST_LISTED else _FLOOR)
+    epochs, rest = divmod(steps, batches)
+    if sampling == "cyclic" or rest == 0:
+        return np.array([float(epochs + (rest > 0))]), np.zeros(1)
+    return np.array([epochs, epochs + 1.0]), np.log([1 - rest / batches, rest / batches])
 
 
 @lru_cache(maxsize=64)
@@ -159,11 +137,9 @@ def linear(
     step = 1 / multiplier
     # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
     one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
-    counted, every = uses(sampling, q, steps, batches), None
-    if len(counted.rare) and steps <= MOST_LISTED:
-        counts = np.arange(steps + 1.0)
-        every = Uses(counts, binomial_log_masses(counts, steps, q))
-    return LinearLaw(counted, one, other, float(steps), every)
+    drawn = sampling not in ("full-batch", *ONCE_AN_EPOCH) and q < 1 and steps >= MOST_LISTED
+    log_lost = math.log(steps) + _FLOOR if drawn else -math.inf
+    return LinearLaw(*uses(sampling, q, steps, batches), one, other, float(steps), log_lost)
 
 
 def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Callable[[float], float] | None:
@@ -190,9 +166,9 @@ def quadratic(
     w, step = contraction ** np.arange(steps - 1, -1, -1.0), 1 / multiplier
     sums = np.array([w[k::batches].sum() for k in range(batches)])
     if sampling in ("full-batch", "cyclic") or batches == 1:
-        law = Uses(sums[position : position + 1], np.zeros(1))
+        counts, logs = sums[position : position + 1], np.zeros(1)
     elif sampling == "shuffled":
-        law = Uses(np.sort(sums), np.full(batches, -math.log(batches)))
+        counts, logs = np.sort(sums), np.full(batches, -math.log(batches))
     else:
         return None
-    return LinearLaw(law, step, -step if replaced else 0.0, float(w @ w))
+    return LinearLaw(counts, logs, step, -step if replaced else 0.0, float(w @ w))

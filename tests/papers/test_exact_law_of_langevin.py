@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting import gaussian as gdp
-from dpexp.accounting.mixtures import GaussianMixture, _log_g, renyi_of
+from dpexp.accounting.mixtures import GaussianMixture, log_excess, renyi_of
 from dpexp.papers.dp_sgld import exact_law as exact_langevin
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.langevin_figures import failing
@@ -59,7 +59,7 @@ def test_the_integrand_of_a_divergence_keeps_its_digits_at_every_size(order):
         exact = [
             float(mpmath.log(mpmath.expm1(order * mpmath.mpf(v)) - order * mpmath.expm1(mpmath.mpf(v)))) for v in u
         ]
-    np.testing.assert_allclose(_log_g(u, order), exact, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(log_excess(u, order), exact, rtol=1e-9, atol=1e-6)
 
 
 def test_the_variance_of_the_output():

@@ -22,7 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.functions import exp
-from dpexp.accounting.renyi import at_each, base_from_mixture, symmetrised
+from dpexp.accounting.renyi import base_from_mixture, symmetrised
 from dpexp.accounting.search import least
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
@@ -74,7 +74,7 @@ def last_iterate(
 @lru_cache(maxsize=4096)
 def _step_costs(order: float, q: float, multiplier: float, step: str) -> list[float]:
     """What one step costs at every share of the grid."""
-    return at_each(STEP[step].__name__, q, [(order, multiplier * math.sqrt(1 - share)) for share in SHARES])
+    return [STEP[step](order, q, multiplier * math.sqrt(1 - share)) for share in SHARES]
 
 
 def over_steps(cost: float, spread: float, steps: int, contraction: float) -> float:
