@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
@@ -42,10 +42,10 @@ LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 _NEAR = {"above": 1e-4, "below": 1e-7}
 """how closely a place is found: of guarantees, which may take a while, and of attained values"""
-_START, _LEVELS, _MOST_HALVINGS = 24, 6, 300
-"""deltas at which a search begins, and halvings of the way between two of them, from above and from below"""
+_START, _MOST_HALVINGS = 24, 300
+"""deltas at which a search begins, and halvings of the way between two of them"""
 _CLOSE, _CURVE = 2e-4, 3e-3
-"""how near an upper limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
+"""how near a limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
 _NOTHING, _SMALL = 1e-100, 1e-4
 """an advantage that is none; and a beta below which it is not resolved relative to itself"""
 _LOOSE = 1e-4
@@ -82,15 +82,8 @@ class Curve:
 
         # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
-        @cache
-        def implied_at(k: int) -> float:
-            place = FIRST_LOG * (1 - k / _START)
-            return implied_delta(self._at(place), _delta(place), eps) if 0 <= k < _START else 1.0
-
-        best = min(range(0, _START, 4), key=implied_at)
-        for step in (2, 1):
-            best = min((best, best - step, best + step), key=implied_at)
-        implied = implied_at(best)
+        places = [FIRST_LOG * (1 - k / _START) for k in range(_START)]
+        implied = min(implied_delta(self._at(x), _delta(x), eps) for x in places)
         return implied if self._at(_logit(implied)) > eps else min(self._inverse(eps), implied)
 
     def _inverse(self, eps: float) -> float:
@@ -124,9 +117,35 @@ class Curve:
         """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
-        if self.side == "below":
-            return self._beta_above(alpha, _CURVE if curve else _CLOSE)
-        return self._beta_below(alpha, 3 if curve else _LEVELS)
+        if self.advantage < _NOTHING:
+            return 1 - alpha
+        # (c) is the largest value of a place, and (d) that of an interval: the interval with the largest one is halved
+        # until a place of the profile is near. The places are the same for every alpha, so that most are known already
+
+        def limit(low: float, high: float) -> float:
+            """(d): delta is at least that of `low`, below which it is unknown, and epsilon that of `high`."""
+            return least_misses(alpha, self._at(high), _delta(low))
+
+        top = _logit(self.advantage)
+        first = min(FIRST_LOG, 2 * top)
+        logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
+        best = max(0.0, 1 - self.advantage - alpha, *(limit(x, x) for x in logs))
+        # above the largest epsilon is 0
+        cells = [(limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])]
+        cells.append((1 - self.advantage - alpha, top, top))
+        for _ in range(_MOST_HALVINGS):
+            worst = max(cells)
+            largest, low, high = worst
+            upper = max(best, largest)
+            if upper - best <= (_CURVE if curve else _CLOSE) * min(1 - upper, max(best, _SMALL)) or low == high:
+                break
+            middle = 2 * high if low == -math.inf else (low + high) / 2
+            if middle < LEAST_LOG:
+                break
+            best = max(best, limit(middle, middle))
+            cells.remove(worst)
+            cells += [(limit(low, middle), low, middle), (limit(middle, high), middle, high)]
+        return min(max(best, max(cells)[0]), 1 - alpha) if self.side == "below" else best
 
     def tpr(self, alpha: float) -> float:
         """The largest true positive rate at that false positive rate."""
@@ -154,56 +173,6 @@ class Curve:
         if logit not in self._known:
             self._known[logit] = self.eps(_delta(logit))
         return self._known[logit]
-
-    def _beta_below(self, alpha: float, levels: int) -> float:
-        """A lower limit of beta: the best of some places, all of them valid, found by halving steps around it."""
-        # (c); all places lie on one fine grid, so that most are known from other alphas: some analyses take a while
-        top = _logit(max(self.advantage, _NOTHING))
-        unit = (min(FIRST_LOG, 2 * top) - top) / _START / 2**_LEVELS
-
-        def value(k: int) -> float:
-            x = top + k * unit
-            return least_misses(alpha, self._at(x), _delta(x)) if k >= 0 else 0.0
-
-        step = 2**_LEVELS
-        best = max(range(0, (_START + 1) * step, step), key=value)
-        while best >= _START * step and top + 2 * best * unit > LEAST_LOG and value(2 * best) > value(best):
-            best *= 2
-        for _ in range(levels):
-            step //= 2
-            best = max((best, best - step, best + step), key=value)
-        return max(0.0, value(best), 1 - self.advantage - alpha)
-
-    def _beta_above(self, alpha: float, close: float) -> float:
-        """An upper limit of beta: the interval with the largest one is halved until a place of the profile is near."""
-        if self.advantage < _NOTHING:
-            return 1 - alpha
-
-        def limit(low: float, high: float) -> float:
-            """(d): delta is at least that of `low`, below which it is unknown, and epsilon that of `high`."""
-            return least_misses(alpha, self._at(high), _delta(low))
-
-        top = _logit(self.advantage)
-        # the same places for every alpha, so that most are known already
-        first = min(FIRST_LOG, 2 * top)
-        logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
-        best = max(0.0, *(limit(x, x) for x in logs))
-        # above the largest epsilon is 0
-        cells = [(limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])]
-        cells.append((1 - self.advantage - alpha, top, top))
-        for _ in range(_MOST_HALVINGS):
-            worst = max(cells)
-            largest, low, high = worst
-            upper = max(best, largest)
-            if upper - best <= close * min(1 - upper, max(best, _SMALL)) or low == high:
-                break
-            middle = 2 * high if low == -math.inf else (low + high) / 2
-            if middle < LEAST_LOG:
-                break
-            best = max(best, limit(middle, middle))
-            cells.remove(worst)
-            cells += [(limit(low, middle), low, middle), (limit(middle, high), middle, high)]
-        return min(max(best, max(cells)[0]), 1 - alpha)
 
 
 @dataclass(frozen=True)
