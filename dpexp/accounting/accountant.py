@@ -15,20 +15,11 @@ from typing import Any
 
 from dpexp.accounting import renyi
 from dpexp.accounting.curve import Curve, larger
-from dpexp.accounting.events import (
-    AccountedPart,
-    BestOfRuns,
-    NotAccounted,
-    StepKind,
-    ZeroConcentrated,
-    parts_of,
-    tree_of,
-)
+from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
 from dpexp.accounting.mixed import truncated
 from dpexp.accounting.one_mu import mu_up_to
-from dpexp.accounting.private_choice import best_of
 from dpexp.accounting.sampling import Relation, Sampling, distance, random_step
 from dpexp.core.errors import UsageError
 
@@ -39,8 +30,8 @@ class Accountant:
     `neighboring_relation`: with add-remove a step may be on a Poisson batch, one that is cut to a largest size, or all
     records; with replace-one on a Poisson batch, one of fixed size, or all records, and a record moves the sum by up to
     two norms. Noise multipliers are noise over one record's largest norm. A tree over the steps of one epoch is for a
-    record that leaves all others at their steps. Where a part is zCDP or the best of several runs, Renyi divergences
-    are all that is known of it, and those of all parts are added.
+    record that leaves all others at their steps. Of zCDP parts Renyi divergences are all that is known, and those of all
+    parts are added.
     """
 
     def __init__(self, neighboring_relation: Relation = "add-remove") -> None:
@@ -67,7 +58,7 @@ class Accountant:
         tree = tree_of(event)
         while tree[1] == "SelfComposedDpEvent":
             tree, count = tree[2], count * int(tree[3])
-        if not all(part.empty for part in parts_of(tree, count)):
+        if not all(kind.empty for kind in parts_of(tree, count)):
             vars(self).pop("profile", None)
             self._events[tree] += count
         return self
@@ -91,11 +82,20 @@ class Accountant:
     def _complaint(self, event: Any) -> NotAccounted | UsageError | None:
         """Why an event is not accounted; None where it is."""
         try:
-            for part in parts_of(event):
-                _check(part, self.neighboring_relation)
+            for kind in parts_of(event):
+                self._check(kind)
         except (NotAccounted, UsageError) as error:
             return error
         return None
+
+    def _check(self, kind: StepKind) -> None:
+        """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
+        if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
+            values = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
+            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
+        only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
+        if only not in (None, self.neighboring_relation):
+            raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Account one step on a Poisson batch of that share of the records."""
@@ -126,7 +126,7 @@ class Accountant:
         if not epsilon >= 0:
             raise UsageError(f"epsilon is 0 or more, not {epsilon!r}")
         if math.isinf(epsilon):
-            return 1.0 if any(part.noiseless for part in self._parts) else 0.0
+            return 1.0 if any(kind.noise_multiplier == 0 for kind in self._kinds) else 0.0
         return self.profile.delta(epsilon)
 
     def get_mu(self, floor: float) -> float:
@@ -136,17 +136,54 @@ class Accountant:
     @cached_property
     def profile(self) -> Curve:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
-        return _profile(self._parts, self.neighboring_relation)
+        kinds = [kind for kind in self._kinds if math.isfinite(kind.noise_multiplier) or kind.xi]
+        if any(kind.noise_multiplier == 0 for kind in kinds):
+            return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
+        if any(kind.sampler == "zcdp" for kind in kinds):
+            return self._by_renyi(kinds)
+        if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
+            each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
+            mu = math.sqrt(each) * distance(self.neighboring_relation)
+            return Curve(lambda delta: eps_of(mu, delta), mu=mu)
+        # the other data set has one record fewer, or one more
+        more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
+        curves = [Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more]
+        return curves[0] if len(curves) == 1 else larger(curves)
+
+    def _by_renyi(self, kinds: Sequence[StepKind]) -> Curve:
+        """The profile of parts some of which are known by Renyi curves alone."""
+        straight = all(kind.sampler == "zcdp" for kind in kinds)
+
+        @cache
+        def rdp(order: float) -> float:
+            concentrated = (
+                k.steps * (k.xi + order / (2 * k.noise_multiplier**2)) for k in kinds if k.sampler == "zcdp"
+            )
+            steps = (k.steps * self._loss(k).rdp(order) for k in kinds if k.sampler != "zcdp")
+            return math.fsum((*concentrated, *steps))
+
+        def eps(delta: float) -> float:
+            if not 0 < delta < 1:
+                return 0.0 if delta else math.inf
+            return renyi.eps_of_curve(rdp, delta, wide=straight)[0]
+
+        return Curve(eps, direct=(lambda eps: renyi.delta_of_curve(rdp, eps, wide=True)) if straight else None)
+
+    def _loss(self, kind: StepKind, added: int = 0) -> StepLoss:
+        if kind.records is not None and kind.cap is not None:
+            return truncated(kind.records + added, kind.sampling_probability, kind.cap, kind.noise_multiplier)
+        sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
+        q, noise = kind.sampling_probability, kind.noise_multiplier
+        return step_loss(*random_step(q, noise, sampling, self.neighboring_relation))
 
     @property
-    def _parts(self) -> list[AccountedPart]:
-        """Each kind of part once, with its number."""
-        counts: Counter[AccountedPart] = Counter()
+    def _kinds(self) -> list[StepKind]:
+        """Each kind of step once, with its number."""
+        counts: Counter[StepKind] = Counter()
         for tree, count in self._events.items():
-            for part in parts_of(tree, count):
-                counts[part._replace(steps=0)] += part.steps
-        parts = (part._replace(steps=steps) for part, steps in counts.items())
-        return [part for part in parts if not part.empty]
+            for kind in parts_of(tree, count):
+                counts[kind._replace(steps=0)] += kind.steps
+        return [kind for one, steps in counts.items() if not (kind := one._replace(steps=steps)).empty]
 
     @property
     def history(self) -> list[tuple[float, float, int]]:
@@ -154,22 +191,13 @@ class Accountant:
 
         What is assigned are steps on Poisson batches, in place of all that was composed.
         """
-        kinds = [part for part in self._parts if isinstance(part, StepKind)]
-        if len(kinds) < len(self._parts):
+        if any(kind.sampler == "zcdp" for kind in self._kinds):
             raise UsageError("a history is one of Gaussian steps: this accountant has other events", "use ledger")
-        return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in kinds]
+        return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in self._kinds]
 
     @history.setter
     def history(self, entries: Sequence[tuple[float, float, int]]) -> None:
-        events = [(_poisson_step(noise, rate), int(steps)) for noise, rate, steps in entries]
-        self._replace(Accountant(self.neighboring_relation), events)
-
-    def _replace(self, other: Accountant, events: Sequence[tuple[Any, int]]) -> None:
-        """Account these events, as the empty other accountant does, and nothing else."""
-        for event, count in events:
-            other.compose(event, count)
-        vars(self).clear()
-        vars(self).update(vars(other))
+        self.load_state_dict({"history": entries})
 
     @property
     def ledger(self) -> Any:
@@ -188,7 +216,7 @@ class Accountant:
 
     def __len__(self) -> int:
         """Steps that are accounted."""
-        return sum(part.steps for part in self._parts)
+        return sum(kind.steps for kind in self._kinds)
 
     @classmethod
     def mechanism(cls) -> str:
@@ -198,7 +226,7 @@ class Accountant:
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """What `load_state_dict` takes, of plain values; written into `destination` where one is given."""
         state: MutableMapping[str, Any] = {} if destination is None else destination
-        if all(isinstance(part, StepKind) for part in self._parts):
+        if all(kind.sampler != "zcdp" for kind in self._kinds):
             state["history"] = self.history
         state["events"] = [("", "SelfComposedDpEvent", tree, count) for tree, count in self._events.items()]
         state["mechanism"], state["relation"] = self.mechanism(), self.neighboring_relation
@@ -206,14 +234,15 @@ class Accountant:
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Account what another accountant has: one of these, or one of Opacus, whose steps are on Poisson batches."""
-        other = Accountant(state_dict.get("relation", self.neighboring_relation))
-        if "events" in state_dict:
-            self._replace(other, [(tree, 1) for tree in state_dict["events"]])
-        elif "history" in state_dict:
-            other.history = state_dict["history"]
-            self._replace(other, [])
-        else:
+        if not {"events", "history"} & set(state_dict):
             raise UsageError("a state has a history: [(noise multiplier, sample rate, steps), ...]")
+        other = Accountant(state_dict.get("relation", self.neighboring_relation))
+        for event in state_dict.get("events", ()):
+            other.compose(event)
+        for noise, rate, steps in () if "events" in state_dict else state_dict["history"]:
+            other.compose(_poisson_step(noise, rate), int(steps))
+        vars(self).clear()
+        vars(self).update(vars(other))
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """A function that accounts a step of an Opacus optimizer: `optimizer.attach_step_hook(...)`."""
@@ -227,68 +256,6 @@ class Accountant:
 
 def _poisson_step(noise_multiplier: float, sample_rate: float) -> tuple[Any, ...]:
     return "", "PoissonSampledDpEvent", float(sample_rate), ("", "GaussianDpEvent", float(noise_multiplier))
-
-
-def _check(part: AccountedPart, relation: Relation) -> None:
-    """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
-    if not isinstance(part, StepKind):
-        for each in part.run if isinstance(part, BestOfRuns) else ():
-            _check(each, relation)
-        return
-    if not (part.noise_multiplier >= 0 and 0 <= part.sampling_probability <= 1 and part.steps >= 0):
-        values = f"noise {part.noise_multiplier} and share {part.sampling_probability}, {part.steps} times"
-        raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
-    only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(part.sampler)
-    if only not in (None, relation):
-        raise UsageError(f"{part.sampler} batches are accounted for {only} neighbours alone")
-
-
-def _profile(parts: Sequence[AccountedPart], relation: Relation) -> Curve:
-    """Of parts that are composed."""
-    if any(part.noiseless for part in parts):
-        return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
-    kinds = [part for part in parts if isinstance(part, StepKind) and math.isfinite(part.noise_multiplier)]
-    if any(not isinstance(part, StepKind) for part in parts):
-        rdp, straight = _rdp(parts, relation), all(isinstance(part, ZeroConcentrated) for part in parts)
-
-        def eps(delta: float) -> float:
-            if not 0 < delta < 1:
-                return 0.0 if delta else math.inf
-            return renyi.eps_of_curve(rdp, delta, wide=straight)[0]
-
-        direct = (lambda eps: renyi.delta_of_curve(rdp, eps, wide=True)) if straight else None
-        return Curve(eps, direct=direct)
-    if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
-        each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
-        mu = math.sqrt(each) * distance(relation)
-        return Curve(lambda delta: eps_of(mu, delta), mu=mu)
-    # the other data set has one record fewer, or one more
-    more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
-    curves = [Steps((_loss(kind, relation, added), kind.steps) for kind in kinds).curve for added in more]
-    return curves[0] if len(curves) == 1 else larger(curves)
-
-
-def _rdp(parts: Sequence[AccountedPart], relation: Relation) -> Callable[[float], float]:
-    """The sum of the Renyi divergences of parts at an order."""
-
-    def curve(part: AccountedPart) -> Callable[[float], float]:
-        if isinstance(part, ZeroConcentrated):
-            return lambda order: part.xi + part.rho * order
-        if isinstance(part, StepKind):
-            nothing = part.empty or math.isinf(part.noise_multiplier)
-            return (lambda order: 0.0) if nothing else _loss(part, relation).rdp
-        run = [each for each in part.run if not each.empty]
-        return cache(best_of(_rdp(run, relation), _profile(run, relation).delta, part.mean, part.shape))
-
-    curves = [(curve(part), part.steps) for part in parts]
-    return cache(lambda order: math.fsum(steps * each(order) for each, steps in curves))
-
-
-def _loss(kind: StepKind, relation: Relation, added: int = 0) -> StepLoss:
-    if kind.records is not None and kind.cap is not None:
-        return truncated(kind.records + added, kind.sampling_probability, kind.cap, kind.noise_multiplier)
-    sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
-    return step_loss(*random_step(kind.sampling_probability, kind.noise_multiplier, sampling, relation))
 
 
 def _number(name: str, *values: float | None) -> float:

@@ -51,7 +51,7 @@ ATOMS, CELLS = 1000, 4000
 LARGEST = 500.0
 """largest loss: e^500 is a number"""
 _NODES = 12
-Pair = TypeVar("Pair", "OnGrid", "Atoms")
+Law = TypeVar("Law", "OnGrid", "Atoms")
 """of laws, from above or from below"""
 FINE_BELOW, MOST_BELOW = 60.0, 20_000
 """points of the grid from below in a standard deviation of an epoch's loss, and at most on either side of 0"""
@@ -79,11 +79,6 @@ class OnGrid:
     @property
     def p(self) -> np.ndarray:
         return self.q * exp(self.losses) * (1 + 4 * UNIT)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the loss under Q; it only sets grids."""
-        return _deviation(self.losses, self.q)
 
     @property
     def removed(self) -> Discrete:
@@ -134,7 +129,9 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
     twins = a is b
     a, b = a.refined(h), b.refined(h)
     # the loss of both groups together is narrower than that of one by about the root of the larger group's share
-    narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * max(a.spread, b.spread)
+    narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * max(
+        _deviation(each.losses, each.q) for each in (a, b)
+    )
     first, last = min(a.start, b.start), max(a.start + len(a.q), b.start + len(b.q))
     times = max(1, round(h / _power_of_two(max(narrower / FINE, h * (last - first) / MOST))))
     # losses: the larger by log share at most below the lower end of the larger, never above the upper end
@@ -209,12 +206,6 @@ class Atoms:
         """The pair in the other order."""
         return Atoms(self.q[::-1], self.p[::-1], self.relative)
 
-    @property
-    def range(self) -> tuple[float, float, float]:
-        """The least and the largest loss, and the deviation under Q, which only sets a grid."""
-        losses = log(self.p) - log(self.q)
-        return float(losses.min()), float(losses.max()), _deviation(losses, self.q)
-
     def curve(self, eps: np.ndarray) -> np.ndarray:
         """sup over events of P - e^eps Q [E], from below: sums of positive terms.
 
@@ -282,15 +273,14 @@ def _power_of_two(bound: float) -> float:
     return float(2.0 ** math.floor(math.log2(bound)))
 
 
-def _doubled(one: Pair, batches: int, join: Callable[[Pair, int, Pair, int], Pair]) -> Pair:
+def _doubled(one: Law, batches: int, join: Callable[[Law, int, Law, int], Law]) -> Law:
     """The pair of so many batches from that of one, by binary doubling; `join` takes two groups and their sizes."""
-    power, size, remainder = one, 1, batches
-    total: tuple[Pair, int] | None = None
+    power, size = one, 1
+    total: tuple[Law, int] | None = None
     while True:
-        if remainder & 1:
+        if batches & size:
             total = (power, size) if total is None else (join(*total, power, size), total[1] + size)
-        remainder >>= 1
-        if not remainder:
+        if 2 * size > batches:
             return total[0] if total else power
         power, size = join(power, size, power, size), 2 * size
 
@@ -305,11 +295,8 @@ class EpochLoss:
         if not (0 < mu < math.inf and batches >= 1 and 0 <= left_out < 1):
             raise ValueError(f"need a finite distance above 0 and a batch, not {mu} and {batches}")
         self.mu, self.batches, self.left_out = float(mu), batches, left_out
-
-    @property
-    def finite(self) -> bool:
-        """Whether the largest loss is small enough for its exponential to be a number."""
-        return self.mu * (self.mu / 2 + REACH) <= LARGEST
+        self.finite = mu * (mu / 2 + REACH) <= LARGEST
+        """whether the largest loss is small enough for its exponential to be a number"""
 
     def eps(self, epochs: int, delta: float) -> float:
         """Epsilon of so many epochs, rounded up, both orders of the neighbours."""
@@ -317,15 +304,10 @@ class EpochLoss:
 
     def delta(self, epochs: int, eps: float) -> float:
         """Delta of so many epochs at epsilon >= 0, rounded up, both orders of the neighbours."""
-        known = delta_of(self.mu * math.sqrt(epochs), eps)  # with the batches shown
-        if epochs == 0 or not self.finite:
-            return known
-        try:
-            # at epsilon 0 it is the total variation distance, which is the same in either order
-            laws = losses_of(((self, epochs),), "above")[: 1 if eps == 0 else 2]
-            return min(known, max(law.delta(eps) for law in laws))
-        except TooWide:
-            return known
+        # at epsilon 0 it is the total variation distance, which is the same in either order
+        orders = 1 if eps == 0 else 2
+        shown = delta_of(self.mu * math.sqrt(epochs), eps)
+        return _least(((self, epochs),), shown, lambda laws: max(law.delta(eps) for law in laws[:orders]))
 
     def eps_of_replaced(self, epochs: int, delta: float) -> float:
         """Epsilon where a record is replaced by any other: it is removed, then the other is added.
@@ -333,18 +315,15 @@ class EpochLoss:
         From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. Every
         split of delta is valid.
         """
-        best = eps_of(2 * self.mu * math.sqrt(epochs), delta)  # with the batches shown
-        if epochs == 0 or not self.finite or not 0 < delta < 1:
-            return best
-        try:
-            removed, added = losses_of(((self, epochs),), "above")
-            for share in SHARES:
-                first = removed.eps(share * delta)
-                rest = (1 - share) * delta * math.exp(-first)
-                best = min(best, first + (added.eps(rest) if rest >= LEAST_SHARE else math.inf))
-        except TooWide:
-            pass
-        return best
+
+        def split(laws: tuple[Composed, Composed], share: float) -> float:
+            first = laws[0].eps(share * delta)
+            rest = (1 - share) * delta * math.exp(-first)
+            return first + (laws[1].eps(rest) if rest >= LEAST_SHARE else math.inf)
+
+        shown = eps_of(2 * self.mu * math.sqrt(epochs), delta)
+        kinds = ((self, epochs),) if 0 < delta < 1 else ()
+        return _least(kinds, shown, lambda laws: min(split(laws, share) for share in SHARES))
 
     def attained(self, epochs: int, delta: float) -> float:
         """What the pair itself attains, rounded down; 0 where it is not known."""
@@ -354,12 +333,6 @@ class EpochLoss:
             return max(law.eps(delta) for law in losses_of(((self, epochs),), "below"))
         except TooWide:
             return 0.0
-
-    def sides(self, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
-        """Brackets of epsilon for a record that is removed, and for one that is added."""
-        below, above = (losses_of(((self, epochs),), side) for side in ("below", "above"))
-        pairs = zip(("remove", "add"), below, above, strict=True)
-        return {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
 
     @cached_property
     def dominating(self) -> OnGrid:
@@ -375,9 +348,13 @@ class EpochLoss:
         return Atoms(p, pair.q, pair.relative + 4 * UNIT) if self.left_out else pair
 
 
+Epochs = tuple[tuple[EpochLoss, int], ...]
+"""kinds of epochs, and how many of each"""
+
+
 @lru_cache(maxsize=64)
-def losses_of(kinds: tuple[tuple[EpochLoss, int], ...], side: Side) -> tuple[Composed, Composed]:
-    """The losses of a removed and of an added record in epochs, how many of each kind; from below of one kind."""
+def losses_of(kinds: Epochs, side: Side) -> tuple[Composed, Composed]:
+    """The losses of a removed and of an added record; from below of one kind."""
     if side == "above":
         # intervals are powers of 2, so that the finest grid has the points of all others
         interval = min(epoch.dominating.interval for epoch, _ in kinds)
@@ -386,14 +363,24 @@ def losses_of(kinds: tuple[tuple[EpochLoss, int], ...], side: Side) -> tuple[Com
     else:
         ((epoch, count),) = kinds
         pair = epoch.dominated
-        low, high, spread = pair.range
         # the loss of the exchanged pair is minus that of the pair, and both use one grid
-        reach = max(abs(low), abs(high))
-        interval = max(spread / FINE_BELOW, reach / MOST_BELOW)
+        losses = log(pair.p) - log(pair.q)
+        reach = float(np.abs(losses).max())
+        interval = max(_deviation(losses, pair.q) / FINE_BELOW, reach / MOST_BELOW)
         cells, one, other = math.ceil(reach / interval) + 1, pair.curve, pair.swapped.curve
         both = (from_below(*curves, cells, interval, pair.relative) for curves in ((one, other), (other, one)))
         laws = [(next(both), count)], [(next(both), count)]
     return Composed(laws[0], interval, side), Composed(laws[1], interval, side)
+
+
+def _least(kinds: Epochs, shown: float, answer: Callable[[tuple[Composed, Composed]], float]) -> float:
+    """The smaller of what holds with the batches shown, and of what the losses say where they can be written down."""
+    if not any(count for _, count in kinds) or not all(epoch.finite for epoch, _ in kinds):
+        return shown
+    try:
+        return min(shown, answer(losses_of(kinds, "above")))
+    except TooWide:
+        return shown
 
 
 def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
@@ -407,15 +394,9 @@ def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
     assert size <= 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
     parts = [kinds[k : k + size] for k in range(0, len(kinds), max(size, 1))]
     few = [(max(mu for mu, _, _ in part), part[0][1], sum(count for _, _, count in part)) for part in parts]
-    # showing the batches leaves Gaussian steps: a bound that needs no grid, where it is smaller
-    known = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
-    epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count)
-    if not epochs or not all(epoch.finite for epoch, _ in epochs) or not 0 < delta < 1:
-        return known
-    try:
-        return min(known, max(law.eps(delta) for law in losses_of(epochs, "above")))
-    except TooWide:
-        return known
+    shown = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
+    epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count and 0 < delta < 1)
+    return _least(epochs, shown, lambda laws: max(law.eps(delta) for law in laws))
 
 
 @lru_cache(maxsize=32)

@@ -12,12 +12,16 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
+OTHERS = {"tree": "SingleEpochTreeAggregationDpEvent", "non-private": "NonPrivateDpEvent", "zcdp": "ZCDpEvent"}
+"""parts that are no steps on batches, and their events"""
+
 
 class StepKind(NamedTuple):
     """Gaussian steps of one kind: what is shown of each, and how many there are."""
 
     sampler: str
-    """poisson, fixed-size, truncated-poisson, full-batch, tree (the nodes that hold one record), or non-private"""
+    """poisson, fixed-size, truncated-poisson, full-batch, tree (the nodes that hold one record), non-private, or zcdp:
+    mechanisms whose Renyi divergence is known to be at most xi + order / (2 z^2), z the noise multiplier"""
     noise_multiplier: float
     sampling_probability: float
     steps: int
@@ -25,53 +29,13 @@ class StepKind(NamedTuple):
     """of batches of fixed size and of those that are cut"""
     cap: int | None = None
     """largest batch, of those that are cut"""
+    xi: float = 0.0
 
     @property
     def empty(self) -> bool:
         """Whether nothing of a record is released."""
-        return self.steps == 0 or self.sampling_probability == 0
-
-    @property
-    def noiseless(self) -> bool:
-        return self.noise_multiplier == 0
-
-
-class ZeroConcentrated(NamedTuple):
-    """Mechanisms that are known to be (xi, rho)-zCDP alone: Renyi divergence at most xi + rho order."""
-
-    rho: float
-    xi: float
-    steps: int
-
-    @property
-    def empty(self) -> bool:
-        return self.steps == 0 or self.rho == self.xi == 0
-
-    @property
-    def noiseless(self) -> bool:
-        return False
-
-
-class BestOfRuns(NamedTuple):
-    """The best of a random number of runs, each made of these parts."""
-
-    run: tuple[AccountedPart, ...]
-    mean: float
-    """of the number of runs"""
-    shape: float
-    """of its truncated negative binomial law; inf is Poisson"""
-    steps: int
-
-    @property
-    def empty(self) -> bool:
-        return self.steps == 0 or all(part.empty for part in self.run)
-
-    @property
-    def noiseless(self) -> bool:
-        return any(part.noiseless for part in self.run)
-
-
-AccountedPart = StepKind | ZeroConcentrated | BestOfRuns
+        nothing = self.sampler == "zcdp" and math.isinf(self.noise_multiplier) and self.xi == 0
+        return nothing or self.steps == 0 or self.sampling_probability == 0
 
 
 class NotAccounted(ValueError):
@@ -91,9 +55,7 @@ def is_event(value: object) -> bool:
 
 def tree_of(event: Any) -> Any:
     """An event as nested tuples of plain values."""
-    attributes = getattr(type(event), "__attrs_attrs__", None)  # the library writes its events with attrs
-    if attributes is not None:
-        return "dp_accounting.dp_event", type(event).__name__, *(tree_of(getattr(event, a.name)) for a in attributes)
+    event = _with_fields(event)
     if isinstance(event, list | tuple):
         return tuple(tree_of(each) for each in event)
     if isinstance(event, Integral):
@@ -101,17 +63,26 @@ def tree_of(event: Any) -> Any:
     return float(event) if isinstance(event, Real) else event
 
 
+def _with_fields(event: Any) -> Any:
+    """An event of the library as the tuple of its class and its fields."""
+    attributes = getattr(type(event), "__attrs_attrs__", None)  # the library writes its events with attrs
+    if attributes is None:
+        return event
+    return "dp_accounting.dp_event", type(event).__name__, *(getattr(event, each.name) for each in attributes)
+
+
 def kinds_of(event: Any) -> list[StepKind]:
     """The Gaussian steps of an event that has batches and nothing else, in its order. Raises NotAccounted."""
-    kinds = [part for part in parts_of(event) if isinstance(part, StepKind)]
-    if len(kinds) < len(parts_of(event)) or any(kind.sampler in ("tree", "non-private") for kind in kinds):
-        raise NotAccounted("an event that is not made of Gaussian steps on batches", event)
+    kinds = parts_of(event)
+    for kind in kinds:
+        if kind.sampler in OTHERS:
+            raise NotAccounted(OTHERS[kind.sampler], event)
     return kinds
 
 
-def parts_of(event: Any, times: int = 1) -> list[AccountedPart]:
+def parts_of(event: Any, times: int = 1) -> list[StepKind]:
     """The parts of an event that is composed so often, in its order. Raises NotAccounted."""
-    tree = tree_of(event)
+    tree = _with_fields(event)
     if not is_event(tree):
         raise NotAccounted("something that is no event", event)
     try:
@@ -122,7 +93,7 @@ def parts_of(event: Any, times: int = 1) -> list[AccountedPart]:
         raise NotAccounted(f"{tree[1]} with such fields", event) from None
 
 
-def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[AccountedPart]:
+def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[StepKind]:
     match name:
         case "NoOpDpEvent":
             return []
@@ -149,16 +120,12 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Acc
             return [StepKind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
         case "ZCDpEvent":
             rho, xi = (_within(float(number), 0) for number in (*fields, 0.0)[:2])
-            return [ZeroConcentrated(rho, xi, times)]
-        case "RepeatAndSelectDpEvent":
-            run, mean, shape = fields
-            shape = _within(float(shape), 0, math.inf)
-            return [BestOfRuns(tuple(parts_of(run)), _within(float(mean), 1), shape, times)]
+            return [StepKind("zcdp", 1 / math.sqrt(2 * rho) if rho else math.inf, 1.0, times, xi=xi)]
     raise NotAccounted(name, event)
 
 
-def _within(number: float, low: float, high: float = 1e300) -> float:
-    if not low <= number <= high:
+def _within(number: float, low: float) -> float:
+    if not low <= number <= 1e300:
         raise ValueError
     return number
 
@@ -166,10 +133,9 @@ def _within(number: float, low: float, high: float = 1e300) -> float:
 def _noise_of_looks(event: Any) -> float:
     """The noise multiplier of Gaussian releases on one draw of a batch: k looks at it are one of z / sqrt(k)."""
     parts = parts_of(event)
-    looks = [look for look in parts if isinstance(look, StepKind) and look.sampler == "full-batch"]
-    if not looks or len(looks) < len(parts):
+    if not parts or any(look.sampler != "full-batch" for look in parts):
         raise NotAccounted("a sampled event that is not of Gaussian ones", event)
-    if any(look.noiseless for look in looks):
+    if any(look.noise_multiplier == 0 for look in parts):
         return 0.0
-    squares = math.fsum(look.steps / look.noise_multiplier**2 for look in looks)
+    squares = math.fsum(look.steps / look.noise_multiplier**2 for look in parts)
     return 1 / math.sqrt(squares) if squares else math.inf

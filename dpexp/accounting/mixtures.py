@@ -116,7 +116,7 @@ def log_mean_excess(
 
 
 def log_excess(log_r: np.ndarray, power: float) -> np.ndarray:
-    """log of r^k - 1 - k (r - 1) >= 0, k = `power` above 1 or below 0, without cancellation and overflow; [N] -> [N]."""
+    """log of r^k - 1 - k (r - 1) >= 0, k = `power` above 1 or below 0, without cancellation; [N] -> [N]."""
     k, top = power, np.maximum(power * log_r, log_r)
     u = expm1(np.minimum(log_r, 700.0))
     with np.errstate(all="ignore"):

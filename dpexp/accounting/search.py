@@ -1,6 +1,6 @@
 """Roots, minima, and thresholds with the side that the caller needs.
 
-`narrow`, `first_whole` and `first_reached` search for where a condition begins to hold. A guarantee is taken from the
+`narrow` and `first_whole` search for where a condition begins to hold. A guarantee is taken from the
 end where it was computed to hold, an attained value from the end where it failed; no value is interpolated.
 """
 
@@ -62,41 +62,18 @@ class Least(NamedTuple):
 
 
 def least(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> Least:
-    """A local minimum between two ends, to about xatol, by parabolas through the three lowest places.
-
-    Where the parabola leads outside, or its steps do not shrink, the larger side is cut in the golden ratio (Brent).
-    """
-    x = low + GOLDEN * (high - low)
-    best = second = third = Least(x, function(x))
-    last = before = 0.0
-    while True:
-        close = xatol / 3 + math.sqrt(EPSILON) * abs(best.x)
-        if max(best.x - low, high - best.x) <= 2 * close:
-            return best
-        # the vertex of the parabola; nan where there is none
-        r = (best.x - second.x) * (best.value - third.value)
-        q = (best.x - third.x) * (best.value - second.value)
-        up, bend = (best.x - second.x) * r - (best.x - third.x) * q, 2 * (q - r)
-        step = up / bend if math.isfinite(bend) and bend else math.nan
-        if abs(step) < abs(before) / 2 and low < best.x + step < high:
-            before = last
-            if min(best.x + step - low, high - best.x - step) < 2 * close:
-                step = math.copysign(close, low + high - 2 * best.x)
+    """A local minimum between two ends, to xatol: a golden section whose larger part is cut again."""
+    left, right = (Least(x, function(x)) for x in (low + GOLDEN * (high - low), high - GOLDEN * (high - low)))
+    while high - low > 2 * xatol + math.sqrt(EPSILON) * abs(left.x):
+        if left.value <= right.value:
+            high, right = right.x, left
+            x = low + GOLDEN * (high - low)
+            left = Least(x, function(x))
         else:
-            before = (low if 2 * best.x > low + high else high) - best.x
-            step = GOLDEN * before
-        # at least what counts as found, so that the minimum is soon enclosed from both sides
-        last = step if abs(step) >= close else math.copysign(close, step)
-        tried = Least(best.x + last, function(best.x + last))
-        if tried.value <= best.value:
-            low, high = (best.x, high) if tried.x > best.x else (low, best.x)
-            best, second, third = tried, best, second
-            continue
-        low, high = (low, tried.x) if tried.x > best.x else (tried.x, high)
-        if tried.value <= second.value or second.x == best.x:
-            second, third = tried, second
-        elif tried.value <= third.value or third.x in (best.x, second.x):
-            third = tried
+            low, left = left.x, right
+            x = high - GOLDEN * (high - low)
+            right = Least(x, function(x))
+    return min(left, right, key=lambda tried: tried.value)
 
 
 class Narrowed(NamedTuple):
@@ -137,28 +114,3 @@ def first_whole(holds: Callable[[int], bool], below: int, above: int) -> int:
         middle = (below + above) // 2
         below, above = (below, middle) if holds(middle) else (middle, above)
     return above
-
-
-def first_reached(
-    score: Callable[[int], float], below: int, above: int, guess: float | None = None, slope: float = 0.0
-) -> int:
-    """`first_whole` of score >= 0 for a score that is nearly straight: its last two values say where to ask.
-
-    It begins at a guess, with a slope where one is known, and takes at most four times as many questions as halving.
-    """
-    low, high, last, crossing = below, above, (0, math.nan), guess
-    width, since = high - low, 0
-    while high - low > 1:
-        # three questions that do not halve what is left are followed by the middle, whatever shape the score has
-        if crossing is None or since == 3:
-            crossing = (low + high) / 2
-        # the crossing is cut first, because that of a flat line may be larger than any whole number
-        k = min(max(math.ceil(min(max(crossing, low), high)), low + 1), high - 1)
-        value = score(k)
-        low, high = (low, k) if value >= 0 else (k, high)
-        width, since = (high - low, 0) if 2 * (high - low) <= width else (width, since + 1)
-        # the line through the last two scores; a slope that is not positive says nothing of where the score is 0
-        if math.isfinite(value - last[1]):
-            slope = (value - last[1]) / (k - last[0])
-        crossing, last = k - value / slope if slope > 0 and math.isfinite(value) else None, (k, value)
-    return high

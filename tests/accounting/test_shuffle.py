@@ -44,8 +44,7 @@ def test_pure_messages_have_the_reference_values(pure, n, delta):
     above, two, three = PURE[pure, n, delta]
     found, (lower,) = both(delta, n=n, message="any", pure_eps=pure)
     assert found == pytest.approx(above, rel=2e-4)
-    # rounded down: of a million users by 4 in 10,000
-    assert 0.9996 <= lower / max(two or 0, three) <= 1.0002
+    assert 0.9998 <= lower / max(two or 0, three) <= 1.0002
 
 
 @pytest.mark.parametrize(("mu", "n", "delta"), GAUSSIAN)
