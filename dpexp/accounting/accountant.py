@@ -30,8 +30,8 @@ class Accountant:
     `neighboring_relation`: with add-remove a step may be on a Poisson batch, one that is cut to a largest size, or all
     records; with replace-one on a Poisson batch, one of fixed size, or all records, and a record moves the sum by up to
     two norms. Noise multipliers are noise over one record's largest norm. A tree over the steps of one epoch is for a
-    record that leaves all others at their steps. Of zCDP parts Renyi divergences are all that is known, and those of all
-    parts are added.
+    record that leaves all others at their steps. Of zCDP parts Renyi divergences are all that is known, and those of
+    all parts are added.
     """
 
     def __init__(self, neighboring_relation: Relation = "add-remove") -> None:

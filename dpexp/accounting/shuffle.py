@@ -150,7 +150,7 @@ def _on_grid(
     rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
     deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
     # rounding adds 81 n / 4^bits to the variance, relatively; the few values of pure messages have none of their own
-    bits = (18 if len(values) < 8 else 16) + (users > 100_000) + (users > 500_000)
+    bits = (17 if len(values) < 8 else 16) + (users > 100_000) + (users > 500_000)
     width = max(18 * deviation, largest - float(values.min())) / (1 << bits)
     places = values / width
     lower = np.floor(places)
