@@ -367,8 +367,9 @@ def losses_of(kinds: Epochs, side: Side) -> tuple[Composed, Composed]:
         losses = log(pair.p) - log(pair.q)
         reach = float(np.abs(losses).max())
         interval = max(_deviation(losses, pair.q) / FINE_BELOW, reach / MOST_BELOW)
-        cells, one, other = math.ceil(reach / interval) + 1, pair.curve, pair.swapped.curve
-        both = (from_below(*curves, cells, interval, pair.relative) for curves in ((one, other), (other, one)))
+        eps = interval / 2 * np.arange(2 * math.ceil(reach / interval) + 3)
+        one, other = pair.curve(eps), pair.swapped.curve(eps)
+        both = (from_below(*heights, interval, pair.relative) for heights in ((one, other), (other, one)))
         laws = [(next(both), count)], [(next(both), count)]
     return Composed(laws[0], interval, side), Composed(laws[1], interval, side)
 

@@ -196,11 +196,6 @@ class Composed:
         # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
         return min(1.0, self.lost + self._ask(power, lambda tilted: tilted.delta(eps), _VANISHING * self.lost))
 
-    def rough_delta(self, eps: float) -> float:
-        """About delta(eps) of bounded losses, by the saddle point: no bound, and at best within a factor of a few."""
-        power = self._last_power(lambda at, _: at >= eps)
-        return math.exp(min(self._saddle(power)[1], 0.0)) if self._coarse else 0.0
-
 
 class _TiltedLaw(NamedTuple):
     """One law after tilting: cells [C] from the first, weights [C] of sum 1, and what it costs."""

@@ -15,7 +15,6 @@ are allowed from below, and mass that is never bounded from above.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,8 +22,6 @@ import numpy as np
 
 from dpexp.accounting.functions import exp, expm1, log
 
-Profile = Callable[[np.ndarray], np.ndarray]
-"""eps -> delta"""
 UNIT = 2.0**-53
 
 
@@ -43,22 +40,23 @@ class Discrete:
         return cells.astype(np.float64), log(self.masses[cells])
 
 
-def from_above(curve: Profile, exchanged: Profile, cells: int, interval: float, accuracy: float) -> Discrete:
-    """The law whose curve is the chords' of the given one, from -cells to cells; it dominates the step.
+def from_above(curve: np.ndarray, exchanged: np.ndarray, interval: float, accuracy: float) -> Discrete:
+    """The law whose curve is the chords' of the given one; it dominates the step.
 
-    `accuracy` is the relative error of the curves; they are raised by it. Masses are second differences of the curve
-    over its least value (1 - gamma)_+, which is gamma times the exchanged pair's curve at 1 / gamma for gamma < 1: so
-    the mass of far losses keeps its relative accuracy, and nothing grows over 10^9 steps. Where rounding makes a mass
-    negative it is set to 0, which raises the curve.
+    Curves are heights at eps = interval * (0 .. cells), [cells + 1]; they are raised by `accuracy`, relatively.
+    Masses are second differences of the curve over its least value (1 - gamma)_+, which is gamma times the exchanged
+    pair's curve at 1 / gamma for gamma < 1: so the mass of far losses keeps its relative accuracy, and nothing grows
+    over 10^9 steps. Where rounding makes a mass negative it is set to 0, which raises the curve.
     """
-    excess, unbounded = _excess(curve, exchanged, cells, interval)
+    excess, unbounded = _excess(curve, exchanged, interval)
     # (b): the chords' law has as masses the changes of their slope
     masses = _masses(excess * (1 + accuracy), interval)
-    return _trimmed(-cells, np.maximum(masses, 0.0), unbounded * (1 + accuracy))
+    return _trimmed(1 - len(curve), np.maximum(masses, 0.0), unbounded * (1 + accuracy))
 
 
-def from_below(curve: Profile, exchanged: Profile, cells: int, interval: float, accuracy: float) -> Discrete:
-    """A measure whose curve is nowhere above the given one: what it composes to is attained.
+def from_below(curve: np.ndarray, exchanged: np.ndarray, interval: float, accuracy: float) -> Discrete:
+    """A measure whose curve is nowhere above the given one, [2 cells + 1] at half intervals: what it composes to is
+    attained.
 
     (d) Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of
     half the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the
@@ -75,7 +73,8 @@ def from_below(curve: Profile, exchanged: Profile, cells: int, interval: float, 
     falls, and (1 - gamma)_+ <= f.
     (g) Grid points at which the polygon is not convex are dropped, which lowers it.
     """
-    excess, _ = _excess(curve, exchanged, 2 * cells, interval / 2)
+    excess, _ = _excess(curve, exchanged, interval / 2)
+    cells = len(curve) // 2
     # rounding can leave a second difference of a convex curve below 0
     fine = np.maximum(_masses(excess, interval / 2), 0.0)
     sunk = excess[::2] * (1 - accuracy)
@@ -92,12 +91,11 @@ def from_below(curve: Profile, exchanged: Profile, cells: int, interval: float, 
     return _trimmed(-cells, _convex(sunk, cells, interval), 0.0)  # (g)
 
 
-def _excess(curve: Profile, exchanged: Profile, cells: int, interval: float) -> tuple[np.ndarray, float]:
+def _excess(curve: np.ndarray, exchanged: np.ndarray, interval: float) -> tuple[np.ndarray, float]:
     """f - (1 - gamma)_+ at eps = interval * (-cells .. cells), [2 cells + 1], and f at the last."""
     # curves fall, up to rounding; for gamma < 1 what is over 1 - gamma is gamma times the exchanged curve at 1 / gamma
-    eps = interval * np.arange(cells + 1)
-    above = np.minimum.accumulate(np.clip(curve(eps), 0.0, 1.0))
-    below = exp(-eps[1:]) * np.minimum.accumulate(np.clip(exchanged(eps)[1:], 0.0, 1.0))
+    above = np.minimum.accumulate(np.clip(curve, 0.0, 1.0))
+    below = exp(-interval * np.arange(1, len(curve))) * np.minimum.accumulate(np.clip(exchanged[1:], 0.0, 1.0))
     return np.concatenate([below[::-1], above]), float(above[-1])
 
 

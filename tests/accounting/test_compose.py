@@ -107,10 +107,10 @@ def test_one_step_lies_between_its_two_grids(q, mu, names):
         gaps = np.minimum(eps[:, None] - losses, 0)
         return law.unbounded + (law.masses * -np.expm1(gaps)).sum(axis=1)
 
-    up, low = (
-        curve(from_above(one, other, cells, interval, 1e-12)),
-        curve(from_below(one, other, cells, interval, 1e-12)),
-    )
+    at = interval * np.arange(cells + 1)
+    up = curve(from_above(one(at), other(at), interval, 1e-12))
+    at = interval / 2 * np.arange(2 * cells + 1)
+    low = curve(from_below(one(at), other(at), interval, 1e-12))
     assert np.all(up >= exact * (1 - 1e-13))
     assert np.all(low <= exact * (1 + 1e-13))
     if q > 1e-3 or mu < 1:  # elsewhere the bulk of the losses lies within one cell here
