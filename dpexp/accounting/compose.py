@@ -259,7 +259,7 @@ class Tilted:
     @cached_property
     def losses(self) -> np.ndarray:
         """Of the window, [cells]."""
-        return self.interval * (self.first + np.arange(self.cells))
+        return np.asarray(self.interval * (self.first + np.arange(self.cells)))
 
     @cached_property
     def _discounted(self) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +268,7 @@ class Tilted:
 
     @cached_property
     def _scale(self) -> np.ndarray:
-        return exp(np.minimum(self.cumulant - self.rate * self.losses, 700.0))
+        return np.asarray(exp(np.minimum(self.cumulant - self.rate * self.losses, 700.0)))
 
     @cached_property
     def _errors(self) -> np.ndarray:

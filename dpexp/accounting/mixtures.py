@@ -93,7 +93,7 @@ def log_mean_excess(
     def log_integrand(x: np.ndarray) -> np.ndarray:
         log_q, log_ratio = log_laws(x)
         terms = [log_q + log_excess(log_ratio, k) for k in powers]
-        return terms[0] if len(terms) == 1 else np.logaddexp(*terms)
+        return np.asarray(terms[0] if len(terms) == 1 else np.logaddexp(*terms))
 
     # the integrand's peaks are a third of a deviation wide or wider: a scan finds the cells within BELOW nats of the
     # highest one; a peak may lie between two places of the scan, so their neighbours are taken too

@@ -21,16 +21,15 @@ a = e^eps_0, and c is the radius of the ball of means in units of the noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.accounting.compose import Tilted, TooWide
-from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, gauss_legendre, log, ndtr
 from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.least_noise import solve
 from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import narrow
 
@@ -40,8 +39,6 @@ REACH = 9.0
 """deviations of a norm beyond which a message is left out: e^(-REACH^2 / 2) = 3e-18"""
 DECIDES = 7.0
 """deviations of the others' sum beyond which a score decides alone"""
-_CLOSE = 2e-4
-"""how closely delta is met, relatively"""
 
 
 Laws = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -200,7 +197,15 @@ def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     """Epsilon at delta, rounded up; never above `local`, what holds when the order is known."""
     smaller = cells.without_largest(delta / 100)
     chi = float(((cells.record - cells.other) ** 2 / cells.blanket).sum())
-    return _eps_at(lambda eps: token_delta(smaller, eps, users), delta, "above", local, math.sqrt(chi / users))
+    guess = min(max(eps_of(math.sqrt(chi / users), delta), 1e-9 * local), 0.9 * local)
+
+    @cache
+    def delta_at(log_eps: float) -> float:
+        # nearly straight in log epsilon
+        eps = guess * math.exp(log_eps)
+        return -math.log(min(max(token_delta(smaller, eps, users), 1e-300), 1 - 1e-16)) if eps < local else math.inf
+
+    return min(local, guess * math.exp(solve(lambda x: 1 / delta_at(x), -1 / math.log(delta), 1e-4)))
 
 
 def pair_eps(laws: Laws, users: int, delta: float, accuracy: float = MASSES) -> float:
@@ -244,26 +249,3 @@ def _event(laws: Laws, users: int, delta: float, eps: float, accuracy: float) ->
     room = exp(np.minimum(log_p[:count] - users * accuracy, 0.0)) - delta
     values = np.where(room > 0, log(np.maximum(room, 1e-300)) - log_q[:count] - users * accuracy, -np.inf)
     return float(np.nanmax(values, initial=0.0))
-
-
-def _eps_at(delta_at: Callable[[float], float], delta: float, side: Side, largest: float, mu: float) -> float:
-    """The end on this side of where delta is met, at most `most`: above, it was seen to be met, or `most`.
-
-    By secants of log(-log delta) in log eps, which is nearly straight, from that of about mu-GDP.
-    """
-    low, high, last = 0.0, largest, None
-    eps = min(max(eps_of(mu, delta), 1e-9 * largest), 0.9 * largest)
-    near = (delta * (1 - _CLOSE), delta) if side == "above" else (delta, delta * (1 + _CLOSE))
-    target = math.log(-math.log(sum(near) / 2))
-    for _ in range(60):
-        value = delta_at(eps)
-        low, high = (eps, high) if value > delta or (value == delta and side == "below") else (low, eps)
-        if near[0] <= value <= near[1] or high - low <= 1e-6 * high:
-            break
-        here = math.log(eps), math.log(-math.log(min(max(value, 1e-300), 1 - 1e-16))) - target
-        slope = (here[1] - last[1]) / (here[0] - last[0]) if last and here[0] != last[0] else 2.0
-        eps = math.exp(here[0] - min(max(here[1] / slope, -1.5), 1.5)) if slope > 0 else (low + high) / 2
-        if not low < eps < high:
-            eps = (low + high) / 2
-        last = here
-    return high if side == "above" else low
