@@ -56,7 +56,7 @@ import numpy as np
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import first_whole, least
+from dpexp.accounting.search import first_whole
 
 _OUTSIDE = 36.0
 """-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
@@ -69,25 +69,14 @@ _AT_ONCE = 1 << 13
 RATIO, _FIRST, _LAST = 1.1, -170, 340
 """rates are powers of it, with exponents in this range, so that one transform serves nearby deltas and no result
 depends on what was asked before"""
-_POOR, _SEARCHED = 1e-3, 1 << 20
-"""error relative to delta from which on other rates are tried, where the window has at most so many cells"""
 _FEW, _MANY = 8, 100_000
 """cells of a law up to which its transform is summed term by term, which rounds less, of more factors than so many"""
 _CERTAIN = 25.0
 """-log of 1 - delta from which on 1 is the bound that is stated: 1e-11"""
-_VANISHING = 1e-12
-"""a delta that is smaller than this part of another is not computed more closely"""
 _DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
 """rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
 _ROW = 300.0
 """largest power of e in a row of the window"""
-
-
-class Bound(NamedTuple):
-    """A bound on eps or delta, and the part of delta that is charged for errors."""
-
-    value: float
-    charged: float
 
 
 class TooWide(ValueError):
@@ -102,7 +91,6 @@ class Composed:
 
     def __init__(self, laws: Sequence[tuple[Discrete, int]], interval: float, side: Side) -> None:
         self.laws, self.interval, self.side = tuple((law, count) for law, count in laws if count), interval, side
-        self._sign = 1.0 if side == "above" else -1.0
 
     @cached_property
     def lost(self) -> float:
@@ -153,29 +141,9 @@ class Composed:
         """The largest power of RATIO before `beyond`, of its eps and log delta, becomes true."""
         return max(first_whole(lambda power: beyond(*self._saddle(power)), _FIRST - 1, _LAST) - 1, _FIRST)
 
-    def _ask(self, power: int, bound: Callable[[Tilted], Bound], enough: float = 0.0) -> float:
-        """The bound of the transform of this power of RATIO, or the best of a few rates where rounding is felt.
-
-        From above another rate gains nothing once the bound is at most `enough`.
-        """
+    def _tilted(self, power: int) -> Tilted:
         # every rate is valid, and a bad one is only loose
-        first = _transform(self.laws, self.interval, RATIO**power, self.side)
-        value, charged = bound(first)
-        if charged <= _POOR or first.cells > _SEARCHED or (self.side == "above" and value <= enough):
-            return value
-        # rounding is felt where one large loss is as likely as many small ones: the tilted law has two humps, and
-        # between two rates that are close its mean leaps over the eps in question
-
-        def at(log_rate: float) -> float:
-            try:
-                tilted = Tilted(self.laws, self.interval, math.exp(log_rate), self.side)
-            except TooWide:
-                return math.inf
-            return self._sign * bound(tilted).value
-
-        unit = math.log(RATIO)
-        best = least(at, (power - 1) * unit, (power + 2) * unit, xatol=0.03 * unit)
-        return self._sign * min(self._sign * value, best.value)
+        return _transform(self.laws, self.interval, RATIO**power, self.side)
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""
@@ -183,7 +151,7 @@ class Composed:
             return math.inf if self.lost >= delta and self.side == "above" else 0.0
         level = math.log(delta - self.lost)
         power = self._last_power(lambda eps, log_delta: eps >= 0 and log_delta <= level)
-        return self._ask(power, lambda tilted: tilted.eps(delta - self.lost))
+        return self._tilted(power).eps(delta - self.lost)
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
@@ -193,8 +161,7 @@ class Composed:
         if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
             return 1.0
         power = self._last_power(lambda at, _: at >= eps)
-        # what vanishes beside the probability of an unbounded loss, to which it is added, is good enough
-        return min(1.0, self.lost + self._ask(power, lambda tilted: tilted.delta(eps), _VANISHING * self.lost))
+        return min(1.0, self.lost + self._tilted(power).delta(eps))
 
 
 class _TiltedLaw(NamedTuple):
@@ -290,7 +257,7 @@ class Tilted:
         # e^(K - t eps) falls, so that the errors at k - 1 are the larger ones
         return float(self._scale[k]) * math.exp(self.interval * self.rate) * float(self._errors[k])
 
-    def eps(self, delta: float) -> Bound:
+    def eps(self, delta: float) -> float:
         """Above: an eps with delta(eps) <= delta, the least but for rounding; inf where the window has none.
 
         Below: an eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none.
@@ -298,42 +265,37 @@ class Tilted:
         over = np.flatnonzero(self._bounds > delta) if self._above else np.flatnonzero(self._bounds >= delta)
         k = int(over[-1]) + 1 if len(over) else 0
         if self._above and k == self.cells:
-            return Bound(math.inf, math.inf)
+            return math.inf
         if k == 0:
             eps = float(self.losses[0])
             # (j)
-            if not self._above or (eps == 0 and self._bounds[0] + self._shift <= delta):
-                return Bound(0.0, math.inf if eps > 0 else 0.0)
-            return Bound(eps + self._shift, math.inf if eps > 0 else 0.0)
-        low = float(self.losses[k - 1])
-        eps, charge = low, self._charge(k if k < self.cells else k - 1)
+            enough = not self._above or (eps == 0 and self._bounds[0] + self._shift <= delta)
+            return 0.0 if enough else eps + self._shift
+        eps = low = float(self.losses[k - 1])
         if k < self.cells:
             # the eps at which scale_k (near_k - e^(eps - loss_k) far_k) is the delta without its charges
-            near, far = (float(each[k]) for each in self._discounted)
-            high = float(self.losses[k])
-            inside = near - (delta / self._tilting - self._sign * charge) / float(self._scale[k])
+            near, far, high = float(self._discounted[0][k]), float(self._discounted[1][k]), float(self.losses[k])
+            inside = near - (delta / self._tilting - self._sign * self._charge(k)) / float(self._scale[k])
             if far > 0:
                 eps = min(max(high + math.log(inside / far), low), high) if inside > 0 else low
             elif self._above:
                 eps = high
-        return Bound(max(0.0, eps * (1 + self._sign * 1e-13) + self._sign * self._shift), charge / delta)
+        return max(0.0, eps * (1 + self._sign * 1e-13) + self._sign * self._shift)
 
-    def delta(self, eps: float) -> Bound:
+    def delta(self, eps: float) -> float:
         """A bound on delta(eps)."""
         # (j)
         below_zero = max(0.0, self._shift - eps) if self._above else 0.0
         eps = max(0.0, eps - self._sign * self._shift)
         k = math.ceil(eps / self.interval * (1 - 1e-15)) - self.first  # the first loss that is at least eps
         if k < 0:
-            return Bound(1.0 if self._above else float(self._bounds[0]), math.inf)
+            return 1.0 if self._above else float(self._bounds[0])
         if k >= self.cells:
-            return Bound(float(self._bounds[-1]) if self._above else 0.0, math.inf)
+            return float(self._bounds[-1]) if self._above else 0.0
         near, far = (float(each[k]) for each in self._discounted)
         # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
         value = float(self._scale[k]) * (near - math.exp(eps - float(self.losses[k])) * far)
-        charge = self._charge(k)
-        bound = max(0.0, (value + self._sign * charge) * self._tilting) + below_zero
-        return Bound(bound, charge / bound if bound > 0 else math.inf)
+        return max(0.0, (value + self._sign * self._charge(k)) * self._tilting) + below_zero
 
     @property
     def positive_part(self) -> float:

@@ -127,16 +127,10 @@ def rdp_of(mu: float, order: float) -> float:
 def _mean_slope(start: float, length: float) -> float:
     """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
     total = 0.0
-    for node, weight in zip(*_gauss(), strict=True):
+    for node, weight in zip(*(each.tolist() for each in gauss_legendre(12)), strict=True):
         x = start + length * (node + 1) / 2
         total += weight * (1 - x * math.sqrt(math.pi / 2) * erfcx_of(x / math.sqrt(2)))
     return total / 2
-
-
-@cache
-def _gauss() -> tuple[list[float], list[float]]:
-    nodes, weights = gauss_legendre(12)
-    return nodes.tolist(), weights.tolist()
 
 
 def _decreasing_root(f: Callable[[float], float], level: float) -> float:

@@ -8,7 +8,6 @@ delta(eps) <= max(delta_mu(eps), d) for all eps, and hence f(a) >= f_mu(a) - d f
 
 from __future__ import annotations
 
-import heapq
 import math
 from itertools import pairwise
 from statistics import NormalDist
@@ -29,7 +28,7 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     (a) delta is convex in e^eps, so on a cell [eps(d1), eps(d2)] with d1 > d2 it is at most its chord. A mu whose curve
     is above the chord covers the cell, and the largest over all cells covers everything above the floor.
     (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is halved
-    until that is near. (c) A cell that less than what is needed covers is never the one with the largest mu.
+    until that is near.
     """
     largest_delta = profile.advantage
     if largest_delta <= floor:
@@ -40,33 +39,29 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     eps = {d: 0.0 if d == largest_delta else profile.eps(d) for d in deltas} if largest_delta < 1 else {1.0: math.inf}
     if not all(map(math.isfinite, eps.values())):  # or (b) at epsilon 0
         return profile.unsampled
-    needed = 0.0
-    for d in deltas:
-        needed = _larger(needed, eps[d], d)  # (b)
-    cells: list[tuple[float, float, float]] = []
+    needed = max(mu_of(eps[d], d) for d in deltas)  # (b)
 
-    def add(above: float, below: float) -> None:
-        """A cell between two deltas (a)."""
+    def covering(above: float, below: float) -> float:
+        """The mu that covers the cell between two deltas (a); 0 where less than what is needed does."""
         chord = eps[above], above, eps[below], below
-        if not _is_above(0.999999 * needed, *chord):  # (c)
-            # the largest: what the curve needs at the end to be above the whole cell
-            largest = max(needed, mu_of(eps[below], above)) * (1 + 1e-9)
-            mu = narrow(lambda mu: _is_above(mu, *chord), 0.999999 * needed, largest, relative=1e-9).above
-            heapq.heappush(cells, (-mu, above, below))
+        if _is_above(0.999999 * needed, *chord):
+            return 0.0
+        # the largest: what the curve needs at the end to be above the whole cell
+        largest = max(needed, mu_of(eps[below], above)) * (1 + 1e-9)
+        return narrow(lambda mu: _is_above(mu, *chord), 0.999999 * needed, largest, relative=1e-9).above
 
-    for a, b in pairwise(deltas):
-        add(a, b)
+    cells = [(covering(a, b), a, b) for a, b in pairwise(deltas)]
     for _ in range(MOST_CELLS):
-        if not cells or -cells[0][0] <= needed * (1 + close):
+        worst = max(cells)
+        mu, a, b = worst
+        if mu <= needed * (1 + close):
             break
-        _, a, b = heapq.heappop(cells)
         middle = math.sqrt(a) * math.sqrt(b)  # the product of two small deltas would be 0
         eps[middle] = profile.eps(middle)
-        needed = _larger(needed, eps[middle], middle)
-        add(a, middle)
-        add(middle, b)
-    mu = -cells[0][0] if cells else needed  # (c): what the places need may cover every cell
-    return min(mu * (1 + 1e-9), profile.unsampled)
+        needed = max(needed, mu_of(eps[middle], middle))
+        cells.remove(worst)
+        cells += [(covering(a, middle), a, middle), (covering(middle, b), middle, b)]
+    return min(max(needed, max(cells)[0]) * (1 + 1e-9), profile.unsampled)
 
 
 def _is_above(mu: float, start: float, high: float, end: float, low: float) -> bool:
@@ -81,8 +76,3 @@ def _is_above(mu: float, start: float, high: float, end: float, low: float) -> b
     at = min(max(-mu * (mu / 2 + NormalDist().inv_cdf(slope)), start), end)
     share = -math.expm1(start - at) * math.exp(at - end) / width
     return delta_of(mu, at) >= high + share * (low - high)
-
-
-def _larger(mu: float, eps: float, delta: float) -> float:
-    """The larger of mu and `mu_of`: what mu-GDP has at epsilon says with one question where that is mu."""
-    return mu if mu > 0 and delta_of(mu, eps) > delta * (1 + 1e-9) else max(mu, mu_of(eps, delta))
