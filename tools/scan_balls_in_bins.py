@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from dpexp.accounting.allocation import EpochLoss
+from dpexp.accounting.allocation import EpochLoss, losses_of
 from dpexp.accounting.compose import Composed, Side, TooWide
 from dpexp.accounting.loss_steps import REACHES, StepLoss, grid
 
@@ -35,7 +35,9 @@ ENDS = [f"{scheme}_{order}_{end}" for scheme in ("bins", "poisson") for order in
 def of_bins(loss: EpochLoss, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
     """Brackets of every order of the neighbours."""
     try:
-        found = loss.sides(epochs, delta)
+        below, above = (losses_of(((loss, epochs),), side) for side in SIDES)
+        pairs = zip(("remove", "add"), below, above, strict=True)
+        found = {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
     except TooWide:
         return {}
     return {**found, "replace": (max(low for low, _ in found.values()), loss.eps_of_replaced(epochs, delta))}

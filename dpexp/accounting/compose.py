@@ -244,13 +244,13 @@ class Tilted:
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * self.interval)  # integral of k^2, in cells
         error = math.sqrt(kappa**2 + spread) * self._norm + 2 * kappa * math.exp(-_OUTSIDE)
-        return error + 8 * UNIT * self.cells * np.abs(near)
+        return np.asarray(error + 8 * UNIT * self.cells * np.abs(near))
 
     @cached_property
     def _bounds(self) -> np.ndarray:
         """On delta at every loss."""
         near, far = self._discounted
-        return np.maximum(near - far + self._sign * self._errors, 0.0) * self._scale * self._tilting
+        return np.asarray(np.maximum(near - far + self._sign * self._errors, 0.0) * self._scale * self._tilting)
 
     def _charge(self, k: int) -> float:
         """Errors of delta at eps between the losses k - 1 and k."""

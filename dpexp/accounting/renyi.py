@@ -117,16 +117,10 @@ def least_over_orders(value: Callable[[float], float], wide: bool = False) -> Le
     return Least(1 + math.exp(found.x), found.value)
 
 
-def eps_of_curve(curve: Rdp, delta: float, sharp: Rdp | None = None, wide: bool = False) -> tuple[float, float]:
-    """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite.
-
-    Where `sharp` is given it is the curve that counts, evaluated at one order: `curve` is nearly the same for less and
-    finds that order.
-    """
+def eps_of_curve(curve: Rdp, delta: float, wide: bool = False) -> tuple[float, float]:
+    """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite."""
     order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
-    if not math.isfinite(eps):
-        return math.inf, math.nan
-    return improved_eps(order, sharp(order), delta) if sharp else eps, order
+    return (eps, order) if math.isfinite(eps) else (math.inf, math.nan)
 
 
 def delta_of_curve(curve: Rdp, eps: float, wide: bool = False) -> float:

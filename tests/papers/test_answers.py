@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.accounting.allocation import epoch_loss
+from dpexp.accounting.allocation import epoch_loss, losses_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.exact.walk import renyi
 from research import answers
@@ -46,7 +46,8 @@ def test_two_certified_brackets_do_not_overlap_and_a_second_program_is_inside_bo
     joint = (q[:, None] * q * both).ravel()
     fine, y = normal(1.0, 0.001)
     for epochs in (60, 200):
-        low, high = epoch_loss(1.0, 2).sides(epochs, 1e-2)["remove"]
+        both_sides = (losses_of(((epoch_loss(1.0, 2), epochs),), side)[0] for side in ("below", "above"))
+        low, high = (removed.eps(1e-2) for removed in both_sides)
         independent = step_loss(0.5, 1.0, "add-remove")
         below, over = independent.attained(2 * epochs, 1e-2), independent.eps(2 * epochs, 1e-2)
         assert below < over < low < high
