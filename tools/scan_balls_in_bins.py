@@ -18,7 +18,8 @@ import time
 from collections.abc import Iterator
 
 from dpexp.accounting.allocation import EpochLoss, losses_of
-from dpexp.accounting.compose import Composed, Side, TooWide
+from dpexp.accounting.compose import Composed, TooWide
+from dpexp.accounting.curve import Side
 from dpexp.accounting.loss_steps import REACHES, StepLoss, grid
 
 BATCHES = (2, 4, 8, 16, 32, 64, 128, 256, 1024)
