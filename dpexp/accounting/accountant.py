@@ -165,7 +165,7 @@ class Accountant:
         def eps(delta: float) -> float:
             if not 0 < delta < 1:
                 return 0.0 if delta else math.inf
-            return renyi.eps_of_curve(rdp, delta, wide=straight)[0]
+            return renyi.eps_of_curve(rdp, delta, wide=straight)
 
         return Curve(eps, direct=(lambda eps: renyi.delta_of_curve(rdp, eps, wide=True)) if straight else None)
 

@@ -307,7 +307,7 @@ class EpochLoss:
         # at epsilon 0 it is the total variation distance, which is the same in either order
         orders = 1 if eps == 0 else 2
         shown = delta_of(self.mu * math.sqrt(epochs), eps)
-        return _least(((self, epochs),), shown, lambda laws: max(law.delta(eps) for law in laws[:orders]))
+        return _smaller(((self, epochs),), shown, lambda laws: max(law.delta(eps) for law in laws[:orders]))
 
     def eps_of_replaced(self, epochs: int, delta: float) -> float:
         """Epsilon where a record is replaced by any other: it is removed, then the other is added.
@@ -323,7 +323,7 @@ class EpochLoss:
 
         shown = eps_of(2 * self.mu * math.sqrt(epochs), delta)
         kinds = ((self, epochs),) if 0 < delta < 1 else ()
-        return _least(kinds, shown, lambda laws: min(split(laws, share) for share in SHARES))
+        return _smaller(kinds, shown, lambda laws: min(split(laws, share) for share in SHARES))
 
     def attained(self, epochs: int, delta: float) -> float:
         """What the pair itself attains, rounded down; 0 where it is not known."""
@@ -374,7 +374,7 @@ def losses_of(kinds: Epochs, side: Side) -> tuple[Composed, Composed]:
     return Composed(laws[0], interval, side), Composed(laws[1], interval, side)
 
 
-def _least(kinds: Epochs, shown: float, answer: Callable[[tuple[Composed, Composed]], float]) -> float:
+def _smaller(kinds: Epochs, shown: float, answer: Callable[[tuple[Composed, Composed]], float]) -> float:
     """The smaller of what holds with the batches shown, and of what the losses say where they can be written down."""
     if not any(count for _, count in kinds) or not all(epoch.finite for epoch, _ in kinds):
         return shown
@@ -397,7 +397,7 @@ def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
     few = [(max(mu for mu, _, _ in part), part[0][1], sum(count for _, _, count in part)) for part in parts]
     shown = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
     epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count and 0 < delta < 1)
-    return _least(epochs, shown, lambda laws: max(law.eps(delta) for law in laws))
+    return _smaller(epochs, shown, lambda laws: max(law.eps(delta) for law in laws))
 
 
 @lru_cache(maxsize=32)

@@ -30,7 +30,7 @@ from dpexp.accounting.binomials import likely_counts
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
-from dpexp.accounting.search import least
+from dpexp.accounting.search import minimum
 
 _FLOOR = -700.0
 """log probability of a number of uses below which it is left out"""
@@ -82,7 +82,7 @@ class LinearLaw:
             low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
             scan = np.linspace(low, high, places).tolist()
             best = min(range(places), key=[negative(t) for t in scan].__getitem__)
-            largest.append(-least(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close).value)
+            largest.append(-minimum(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close))
         return max(largest)
 
     def eps(self, delta: float) -> float:

@@ -246,7 +246,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
                 break
         rough = math.isinf(eps) or sum(count for _, count in steps) >= ROUGH
         sampled = rough and any(step.q < 1 for step, _ in steps)
-        return min(eps, eps_of(steps.unsampled, delta), eps_of_curve(steps.rdp, delta)[0] if sampled else math.inf)
+        return min(eps, eps_of(steps.unsampled, delta), eps_of_curve(steps.rdp, delta) if sampled else math.inf)
 
     @lru_cache(maxsize=1024)  # noqa: B019  # equal steps have one answer
     def delta(self, eps: float) -> float:

@@ -72,4 +72,4 @@ def price_of_repeating(curve: Rdp, shape: float, gamma: float) -> float:
     """(1 + shape) min over orders a >= 1 of (1 - 1 / a) curve(a) + log(1 / gamma) / a: the price of (b)."""
     # (b): any order is valid, so that a missed minimum is loose at most; at a = 1 it is log(1 / gamma)
     cost = -math.log(gamma)
-    return (1 + shape) * min(cost, least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a).value)
+    return (1 + shape) * min(cost, least_over_orders(lambda a: (1 - 1 / a) * curve(a) + cost / a))

@@ -31,7 +31,7 @@ import numpy as np
 
 from dpexp.accounting.functions import expm1, log1p
 from dpexp.accounting.mixtures import log_mean_excess
-from dpexp.accounting.search import GOLDEN, Least, least
+from dpexp.accounting.search import GOLDEN, minimum
 
 _REACH = 14.0
 _LEAST = 0.02
@@ -103,8 +103,8 @@ def _log_delta(x: float, rdp: float, eps: float) -> float:
     return x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x)
 
 
-def least_over_orders(value: Callable[[float], float], wide: bool = False) -> Least:
-    """The order > 1 and the least value that a search finds, of values that have one valley; inf where none is finite.
+def least_over_orders(value: Callable[[float], float], wide: bool = False) -> float:
+    """The least value over orders > 1 that a search finds, of values that have one valley; inf where none is finite.
 
     So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
     order. `wide` is for a straight curve, whose best order can be far beyond that of others.
@@ -113,16 +113,14 @@ def least_over_orders(value: Callable[[float], float], wide: bool = False) -> Le
     if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
         best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
         low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
-    found = least(lambda x: value(1 + math.exp(x)), low, high, xatol=1e-9 if wide else _CLOSE)
-    return Least(1 + math.exp(found.x), found.value)
+    return minimum(lambda x: value(1 + math.exp(x)), low, high, xatol=1e-9 if wide else _CLOSE)
 
 
-def eps_of_curve(curve: Rdp, delta: float, wide: bool = False) -> tuple[float, float]:
-    """Smallest epsilon over real orders of a Renyi curve, and the order that gives it; (inf, nan) if none is finite."""
-    order, eps = least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
-    return (eps, order) if math.isfinite(eps) else (math.inf, math.nan)
+def eps_of_curve(curve: Rdp, delta: float, wide: bool = False) -> float:
+    """Smallest epsilon over real orders of a Renyi curve; inf if none is finite."""
+    return least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
 
 
 def delta_of_curve(curve: Rdp, eps: float, wide: bool = False) -> float:
     """Delta at epsilon, at the best order."""
-    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps), wide).value, 0.0))
+    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps), wide), 0.0))

@@ -54,26 +54,20 @@ def root(
     raise ArithmeticError(f"no root after {steps} steps, at {a!r}")
 
 
-class Least(NamedTuple):
-    """A place and the value there, the least of those that were tried."""
-
-    x: float
-    value: float
-
-
-def least(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> Least:
-    """A local minimum between two ends, to xatol: a golden section whose larger part is cut again."""
-    left, right = (Least(x, function(x)) for x in (low + GOLDEN * (high - low), high - GOLDEN * (high - low)))
-    while high - low > 2 * xatol + math.sqrt(EPSILON) * abs(left.x):
-        if left.value <= right.value:
-            high, right = right.x, left
-            x = low + GOLDEN * (high - low)
-            left = Least(x, function(x))
+def minimum(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> float:
+    """The least value found between two ends, of a valley to xatol: a golden section whose larger part is cut again."""
+    left, right = low + GOLDEN * (high - low), high - GOLDEN * (high - low)
+    values = function(left), function(right)
+    while high - low > 2 * xatol + math.sqrt(EPSILON) * abs(left):
+        if values[0] <= values[1]:
+            high, right = right, left
+            left = low + GOLDEN * (high - low)
+            values = function(left), values[0]
         else:
-            low, left = left.x, right
-            x = high - GOLDEN * (high - low)
-            right = Least(x, function(x))
-    return min(left, right, key=lambda tried: tried.value)
+            low, left = left, right
+            right = high - GOLDEN * (high - low)
+            values = values[1], function(right)
+    return min(values)
 
 
 class Narrowed(NamedTuple):

@@ -109,7 +109,7 @@ def renyi_analysis(
 ) -> Analysis:
     """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke)."""
     every = cache(curve)  # whatever delta is, a search begins at the same orders
-    eps = cache(lambda delta: eps_of_curve(every, delta)[0])
+    eps = cache(lambda delta: eps_of_curve(every, delta))
     return guarantee(name, source, released, eps, assumptions, curve, refused)
 
 

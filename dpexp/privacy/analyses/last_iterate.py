@@ -23,7 +23,7 @@ import numpy as np
 
 from dpexp.accounting.functions import exp
 from dpexp.accounting.renyi import base_from_mixture, symmetrised
-from dpexp.accounting.search import least
+from dpexp.accounting.search import minimum
 
 STEP: dict[str, Callable[[float, float, float], float]] = {
     "literal": base_from_mixture,
@@ -68,7 +68,7 @@ def last_iterate(
 
     # (c): the cost is smooth in the share
     low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
-    return min(bounds[at], least(at_logit, low, high, xatol=1e-5).value)
+    return min(bounds[at], minimum(at_logit, low, high, xatol=1e-5))
 
 
 @lru_cache(maxsize=4096)
