@@ -13,7 +13,7 @@ from dpexp import API, PLACES
 from dpexp.commands.cli import COMMANDS, app, full_help
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import in_words, schema_of
-from dpexp.config.reader import REGISTRIES, parameters_of
+from dpexp.config.sections import REGISTRIES
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -56,10 +56,10 @@ def _mechanisms() -> Iterator[str]:
         yield from _entry(name, kind)
 
 
-def _entry(name: str, kind: type) -> Iterator[str]:
+def _entry(name: str, kind: type[Parameters]) -> Iterator[str]:
     summary, _, _ = inspect.cleandoc(kind.__doc__ or "").partition("\n")
     yield f"### {name}\n\n{_plain(summary)}\n"
-    yield from _keys(parameters_of(kind))
+    yield from _keys(kind)
 
 
 def _keys(kind: type[Parameters]) -> Iterable[str]:

@@ -56,8 +56,6 @@ class Algorithm(Parameters):
     """replicates that are computed side by side: fewer take as long. Pieces of a run have so many"""
     witnesses: ClassVar[int] = 8
     """replicates that `dpexp run` computes again after an edit: as many as take no longer than one"""
-    in_python: ClassVar[bool] = False
-    """whether Python has a part in every step, so that threads wait for its lock"""
     toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """small settings of its own parameters, with which `dpexp check` attacks it"""
 

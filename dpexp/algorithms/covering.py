@@ -110,7 +110,6 @@ class Covering(Algorithm):
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic)
     populations: ClassVar[bool] = True
     smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
-    in_python: ClassVar[bool] = True
 
     def steps(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> int | None:
         """The least that is tried, where the config does not say."""

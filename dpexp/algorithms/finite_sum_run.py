@@ -59,7 +59,6 @@ class FiniteSumAlgorithm(Algorithm):
     smoke_size: ClassVar[tuple[int, int]] = (40, 2)
     """steps and replicates of `--profile smoke`"""
     witnesses: ClassVar[int] = 1
-    in_python: ClassVar[bool] = True
     """settings fill the lanes, so that every replicate takes its time"""
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:

@@ -88,7 +88,6 @@ class SoftmaxAlgorithm(Algorithm):
     """steps and replicates of `--profile smoke`"""
     lanes: ClassVar[int] = 1
     witnesses: ClassVar[int] = 1
-    in_python: ClassVar[bool] = True
     toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({"batch_size": 1},)
     """replicates come one after the other: pieces of one keep all workers busy to the end"""
 

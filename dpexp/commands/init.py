@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from dpexp.config.experiment_file import located
-from dpexp.config.starter import Draft, starter
+from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import yaml_in_line
@@ -33,12 +34,12 @@ def init(
     elif for_fit and data is not None:
         text, then = _public_inputs(data, target), "fill in its blanks, then dpexp fit"
     else:
-        draft = None
+        draft: tuple[dict[str, Any] | None, list[str]] = (None, [])
         if data is not None:
             problem, algorithm, then = problem or "softmax", algorithm or "dp-sgd", f"fill in its blanks, then {then}"
             draft = _draft(data, target)
         name = "my_experiment" if out is None else out.stem
-        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **starter(problem, algorithm, draft))
+        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **starter(problem, algorithm, *draft))
         # A path in a config starts at its folder, one on the command line where that is run.
         if data is not None and out is not None and not data.is_absolute():
             path_here, path_of_config = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
@@ -66,8 +67,8 @@ def _shipped(name: str) -> str:
         raise UsageError(f"'{name}' is a figure, of {', '.join(needs)}", f"dpexp init --from {needs[0]}") from None
 
 
-def _draft(path: Path, target: str | None) -> Draft:
-    """What is known of a table from its header.
+def _draft(path: Path, target: str | None) -> tuple[dict[str, Any], list[str]]:
+    """What is known of a table from its header, and lines for what the user should add.
 
     Raises DataError where the file cannot be read, or the target is not one of its columns.
     """
@@ -83,7 +84,7 @@ def _draft(path: Path, target: str | None) -> Draft:
     template.append("# missing: [COLUMN]        where values may be missing; without it such records add nothing")
     template.append("# leave_out: [COLUMN]")
     blanks = {name: ["ONE", "OTHER"] for name in [target, *words]}
-    return Draft({"path": str(path), "target": target, "categories": blanks}, tuple(template))
+    return {"path": str(path), "target": target, "categories": blanks}, template
 
 
 def _public_inputs(path: Path, target: str | None) -> str:

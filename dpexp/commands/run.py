@@ -16,7 +16,7 @@ from dpexp.commands.joint_releases import cautions, joint, require_private_recor
 from dpexp.config.cell_settings import identity, label, select
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.resources import processes_pay, require_room
+from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
@@ -81,9 +81,8 @@ def command(
         require_private_records(experiment)
     columns_of = [{cell.cell_id: cell.columns() for cell in e.cells} for e in experiments] if only else []
     work = []
+    place = backend or ("" if in_context() else "threads")  # empty for what joblib.parallel_config says
     for experiment, ids in zip(experiments, select(only, columns_of) if only else [None] * len(names), strict=True):
-        # empty for what joblib.parallel_config says
-        place = backend or ("" if in_context() else "loky" if processes_pay(experiment, jobs) else "threads")
         options = Options(results, jobs, place, force, quiet, ids, deployment, scheduler or "")
         work.append((experiment, options))
     if dry_run:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
-from dpexp.config.error_messages import explain, suggest
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, Position, all_at, config_error, parse, read_bytes
+from dpexp.config.error_messages import explain
+from dpexp.config.yamlfile import ConfigError, Map, Position, all_at, config_error, parse, plain, read_bytes
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps
 
@@ -34,23 +34,29 @@ SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighbori
 """names of `dpexp privacy` -> fields of a card"""
 ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
+Noise = Annotated[float, Field(ge=1e-9, le=1e6)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
+AtLeastZero = Annotated[float, Field(ge=0)]
+OneOrMore = BeforeValidator(lambda value: value if isinstance(value, tuple) else (value,))
+"""of a list: one value may stand for a list of one"""
+Written = Field(exclude=True)
+"""of a field that becomes phases or statements"""
 
 
 class Phase(Parameters):
-    """Steps in a row with the same noise and the same batches."""
+    """Steps in a row with the same noise and the same batches. What is left out follows from the sizes of batches."""
 
-    noise_multiplier: Annotated[float, Field(ge=1e-9, le=1e6)]
-    sampling_probability: Share
-    steps: Count
+    noise_multiplier: Noise = 1.0
+    sampling_probability: Share = 1.0
+    steps: Count = 1
 
 
 class StatedGuarantee(Parameters):
     """What a page or a paper says of the run: (eps, delta), or mu of Gaussian differential privacy."""
 
-    eps: Annotated[float, Field(ge=0)] | None = None
+    eps: AtLeastZero | None = None
     delta: Delta | None = None
-    mu: Annotated[float, Field(ge=0)] | None = None
+    mu: AtLeastZero | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> StatedGuarantee:
@@ -60,7 +66,7 @@ class StatedGuarantee(Parameters):
 
 
 class Card(Parameters):
-    """A training program by what its privacy depends on."""
+    """A training program by what its privacy depends on; all phases and statements are in `phases` and `stated`."""
 
     card: Literal[1] = 1
     records: RecordCount | None = None  # n, the number of training records
@@ -68,7 +74,13 @@ class Card(Parameters):
     relation: CardRelation = "add-remove"
     sampler: Sampler = "unknown"  # what the code did, not what was accounted
     accounted_as: Sampler | None = None
-    phases: tuple[Phase, ...]
+    phases: tuple[Phase, ...] = ()
+    noise_multiplier: Annotated[tuple[Noise, ...], OneOrMore, Written] = ()  # these three of all phases, or of each
+    sampling_probability: Annotated[tuple[Share, ...], OneOrMore, Written] = ()
+    steps: Annotated[tuple[Count, ...], OneOrMore, Written] = ()
+    history: Annotated[tuple[tuple[Noise, Share, Count], ...] | None, Field(min_length=1), Written] = None
+    """rows of noise_multiplier, sampling_probability and steps, as an Opacus accountant keeps them"""
+    mechanism: Annotated[str | None, Written] = None  # which accountant keeps the history
     batch_size: RecordCount | None = None
     epochs: RecordCount | None = None  # in place of steps: a short last batch of an epoch is one more
     steps_per_epoch: RecordCount | None = None  # of k-of-t
@@ -85,11 +97,43 @@ class Card(Parameters):
     batch_sizes_logged: bool = False
     tuning_runs: Annotated[int, Field(ge=0, le=10_000)] = 0  # runs on the private data besides the one that is released
     group: Annotated[int, Field(ge=1, le=1000)] = 1  # records that are protected together, as those of one person are
-    stated: tuple[StatedGuarantee, ...] = ()
-    delta: tuple[Delta, ...] = (1e-5,)
+    stated: Annotated[tuple[StatedGuarantee, ...], OneOrMore] = ()
+    eps: Annotated[AtLeastZero | None, Written] = None  # stated at the first delta
+    mu: Annotated[AtLeastZero | None, Written] = None  # stated
+    delta: Annotated[tuple[Delta, ...], OneOrMore, Field(min_length=1)] = (1e-5,)
 
     @model_validator(mode="after")
-    def _fits(self) -> Card:
+    def _complete(self) -> Card:
+        stated = [StatedGuarantee(mu=self.mu)] if self.mu is not None else []
+        stated += [StatedGuarantee(eps=self.eps, delta=self.delta[0])] if self.eps is not None else []
+        accounted_as = self.accounted_as or ("poisson" if self.history else None)
+        changes = {"phases": self._all_phases(), "stated": tuple(stated) or self.stated, "accounted_as": accounted_as}
+        return self.model_copy(update=changes)._checked()
+
+    def _all_phases(self) -> tuple[Phase, ...]:
+        """The phases of a history or a list, or of lists of one length, with what follows from other fields."""
+        rows = [phase.model_dump(exclude_unset=True) for phase in self.phases] or [{}]
+        if self.history:
+            # Equal rows in a row are one with all their steps: there may be one for every step.
+            same = groupby(self.history, key=lambda row: row[:2])
+            rows = [dict(zip(ONE_PHASE, (*pair, sum(row[2] for row in own)), strict=True)) for pair, own in same]
+        columns = {name: values for name in ONE_PHASE if (values := getattr(self, name))}
+        lengths = {len(column) for column in (rows, *columns.values())}
+        if len(lengths - {1}) > 1:
+            raise ValueError("phases are lists of one length")
+        sizes = {name: getattr(self, name) for name in ("batch_size", "epochs", "selected", "steps_per_epoch")}
+        sizes |= {"n": self.records, "sampling": self.sampler}
+        groups, phases = groups_of(self.sampler, self.accounted_as, self.groups), list[Phase]()
+        for k in range(max(lengths)):
+            row = rows[k % len(rows)] | {name: column[k % len(column)] for name, column in columns.items()}
+            row |= share_and_steps(sizes | row, groups)
+            if absent := [name for name in ONE_PHASE if name not in row]:
+                example = "phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
+                raise ValueError(f"a card needs {', '.join(absent)}, for instance {example}")
+            phases.append(Phase.model_validate(row))
+        return tuple(phases)
+
+    def _checked(self) -> Card:
         for field, sampler in (("sampler", self.sampler), ("accounted_as", self.accounted_as or "unknown")):
             if absent := [name for name in NEEDS.get(sampler, ()) if getattr(self, name) is None]:
                 raise ValueError(f"{field} {sampler} needs {' and '.join(absent)}")
@@ -118,6 +162,13 @@ class Card(Parameters):
         return {"sampler": self.accounted_as, "phases": tuple(phases)}
 
     @property
+    def notes(self) -> list[str]:
+        """What a history leaves open."""
+        unknown = ": the sampler is not known from it" * (self.sampler == "unknown")
+        notes = [f"a history records what was accounted, not what ran{unknown}"] if self.history else []
+        return notes + [CENTRAL_LIMIT] * (self.mechanism == "gdp")
+
+    @property
     def assumed(self) -> list[str]:
         """Fields that the card leaves out, with what is taken for them."""
         names = (
@@ -132,154 +183,55 @@ class Card(Parameters):
         return assumed
 
 
-class CardRead(NamedTuple):
-    """A card, and what its importer says of it."""
-
-    card: Card
-    notes: tuple[str, ...] = ()
+def groups_of(sampler: object, accounted_as: object, groups: int | None) -> int:
+    """From how many groups batches are drawn in turn: 1 but for cyclic-poisson, whose probability is within a group."""
+    return groups or 1 if (accounted_as if sampler == "unknown" else sampler) == "cyclic-poisson" else 1
 
 
-def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> CardRead:
+def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> Card:
     """The card of a file or of an event tree, with further values.
 
-    Raises ConfigError with everything that is wrong.
+    Raises ConfigError with everything that is wrong, each at its place.
     """
-    root = all_at({} if tree is None else tree, Position("arguments"))
-    root = parse(read_bytes(path), str(path)) if path else root
-    source, notes = "an accountant's history", list[str]()
-    if isinstance(root.value, dict) and isinstance(root.value.get("events"), tuple):
-        # the state of `dpexp.accounting.Accountant`
-        own = {key: value for key, value in root.value.items() if key not in ("events", "history", "mechanism")}
-        tree_of_all = ("dp_accounting.dp_event", "ComposedDpEvent", root.value["events"])
-        composed = Located(tree_of_all, root.marks, root.paths)
-        root, source = all_at(_history_of_event(composed) | own, root.at()), "an event"
-    if is_event(root.value):
-        root, source = all_at(_history_of_event(root), root.at()), "an event"
-    if not isinstance(root.value, dict):
-        raise config_error(root.at(), "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
+    where = Position(str(path), 1, 1) if path else Position("arguments")
+    root = parse(read_bytes(path), str(path)) if path else all_at({} if tree is None else tree, where)
+    # the state of `dpexp.accounting.Accountant` has events
+    state = isinstance(root, Map) and isinstance(root.get("events"), tuple)
+    if state or is_event(root):
+        event = ("dp_accounting.dp_event", "ComposedDpEvent", root["events"]) if state else root
+        own = root.only([key for key in root if key not in ("events", "history", "mechanism")]) if state else {}
+        root = all_at(_fields_of_event(event, where), where).over(own)
+    if not isinstance(root, Map):
+        raise config_error(where, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
         root = root.put((key,), value, Position(f"{key}="))
-    if "history" in root.value:
-        unknown = "" if {"sampler", "sampling"} & words.keys() else ": the sampler is not known from it"
-        notes = [f"{source} records what was accounted, not what ran{unknown}"]
-        notes += [CENTRAL_LIMIT] if root.value.get("mechanism") == "gdp" else []
-        root = _of_history(root)
-    return CardRead(card_of(root), tuple(notes))
-
-
-def card_of(root: Located) -> Card:
-    """The card that a mapping is. Raises ConfigError with everything that is wrong, each at its place."""
-    issues: list[Issue] = []
-    fields, paths = dict(root.value), dict(root.paths)
     for synonym, name in SYNONYMS.items():
-        if synonym in fields and name in fields:
-            issues.append(Issue(root.key(synonym), f"{synonym} and {name} are one field", "give it once"))
-        elif synonym in fields:
-            fields[name], paths[(name,)] = fields.pop(synonym), (synonym,)
-    names = [*Card.model_fields, *ONE_PHASE, "eps", "mu", *SYNONYMS]
-    issues += [Issue(root.key(k), f"unknown field '{k}'", suggest(k, names)) for k in fields if k not in names]
-    values = {key: value for key, value in fields.items() if key in Card.model_fields}
-    # What `eps` or `mu` beside the other fields states, at the first delta of the card or the usual one.
-    claims = [{key: fields[key]} for key in ("mu", "eps") if key in fields]
-    paths |= {("stated", k, key): (key,) for k, claim in enumerate(claims) for key in claim}
-    if "eps" in fields:
-        deltas = fields.get("delta", 1e-5)
-        claims[-1]["delta"] = deltas[0] if isinstance(deltas, tuple) and deltas else deltas
-        paths["stated", len(claims) - 1, "delta"] = ("delta", 0) if isinstance(deltas, tuple) else ("delta",)
-    values |= {"stated": tuple(claims)} if claims else {}
-    # One value may stand for a list of one.
-    alone = [name for name in ("delta", "stated") if not isinstance(values.get(name, ()), tuple)]
-    values |= {name: (values[name],) for name in alone}
-    paths |= {(name, 0): (name,) for name in alone}
+        if synonym in root and name in root:
+            raise config_error(root.key(synonym), f"{synonym} and {name} are one field", "give it once")
+        if synonym in root:
+            renamed = Map({name: root[synonym]}, {name: root.marks[synonym]}, root.start)
+            root = root.only([key for key in root if key != synonym]).over(renamed)
     try:
-        values["phases"], places = _phases(root, fields)
-    except ConfigError as error:
-        issues += error.issues
-    if issues:
-        raise ConfigError(issues)
-    try:
-        return Card(**values)
+        return Card.model_validate(plain(root))
     except ValidationError as error:
-        hint = "`dpexp init --card` explains every field"
-        raise ConfigError(explain(error, "", Located(values, root.marks, paths | places), hint)) from None
+        raise ConfigError(explain(error, "", root, Card)) from None
 
 
-def _phases(root: Located, fields: Mapping[str, Any]) -> tuple[Any, dict[Keys, Keys]]:
-    """The phases of a list, or of lists of one length that replace its fields; and where each of those is."""
-    rows = fields.get("phases", ())
-    own = {name: fields[name] for name in ONE_PHASE if name in fields}
-    if not isinstance(rows, tuple) or not all(isinstance(row, dict) for row in rows):
-        return rows, {}
-    lists = {name: value if isinstance(value, tuple) else (value,) for name, value in own.items()}
-    length = max(1, len(rows), *map(len, lists.values()))
-    if any(len(column) not in (1, length) for column in (rows or (0,), *lists.values())):
-        raise config_error(root.at(), "phases are lists of one length")
-    alone: list[dict[str, Any]] = list(rows) or [{}]
-    each = [alone[k % len(alone)] | {n: column[k % len(column)] for n, column in lists.items()} for k in range(length)]
-    names = ("n", "batch_size", "epochs", "sampling", "selected", "steps_per_epoch")
-    others = {name: fields[key] for name in names if fields.get(key := SYNONYMS.get(name, name)) is not None}
-    groups = groups_of(fields.get("sampler", "unknown"), fields.get("accounted_as"), fields.get("groups"))
-    try:
-        each = [row | share_and_steps(row | others, groups) for row in each]
-    except ValueError as error:
-        raise config_error(root.key("epochs"), str(error)) from None
-    # of phases that are listed every field is checked, at its place
-    if not rows and (absent := [name for name in ONE_PHASE if not all(name in row for row in each)]):
-        hint = "or phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
-        raise config_error(root.at(), f"a card needs {', '.join(absent)}", hint)
-    paths: dict[Keys, Keys] = {}
-    for name, value in own.items():
-        paths |= {("phases", k, name): (name, k) if isinstance(value, tuple) else (name,) for k in range(length)}
-    return tuple(each), paths
-
-
-def groups_of(sampler: object, accounted_as: object, groups: object) -> int:
-    """From how many groups batches are drawn in turn: 1 but for cyclic-poisson, whose probability is within a group."""
-    cyclic = "cyclic-poisson" in ((accounted_as,) if sampler == "unknown" else (sampler,))
-    return groups if cyclic and isinstance(groups, int) and groups > 0 else 1
-
-
-def _of_history(root: Located) -> Located:
-    """The fields of `{"history": [[sigma, q, steps], ...], "mechanism": "rdp"}`, with its other fields."""
-    history, shape = root.value["history"], "a history is [[sigma, sample_rate, steps], ...]"
-    if not isinstance(history, tuple) or not history:
-        problem = "is empty: no step was accounted" if history == () else f"is {history!r}"
-        raise config_error(root.at("history"), f"the history {problem}", shape)
-    for k, row in enumerate(history):
-        if not isinstance(row, tuple) or len(row) != len(ONE_PHASE):
-            raise config_error(root.at("history", k), f"row {k + 1} of the history is {row!r}", shape)
-    phases, paths = list[dict[str, Any]](), dict[Keys, Keys]({(): (), ("phases",): ("history",)})
-    for _, same in groupby(enumerate(history), key=lambda row: row[1][:2]):
-        rows = list(same)
-        # Equal rows in a row are one with all their steps: there may be one for every step.
-        if all(type(row[2]) is int and row[2] > 0 for _, row in rows):
-            rows = [(rows[0][0], (*rows[0][1][:2], sum(row[2] for _, row in rows)))]
-        for k, row in rows:
-            paths |= {("phases", len(phases), name): ("history", k, j) for j, name in enumerate(ONE_PHASE)}
-            phases.append(dict(zip(ONE_PHASE, row, strict=True)))
-    # Fields may be given beside a history, which says little.
-    own = {key: value for key, value in root.value.items() if key not in ("history", "mechanism")}
-    return Located({"accounted_as": "poisson", "phases": tuple(phases), **own}, root.marks, paths)
-
-
-def _history_of_event(root: Located) -> dict[str, Any]:
+def _fields_of_event(tree: Any, where: Position) -> dict[str, Any]:
     """The history, and the fields, of the tree of an event of dp_accounting, as nested lists."""
     hint = "nothing of a tree is left out: account it elsewhere"
     try:
-        kinds = kinds_of(root.value)
+        kinds = kinds_of(tree)
     except NotAccounted as error:
-        raise config_error(root.at(), f"cannot account {error}", hint) from None
+        raise config_error(where, f"cannot account {error}", hint) from None
     # A batch of all records is no draw, whatever its event is called, unless it is cut.
-    samplers = sorted({kind.sampler for kind in kinds if kind.sampling_probability < 1 or kind.cap} or {"full-batch"})
-    if len(samplers) > 1:
-        raise config_error(root.at(), f"cannot account batches of several kinds ({', '.join(samplers)})", hint)
-    fields: dict[str, Any] = {"accounted_as": samplers[0]}
-    for name in ("records", "cap"):
-        values = sorted({getattr(kind, name) for kind in kinds} - {None})
-        if len(values) > 1:
-            raise config_error(root.at(), f"cannot account several {name} ({', '.join(map(str, values))})", hint)
-        fields |= {name: values[0]} if values else {}
+    samplers = {kind.sampler for kind in kinds if kind.sampling_probability < 1 or kind.cap} or {"full-batch"}
     # Batches of a fixed size are accounted for records that are replaced.
-    fields |= {"relation": "replace-one"} if samplers == ["fixed-size"] else {}
+    fields: dict[str, Any] = {"relation": "replace-one"} if samplers == {"fixed-size"} else {}
+    values = {name: {getattr(kind, name) for kind in kinds} - {None} for name in ("records", "cap")}
+    for name, own in {"accounted_as": samplers, **values}.items():
+        if len(own) > 1:
+            raise config_error(where, f"cannot account several {name} ({', '.join(map(str, sorted(own)))})", hint)
+        fields |= dict.fromkeys([name] * len(own), next(iter(own), None))
     return fields | {"history": [[getattr(kind, name) for name in ONE_PHASE] for kind in kinds]}

@@ -39,6 +39,7 @@ RESERVED_COLUMNS = (
 the fifth on those that a mechanism's row and the runs themselves add. `n` and `accountant` are parameters too"""
 OF_THE_EXPERIMENT = ("replicates", "release")
 """keys of the section run that change no number of a replicate: how many there are, and which of them are released"""
+POPULATION = "population"
 NAMED = ("problem", "algorithm", "schedule")
 """sections whose name is a column of its own"""
 Parameter = tuple[str, str]

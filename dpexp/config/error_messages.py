@@ -8,40 +8,19 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, get_origin
+from itertools import chain, pairwise
+from typing import Any, cast, get_origin
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
-from dpexp.config.yamlfile import Issue, Keys, Located
+from dpexp.config.cells import POPULATION
+from dpexp.config.yamlfile import Issue, Keys, Map, kind
 from dpexp.core.parameters import Faults, Parameters, Registry
 
 Schema = dict[str, Any]
-
-_WORDS = {
-    "greater_than": "must be greater than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "finite_number": "must be finite",
-    "float_type": "must be a number",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "string_type": "must be text",
-    "tuple_type": "must be a list",
-    "model_type": "must be a mapping",
-    "dict_type": "must be a mapping",
-    "bool_type": "must be true or false",
-    "missing": "needs more values",
-    "literal_error": "must be {expected}",
-    "too_short": "needs at least {min_length} values",
-    "too_long": "takes at most {max_length} values",
-}
-"""by pydantic's names of errors, with the numbers and words of its context"""
-_KINDS = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
 _NOUNS = {"number": "a number", "integer": "a whole number", "string": "text", "boolean": "true or false",
           "array": "a list"}  # fmt: skip
 _ENDS = {"exclusiveMinimum": ">", "gt": ">", "minimum": ">=", "ge": ">=",
@@ -72,69 +51,51 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def kind(value: Any) -> str:
-    """What a value is, in words."""
-    return "an empty list" if value == () else _KINDS.get(type(value), "a number")
-
-
-def explain(
-    error: ValidationError, name: str, value: Located, fields: str | type[Parameters], inside: Keys = ()
-) -> list[Issue]:
-    """All that pydantic says against the value called `name`, or against what is `inside` it, each at its place.
-
-    `fields` is one hint for all, or the class whose fields the hints describe.
-    """
-    by_keys: dict[Keys, list[ErrorDetails]] = {}
+def explain(error: ValidationError, name: str, value: Map, model: type[Parameters]) -> list[Issue]:
+    """All that pydantic says against the value called `name` as parameters of a class, each at its place."""
+    details: dict[Keys, list[ErrorDetails]] = {}
     for detail in error.errors():
         # pydantic puts its names of alternatives between the keys
-        keys, inner = tuple[int | str, ...](), value.value
-        for key in (*inside, *detail["loc"]):
+        keys, inner = tuple[int | str, ...](), cast(Any, value)
+        for key in detail["loc"]:
             if key in inner if isinstance(inner, dict) else isinstance(inner, tuple) and key in range(len(inner)):
                 keys, inner = (*keys, key), inner[key]
-        by_keys.setdefault(keys, []).append(detail)
-    issues: list[Issue] = []
-    for keys, details in by_keys.items():
-        # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
-        deeper = any(keys == other[: len(keys)] != other for other in by_keys)
-        general = ("too_short", "literal_error") if deeper else ()
-        details = [d for d in details if d["type"] not in general and not (deeper and d["type"].endswith("_type"))]
-        issues += _issues(details, name, keys, value, fields)
-    return issues
+        details.setdefault(keys, []).append(detail)
+    # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
+    around = {keys[:k] for keys in details for k in range(len(keys))}
+    issues = (_issues(d, name, keys, value, model, keys in around) for keys, own in details.items() for d in own)
+    return list(dict.fromkeys(chain.from_iterable(issues)))
 
 
 def _issues(
-    details: list[ErrorDetails], name: str, keys: Keys, value: Located, fields: str | type[Parameters]
+    detail: ErrorDetails, name: str, keys: Keys, value: Map, model: type[Parameters], is_around: bool
 ) -> Iterator[Issue]:
-    """The mistakes at one place."""
+    """What is wrong at one place, which may be around others."""
 
-    def named(*keys: int | str) -> str:
+    def called(keys: Keys) -> str:
         return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
 
-    def takes(*keys: int | str) -> str:
-        return fields if isinstance(fields, str) else f"allowed: {in_words(field(fields, *keys))}" if keys else ""
-
-    where, hint, words = value.at(*keys), takes(*keys), dict[str, None]()
-    for detail in details:
-        context = dict(detail.get("ctx", {}))
-        wrong = context.get("error")
-        if detail["type"] == "extra_forbidden":
-            around = f" in {named(*keys[:-1])}:" if named(*keys[:-1]) else ""
-            known = hint if isinstance(fields, str) else suggest(str(keys[-1]), field(fields, *keys[:-1])["properties"])
-            yield Issue(value.key(*keys), f"unknown key{around} '{keys[-1]}'", known)
-        elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
-            yield Issue(where, f"'{named(*keys, key)}' is missing", takes(*keys, key))
-        elif isinstance(wrong, Faults):
-            for at, fault in (((*keys, *fault.keys), fault) for fault in wrong.faults):
-                yield Issue(value.at(*at), f"'{named(*at)}' {fault.message}", fault.hint)
-        elif wrong is not None:
-            message = f"'{named(*keys)}' is wrong: {wrong}" if named(*keys) else str(wrong)
-            yield Issue(where, message, "" if hint.startswith("allowed: a mapping") else hint)
-        else:
-            words[_WORDS.get(detail["type"], detail["msg"]).format(**context)] = None
-    if words:
-        # Of several alternatives, such as a word or a number, all are named.
-        text = " or ".join(words).replace(" or must be ", " or ")
-        yield Issue(where, f"'{named(*keys)}' {text}, got {show(value.value_at(keys))}", hint)
+    allowed, wrong = in_words(field(model, keys)) if keys else "", detail.get("ctx", {}).get("error")
+    if detail["type"] == "extra_forbidden":
+        section = f" in {called(keys[:-1])}:" if called(keys[:-1]) else ""
+        known = [key for key in field(model, keys[:-1]).get("properties", ()) if key != POPULATION]
+        hint = suggest(str(keys[-1]), known)
+        yield Issue(value.key(*keys), f"unknown key{section} '{keys[-1]}'", hint)
+    elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
+        hint = f"allowed: {in_words(field(model, (*keys, key)))}"
+        yield Issue(value.at(*keys), f"'{called((*keys, key))}' is missing", hint)
+    elif isinstance(wrong, Faults):
+        for fault in wrong.faults:
+            at = (*keys, *fault.keys)
+            yield Issue(value.at(*at), f"'{called(at)}' {fault.message}", fault.hint)
+    elif wrong is not None:
+        message = f"'{called(keys)}' is wrong: {wrong}" if called(keys) else str(wrong)
+        yield Issue(value.at(*keys), message, f"allowed: {allowed}" if allowed else "")
+    elif not is_around:
+        # pydantic says one after the other what the alternatives of a value are: the schema has all of them
+        text = f"must be {allowed}" if allowed else detail["msg"].replace("Input should", "must")
+        hint = field(model, keys[:1]).get("description", "")
+        yield Issue(value.at(*keys), f"'{called(keys)}' {text}, got {show(value.value_at(keys))}", hint)
 
 
 class _Generator(GenerateJsonSchema):
@@ -152,16 +113,16 @@ class _Generator(GenerateJsonSchema):
     def model_schema(self, schema: ModelSchema) -> Schema:
         made = super().model_schema(schema)
         del made["title"]
-        texts = meanings(kind) if issubclass(kind := schema["cls"], Parameters) else {}
+        texts = meanings(model) if issubclass(model := schema["cls"], Parameters) else {}
         for key, part in made["properties"].items():
             part["description"] = texts.get(key) or f"{key}: {in_words(part)}"
         return made
 
 
 @lru_cache(maxsize=256)
-def schema_of(kind: type[Parameters]) -> Schema:
+def schema_of(model: type[Parameters]) -> Schema:
     """The JSON schema of a class, which refers to nothing. `or_infinite` marks a number that may be inf too."""
-    made = kind.model_json_schema(schema_generator=_Generator)
+    made = model.model_json_schema(schema_generator=_Generator)
     definitions = made.pop("$defs", {})
 
     def inlined(part: Any) -> Any:
@@ -173,19 +134,19 @@ def schema_of(kind: type[Parameters]) -> Schema:
     return dict(inlined(made))
 
 
-def takes_a_list(kind: type[Parameters], key: str) -> bool:
+def takes_a_list(model: type[Parameters], key: str) -> bool:
     """Whether a list is one value of this field, and no sweep."""
-    return get_origin(kind.model_fields[key].annotation) is tuple
+    return key in model.model_fields and get_origin(model.model_fields[key].annotation) is tuple
 
 
-def field(kind: type[Parameters], *keys: int | str) -> Schema:
-    """The schema of what is at these keys; of what is around it where that has no such key."""
-    schema = schema_of(kind)
+def field(model: type[Parameters], keys: Keys) -> Schema:
+    """The schema of what is at these keys; empty where it says nothing of them."""
+    schema = schema_of(model)
     for key in keys:
         parts = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
-        own = [part["properties"][key] for part in parts if key in part.get("properties", ())]
-        others = [part["additionalProperties"] for part in parts if part.get("additionalProperties")]
-        schema = [*own, *others, schema][0]
+        inner = [part["properties"][key] for part in parts if key in part.get("properties", ())]
+        inner += [part[rest] for part in parts for rest in ("additionalProperties", "items") if part.get(rest)]
+        schema = inner[0] if inner and isinstance(inner[0], dict) else {}
     return schema
 
 
@@ -205,11 +166,11 @@ def in_words(schema: Schema) -> str:
 
 
 @lru_cache(maxsize=256)
-def meanings(kind: type[Parameters]) -> Mapping[str, str]:
+def meanings(model: type[Parameters]) -> Mapping[str, str]:
     """What the source says below each field of a class and of those that it inherits from; one line each."""
     texts: dict[str, str] = {}
     # A class that says a field anew has the last word.
-    for part in (part for part in reversed(kind.__mro__) if issubclass(part, Parameters)):
+    for part in (part for part in reversed(model.__mro__) if issubclass(part, Parameters)):
         try:
             (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
         except (OSError, TypeError, SyntaxError):

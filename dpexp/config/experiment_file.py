@@ -9,21 +9,31 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
-from typing import Any
 
-from dpexp.config.cells import SECTIONS, Cell, Experiment
+from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
+from dpexp.algorithms.one_pass import OnePassAlgorithm
+from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment
 from dpexp.config.error_messages import suggest
-from dpexp.config.populations import POPULATION, described
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped
-from dpexp.config.yamlfile import ConfigError, Issue, Located, Position, config_error, parse, read_bytes
+from dpexp.config.yamlfile import (
+    ConfigError,
+    Issue,
+    Map,
+    Position,
+    config_error,
+    parse,
+    parse_mapping,
+    plain,
+    read_bytes,
+)
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
 from dpexp.core.text import yaml_in_line
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 
 def load_experiment(
@@ -50,7 +60,8 @@ def read_experiment(
     """An experiment from YAML text instead of a file; `source` names it in errors. Raises as `load_experiment`."""
     if profile not in ("smoke", "paper"):
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
-    read_at, root, path, issues = time.time_ns(), parse(text, source), Path(source), list[Issue]()
+    read_at, path, issues = time.time_ns(), Path(source), list[Issue]()
+    root = parse_mapping(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
     changes = {text: f"--set {text}" for text in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
@@ -77,64 +88,62 @@ def located(path: Path | str) -> Path:
     return shipped()[name]
 
 
-def _changed(root: Located, text: str, where: Position) -> Located:
+def _changed(root: Map, text: str, where: Position) -> Map:
     """The file with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
     keys, known = path.strip().split("."), ("experiment", *SECTIONS, POPULATION)
-    if not equals or not all(keys) or not isinstance(root.value, dict):
+    if not equals or not all(keys):
         raise config_error(where, "must read section.key=value", "for instance --set run.n=3000")
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
     try:
-        return root.put(tuple(keys), parse(value, str(where)).value if value.strip() else None, where)
+        return root.put(keys, plain(parse(value, str(where))) if value.strip() else None, where)
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 
 
 def resolved_yaml(experiment: Experiment) -> str:
-    """The experiment with every default filled in; sweeps stay lists, `cases` stay cases.
+    """The experiment with every default filled in: sections that all cells share, and cases with the others.
 
     Comments at the end describe populations.
     """
-    cells = [sections_of(cell) for cell in experiment.cells]
-    swept = sorted(experiment.cells[0].swept, key=lambda parameter: SECTIONS.index(parameter[0]))
-    texts = [{(s, k): yaml_in_line(v) for s, own in cell.items() for k, v in own.items()} for cell in cells]
-    points = [tuple(map(text.get, swept)) for text in texts]
-    levels = [list(dict.fromkeys(column)) for column in zip(*points, strict=True)]
-    fixed = {place for place, value in texts[0].items() if all(text.get(place) == value for text in texts)}
-    # numbers of steps, and deltas of targets, follow from what sweeps
-    following = {("run", "n"), *[("privacy", "deltas")] * (("privacy", "delta") in swept)} - {*swept}
+    cells = []
+    for cell in experiment.cells:
+        budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()
+        sections = {"problem": problem, **{key: problem.pop(key) for key in [POPULATION] if key in problem}}
+        privacy = budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)}
+        sections |= {"algorithm": cell.algorithm.model_dump(), "schedule": cell.schedule.model_dump()}
+        cells.append(sections | {"privacy": privacy | {"deltas": cell.privacy.deltas}, "run": cell.run.model_dump()})
+    shared = [section for section, own in cells[0].items() if all(cell.get(section) == own for cell in cells)]
     lines = [f"experiment: {experiment.name}"]
     lines += [f"plugins: {json.dumps(experiment.plugins)}"] if experiment.plugins else []
-    if points == list(product(*levels)) and all(
-        text.keys() - fixed - following == set(swept) - fixed for text in texts
-    ):
-        own = {place: texts[0][place] for place in texts[0] if place in fixed}
-        own |= {place: f"[{', '.join(map(str, values))}]" for place, values in zip(swept, levels, strict=True)}
-        for section in cells[0]:
-            lines += [f"{section}:", *(f"  {k}: {own[s, k]}" for s, k in texts[0] if s == section and (s, k) in own)]
-    else:
-        # Sections that all cells share are written once, and cases have the others.
-        shared = [section for section, own in cells[0].items() if all(cell.get(section) == own for cell in cells)]
-        for section in shared:
-            lines += [f"{section}:", *(f"  {k}: {yaml_in_line(v)}" for k, v in cells[0][section].items())]
+    for section in shared:
+        lines += [f"{section}:", *(f"  {key}: {yaml_in_line(value)}" for key, value in cells[0][section].items())]
+    if len(cells) > 1:
         cases = ({section: own for section, own in cell.items() if section not in shared} for cell in cells)
         lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in cases)]
     lines += [f"# population: {line}" for line in described(experiment.cells)]
     return "\n".join(lines) + "\n"
 
 
-def sections_of(cell: Cell) -> dict[str, dict[str, Any]]:
-    """The sections of a config that has this cell alone."""
-    budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()
-    population = problem.pop(POPULATION, None)
-    privacy = budget if cell.privacy.eps is not None else {"mu": budget.get("mu", budget)}
-    return {
-        "problem": problem,
-        **({} if population is None else {POPULATION: population}),
-        "algorithm": cell.algorithm.model_dump(),
-        "schedule": cell.schedule.model_dump(),
-        "privacy": privacy | {"deltas": list(cell.privacy.deltas)},
-        "run": cell.run.model_dump(),
-    }
+def described(cells: Sequence[Cell]) -> list[str]:
+    """One line for every population of these cells: theta*, how it was computed, and how flat the risk is there."""
+    from dpexp.problems.population_means import clipped_optimum, places_of
+
+    lines = dict[str, None]()
+    for problem, algorithm in ((cell.problem, cell.algorithm) for cell in cells):
+        if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
+            continue
+        sensitivity = problem.exact_sensitivity()
+        if isinstance(algorithm, OnePassAlgorithm):
+            sensitivity = algorithm.sensitivities(problem).exact
+        optimum, curvature = ", ".join(f"{v:.4f}" for v in problem.optimum()), problem.curvature()
+        text = f"theta* = {optimum}; Hessian eigenvalues {curvature.m:.4g} to {curvature.M:.4g}; "
+        text += f"|w(x) x| <= {problem.longest_row:.4f}; sensitivity {sensitivity:.4f}; "
+        text += f"relative error of means over rows {places_of(problem).rows.error:.0e}"
+        if problem.labels and isinstance(algorithm, ClippedLdpSgd):
+            theta = ", ".join(f"{v:.4f}" for v in clipped_optimum(problem, algorithm.clip))
+            text += f"; clipped to {algorithm.clip:g} the mean gradient is 0 at {theta}"
+        lines[text] = None
+    return list(lines)

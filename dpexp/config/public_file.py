@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from dpexp.config.error_messages import explain
-from dpexp.config.yamlfile import ConfigError, Located, Position, all_at, config_error, parse, read_bytes
+from dpexp.config.yamlfile import ConfigError, Position, all_at, parse_mapping, plain, read_bytes
 from dpexp.core.parameters import Fault, Faults, Parameters
 from dpexp.data.encode import letters, limits_of
 from dpexp.data.public_inputs import BLANKS, PublicInputs
@@ -100,20 +100,21 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     """The statements of a file or of a mapping; none without one. Raises ConfigError with all mistakes, located."""
     if source is None:
         return PublicInputs()
-    where = str(source) if isinstance(source, Path) else "public"
-    root = parse(read_bytes(source), where) if isinstance(source, Path) else all_at(source, Position(where))
-    if not isinstance(root.value, dict):
-        raise config_error(root.at(), "must be keys with values", f"keys: {', '.join(_File.model_fields)}")
+    where, keys = str(source) if isinstance(source, Path) else "public", f"keys: {', '.join(_File.model_fields)}"
+    if isinstance(source, Path):
+        root = parse_mapping(read_bytes(source), where, "a file of --public", keys)
+    else:
+        root = all_at(source, Position(where))
     # A key without a value is one that is left out.
-    values = Located({key: value for key, value in root.value.items() if value is not None}, root.marks)
+    values = root.only([key for key, value in root.items() if value is not None])
     try:
-        file = _File.model_validate(values.value)
+        file = _File.model_validate(plain(values))
     except ValidationError as error:
         raise ConfigError(explain(error, "", values, _File)) from None
     one_correlation = None if isinstance(file.correlation, dict) else file.correlation
     correlations = file.correlation if isinstance(file.correlation, dict) else {}
     # A range is kept as numbers, so that its column is remembered as one of days.
-    days = tuple(name for name in file.ranges if isinstance(values.value["ranges"][name][0], str))
+    days = tuple(name for name in file.ranges if isinstance(values["ranges"][name][0], str))
     scale, is_known = file.error_scale or file.known_error_scale, file.known_error_scale is not None
     pairs = {(a, b): value for a, others in correlations.items() for b, value in others.items()}
     return PublicInputs(

@@ -1,10 +1,9 @@
-"""From the plain values of a config to an Experiment, collecting all mistakes on the way.
+"""From the values of a config to an Experiment, collecting all mistakes on the way.
 
 (a) Plug-ins are loaded first: which names the sections may use is not known before.
 (b) Every section of every variant is built at each point of its own lists, so that all mistakes are reported at once.
-(c) The lists are multiplied out after the number of cells is known.
-(d) Then the sections meet, and what depends on a whole setting is checked: whether its parts go together, whether its
-records can be read, and how many steps it has.
+(c) The lists are multiplied out after the number of cells is known; then the sections meet, and what depends on a whole
+setting is checked: whether its parts go together, whether its records can be read, and how many steps it has.
 """
 
 from __future__ import annotations
@@ -13,108 +12,97 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
-from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
-from dpexp.config.cells import OF_THE_EXPERIMENT, SECTIONS, Cell, Experiment, RunSettings, shared_names
-from dpexp.config.error_messages import explain, field, in_words, kind, listed, show, suggest, takes_a_list
-from dpexp.config.populations import POPULATION, with_populations
-from dpexp.config.sections import Part, cell_of, laid_over, privacy_of
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Located, NotChecked
+from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
+from dpexp.config.error_messages import explain, listed, show, suggest
+from dpexp.config.sections import REGISTRIES, ConfigFile, privacy_of, problems_of, short_form
+from dpexp.config.sweeps import FEWER, MAX_CELLS, by_name, laid_over, points
+from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, config_error, plain
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
 from dpexp.plugins.loaded import LOADED, is_research
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
-from dpexp.problems import PROBLEMS
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-MAX_CELLS = 10_000
-NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
-"""of an experiment, which is also its folder's"""
-REGISTRIES: dict[str, Mapping[str, type[Parameters]]]
-REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
-DEFAULT_NAMES = {"algorithm": "ldp-sgd", "schedule": "power"}
-DATA = {("problem", "data", "path"), ("population", "design", "rows")}
-"""keys whose values are paths of files"""
-FEWER = "sweep fewer values, or split the experiment in several"
-CASES_EXAMPLE = "for instance cases: [{problem: {d: 5}}, {problem: {d: 10}, privacy: {mu: 2}}]"
 UNTRUSTED = "a list loads no code and opens no data that a config names"
+MAX_STEPS = 10**12
+"""as `run.n` may be"""
+
+
+class Part(NamedTuple):
+    """A section at one point of its lists: as it is written, and its value."""
+
+    written: Map
+    value: Any
 
 
 class Reader:
-    """Turns a YAML file into an Experiment, collecting all mistakes on the way."""
+    """Turns a config into an Experiment, collecting all mistakes on the way."""
 
-    def __init__(self, root: Located, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
+    def __init__(self, root: Map, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
 
-    def complain(self, keys: Keys, message: str, hint: str = "", config: Located | None = None) -> None:
-        """Report a mistake in the value at a path of the file, or of a case of it."""
-        self.issues.append(Issue((config or self.root).at(*keys), message, hint))
-
-    def stop_if_wrong(self) -> None:
-        """Raise ConfigError where there was a complaint."""
-        if self.issues:
-            raise ConfigError(self.issues)
-
     def experiment(self) -> Experiment:
-        """The whole file."""
-        value = self.root.value
-        if not isinstance(value, dict):
-            self.complain((), f"a config is a mapping, not {kind(value)}", f"sections: {', '.join(SECTIONS)}")
-            self.stop_if_wrong()
-        self.unknown(self.root, (), ("experiment", "plugins", *SECTIONS, POPULATION, "cases"), "section")
-        name = value.get("experiment")
-        if not isinstance(name, str) or not re.fullmatch(NAME, name):
-            message = f"'experiment' must be a name of letters, digits, '_' and '-', not {show(name)}"
-            self.complain(("experiment",), message, "it names the folder of the results: `experiment: NAME`")
+        """The whole file. Raises ConfigError with all mistakes."""
+        root = self.root
+        try:
+            ConfigFile.model_validate(plain(root))
+        except ValidationError as error:
+            self.issues += explain(error, "", root, ConfigFile)
         # (a)
         plugins = self.plugins()
-        self.place_data()
         # (b)
-        configs = [config for case in self.cases() for config in _named(case)]
-        variants = [self.variant(config) for config in configs]
+        cases = root.get("cases", (Map({}, {}, root.start),))
+        configs = [
+            laid_over(root, case) for case in (cases if isinstance(cases, tuple) else ()) if isinstance(case, Map)
+        ]
+        variants = [self.variant(config) for case in configs for config in by_name(case, REGISTRIES)]
         self.stop_if_wrong()
         # (c)
-        count = sum(math.prod(map(len, parts.values())) for parts in variants)
-        if count > MAX_CELLS:
-            self.complain((), f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
-            self.stop_if_wrong()
-        # (d)
+        if (count := sum(math.prod(map(len, parts.values())) for parts in variants)) > MAX_CELLS:
+            raise ConfigError([Issue(root.start, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)])
         cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
                 try:
-                    cells.append(cell_of(str(name), dict(zip(parts, point, strict=True)), self.profile))
+                    cells.append(cell_of(root["experiment"], dict(zip(parts, point, strict=True)), self.profile))
                 except ConfigError as error:
                     self.issues += error.issues
         self.stop_if_wrong()
         replicates, *others = {cell.run.replicates for cell in cells}
-        if others and "cases" in value:
-            self.complain(("cases",), "'run.replicates' is one number for all cases", "give it in run:")
+        if others:
+            message, hint = "'run.replicates' is one number for all cases", "give it in run:"
+            self.issues.append(Issue(root.at("cases"), message, hint))
         shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
-                self.complain((), f"cells {first} and {number} are the same setting", "take one out of the sweep")
+                message = f"cells {first} and {number} are the same setting"
+                self.issues.append(Issue(root.start, message, "take one out of the sweep"))
         self.stop_if_wrong()
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
-        where = self.root.at("run")
-        return Experiment(str(name), self.path, different, replicates, self.profile, where=where, plugins=plugins)
+        where = root.at("run")
+        return Experiment(
+            root["experiment"], self.path, different, replicates, self.profile, where=where, plugins=plugins
+        )
 
-    def unknown(self, config: Located, keys: Keys, known: Sequence[str], noun: str) -> None:
-        """Complain of keys of a mapping that are not known."""
-        wrong = [(*keys, key) for key in config.value_at(keys) if key not in known]
-        self.issues += [Issue(config.key(*k), f"unknown {noun} '{k[-1]}'", suggest(str(k[-1]), known)) for k in wrong]
+    def stop_if_wrong(self) -> None:
+        """Raise ConfigError where there was a complaint."""
+        if self.issues:
+            raise ConfigError(self.issues)
 
     def plugins(self) -> tuple[str, ...]:
         """Load what is installed, and the files that `plugins:` names by their paths from the config file.
@@ -122,137 +110,90 @@ class Reader:
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
         use_installed()
-        before, files = len(self.issues), self.root.value.get("plugins", ())
-        files = files if isinstance(files, tuple) else (files,)
+        wrong, files = list[Issue](), self.root.get("plugins", ())
+        files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])
         for k, file in enumerate(files):
-            if not isinstance(file, str):
-                hint = "for instance plugins: [my_algorithm.py], by the path from this file"
-                self.complain(("plugins", k), f"a plug-in is the path of a Python file, not {kind(file)}", hint)
-                continue
-            path = self.path.parent / Path(file).expanduser()
+            where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
             if not self.trusted and path.name not in LOADED and not is_research(path.resolve()):
-                message = f"not checked: needs --plugin {shlex.quote(file)}"
-                raise NotChecked([Issue(self.root.at("plugins", k), message, UNTRUSTED)])
+                raise NotChecked([Issue(where, f"not checked: needs --plugin {shlex.quote(file)}", UNTRUSTED)])
             try:
                 use(path)
             except (UsageError, RuntimeError) as error:
-                self.complain(("plugins", k), str(error), getattr(error, "hint", ""))
-        if len(self.issues) > before:
-            self.stop_if_wrong()
+                wrong.append(Issue(where, str(error), getattr(error, "hint", "")))
+        if wrong:
+            raise ConfigError([*self.issues, *wrong])
         return files
 
-    def place_data(self) -> None:
-        """Let data paths start at the folder of the file. Raises NotChecked where none may be opened."""
-        for path in self.root.marks:
-            # without the numbers of cases and of what sweeps
-            names = tuple(key for key in path if isinstance(key, str) and key != "cases")
-            if names in DATA and isinstance(value := self.root.value_at(path), str) and isinstance(path[-1], str):
-                if not self.trusted:
-                    message = f"not checked: reads {value}"
-                    raise NotChecked([Issue(self.root.at(*path[:-2]), message, UNTRUSTED)])
-                # A path given on the command line, which has no line, starts where the command is run.
-                typed = not self.root.at(*path).line
-                self.root.value_at(path[:-1])[path[-1]] = as_named(value, self.path.parent, typed)
-
-    def cases(self) -> list[Located]:
-        """The config, or the config with each of its cases laid over it."""
-        cases, merged = self.root.value.get("cases", ({},)), list[Located]()
-        if not isinstance(cases, tuple) or not 0 < len(cases) <= MAX_CELLS:
-            message = f"cases must be a list of 1 to {MAX_CELLS:,} mappings, not {kind(cases)}"
-            self.complain(("cases",), message, CASES_EXAMPLE)
-            return []
-        for k, case in enumerate(cases):
-            if not isinstance(case, dict):
-                message = f"a case must be a mapping of sections, not {kind(case)}"
-                self.complain(("cases", k), message, CASES_EXAMPLE)
-                continue
-            if "cases" in self.root.value:
-                self.unknown(self.root, ("cases", k), (*SECTIONS, POPULATION), "section")
-            over, paths = dict[str, Any](), dict[Keys, Keys]({(): ()})
-            for section, own in case.items():
-                over[section] = laid_over(self.root.value.get(section), own)
-                paths[(section,)] = ("cases", k, section)
-                inherited = [key for key in over[section] if key not in own] if isinstance(own, dict) else []
-                paths |= {(section, key): (section, key) for key in inherited}
-            merged.append(Located(self.root.value | over, self.root.marks, paths))
-        return merged
-
-    def variant(self, config: Located) -> dict[str, list[Part]]:
+    def variant(self, config: Map) -> dict[str, list[Part]]:
         """The sections that are given and those that are left out, all built at every point of their lists."""
         parts: dict[str, list[Part]] = {}
-        algorithm: Any = self.kind("algorithm", config, None)
+        algorithm: Any = self.kind("algorithm", config, "ldp-sgd")
+        # The schedule that is meant where none is named is the first that the algorithm takes.
+        takes = algorithm.schedules if algorithm else ()
+        kinds = {
+            "problem": self.kind("problem", config, None), "algorithm": algorithm, "privacy": PrivacySettings,
+            "schedule": self.kind("schedule", config, takes[0] if takes and "power" not in takes else "power"),
+            "run": RunSettings,
+        }  # fmt: skip
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
         # In one order for all files, those that only a case has last.
-        for section in sorted(SECTIONS, key=lambda section: section not in self.root.value):
-            value = config.value.get(section, {})
-            if not isinstance(value, dict):
-                hint = f"for instance {section}: {{key: value}}"
-                hint += f", or cases: [{{{section}: ...}}, ...] for several" if isinstance(value, tuple) else ""
-                self.complain((section,), f"'{section}' must be a mapping, not {kind(value)}", hint, config)
-            elif model := self.kind(section, config, algorithm):
-                points = self.points(section, config, model)
-                if section == "problem" and POPULATION in config.value:
-                    problem, population = config.part("problem"), config.part(POPULATION)
-                    points = with_populations(model, points, problem, population, self.issues)
-                    parts[POPULATION] = [Part(population, None)]
-                more = steps if section == "run" else {}
-                parts[section] = [Part(point, self.built(section, model, point, more)) for point in points]
+        for section in sorted(SECTIONS, key=lambda section: section not in self.root):
+            # A default algorithm belongs to the problem that somebody named.
+            where = config.at("problem" if section == "algorithm" and section not in config else section)
+            value, model = config.get(section, Map({}, {}, where)), kinds[section]
+            if isinstance(value, Map) and model:
+                if POPULATION in value:
+                    message = f"unknown key in {section}: '{POPULATION}'"
+                    self.issues.append(Issue(value.key(POPULATION), message, "it is a section of its own"))
+                value = value.only([key for key in value if key != POPULATION])
+                if section == "problem":
+                    value = value.over(config.only([POPULATION]))
+                parts[section] = self.parts(section, value, model, steps if section == "run" else {})
         return parts
 
-    def kind(self, section: str, config: Located, algorithm: type[Algorithm] | None) -> type[Parameters] | None:
-        """The class that a section's parameters belong to, by its name where it has one."""
-        if section not in REGISTRIES:
-            return PrivacySettings if section == "privacy" else RunSettings
-        registry, name, value = REGISTRIES[section], DEFAULT_NAMES.get(section), config.value.get(section, {})
-        # The schedule that is meant where none is named is the first that the algorithm takes.
-        if section == "schedule" and algorithm and algorithm.schedules and name not in algorithm.schedules:
-            name = algorithm.schedules[0]
-        if isinstance(value, dict):
-            name = value.get("name", name)
+    def kind(self, section: str, config: Map, default: str | None) -> type[Parameters] | None:
+        """The class that a section's parameters belong to, by its name."""
+        registry, value = REGISTRIES[section], config.get(section)
+        name = value.get("name", default) if isinstance(value, Map) else default
         if isinstance(name, str) and name in registry:
-            return parameters_of(registry[name])
+            return registry[name]
         message, hint = f"unknown {section} {show(name)}", suggest(str(name), registry)
-        if name is None and "name" not in value:
+        if name is None and not (isinstance(value, Map) and "name" in value):
             message, hint = f"'{section}.name' is missing", f"names: {listed(registry)}"
-        self.complain((section, "name"), message, hint, config)
+        self.issues.append(Issue(config.at(section, "name"), message, hint))
         return None
 
-    def points(self, section: str, config: Located, model: type[Parameters]) -> list[Located]:
-        """The section at every point of its lists; unknown keys are left out."""
-        known = [key for key in model.model_fields if key != POPULATION]
-        if section in config.value:
-            self.unknown(config, (section,), known, f"key in {section}:")
-        options: dict[str, list[tuple[Keys, Any]]] = {}
-        for key, item in config.value.get(section, {}).items():
-            if key not in known:
-                continue
-            path = config.path((section, key))
-            if not isinstance(item, tuple) or not item or takes_a_list(model, key):
-                options[key] = [(path, item)]
-                continue
-            options[key] = [((*path, k), value) for k, value in enumerate(item)]
-            if section == "run" and key in OF_THE_EXPERIMENT:
-                hint = "give one number" if key == "replicates" else f"give one: {in_words(field(model, key))}"
-                self.complain((section, key), f"'run.{key}' cannot be swept", hint, config)
-            # (c): refused before each of them is looked at
-            elif math.prod(map(len, options.values())) > MAX_CELLS:
-                message = f"'{section}.{key}' sweeps {len(item):,} values; at most {MAX_CELLS:,} cells are allowed"
-                self.complain((section, key), message, FEWER, config)
-                del options[key][1:]
-        # A default algorithm belongs to the problem that somebody named.
-        place = config.path((section,)) if section != "algorithm" or section in config.value else ("problem",)
-        points = []
-        for choice in itertools.product(*options.values()):
-            point = dict(zip(options, choice, strict=True))
-            paths: dict[Keys, Keys] = {(): place} | {(key,): path for key, (path, _) in point.items()}
-            points.append(Located({key: item for key, (_, item) in point.items()}, config.marks, paths))
-        return points
+    def parts(self, section: str, value: Map, model: type[Parameters], more: Mapping[str, int]) -> list[Part]:
+        """A section at every point of its lists, a problem with every population."""
+        try:
+            several = [self.with_data(point, "data", "path") for point in points(value, model)]
+        except ConfigError as error:
+            self.issues += error.issues
+            return []
+        return [Part(point, self.built(section, model, point, more)) for point in several]
 
-    def built(self, section: str, model: type[Parameters], point: Located, more: dict[str, int]) -> Any:
+    def with_data(self, section: Map, source: str, key: str) -> Map:
+        """A section in which the path of its data starts at the folder of the file. Raises NotChecked."""
+        if isinstance(population := section.get(POPULATION), Map):
+            section = section.over({POPULATION: self.with_data(population, "design", "rows")})
+        data = section.get(source)
+        if not isinstance(data, Map) or not isinstance(path := data.get(key), str):
+            return section
+        if not self.trusted:
+            raise NotChecked([Issue(section.at(source), f"not checked: reads {path}", UNTRUSTED)])
+        # A path given on the command line, which has no line, starts where the command is run.
+        path = as_named(path, self.path.parent, typed=not data.at(key).line)
+        return section.over({source: data.over({key: path})})
+
+    def built(self, section: str, model: type[Parameters], point: Map, more: Mapping[str, int]) -> Any:
         """A section at one point as a value; None where it has a mistake, which is reported."""
         try:
-            return privacy_of(point) if section == "privacy" else model.model_validate({**more, **point.value})
+            if section == "privacy":
+                return privacy_of(point)
+            own = short_form(model, point, self.issues) if POPULATION in point else {}
+            written = {key: value for key, value in plain(point).items() if key != POPULATION}
+            return model.model_validate({**more, **written, **own})
         except ValidationError as error:
             self.issues += explain(error, section, point, model)
         except ConfigError as error:
@@ -260,32 +201,62 @@ class Reader:
         return None
 
 
-def _named(config: Located) -> list[Located]:
-    """The config once for all combinations of names that its sections list, with the keys that each name has."""
-    several = [config]
-    for section, registry in REGISTRIES.items():
-        value = config.value.get(section)
-        names = value.get("name") if isinstance(value, dict) else None
-        if not isinstance(value, dict) or not isinstance(names, tuple) or not names:
-            continue
-        known = [name for name in names if isinstance(name, str) and name in registry]
-        fields = {name: set(parameters_of(registry[name]).model_fields) for name in known}
-        variants = []
-        for k, name in enumerate(names):
-            # A key of another name is that one's; one that no name has is a mistake.
-            others = set[str]().union(*fields.values()) - fields[name] if name in known else set[str]()
-            own = {key: inner for key, inner in value.items() if key not in others} | {"name": name}
-            variants.append((own, (*config.path((section, "name")), k)))
-        several = [
-            Located(c.value | {section: own}, c.marks, {**c.paths, (section, "name"): path})
-            for c in several
-            for own, path in variants
-        ]
-    return several
+def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
+    """The cell of one point. Raises ConfigError with what does not go together."""
+    problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
+    written, issues = {section: part.written for section, part in point.items()}, list[Issue]()
 
+    def complain(section: str, message: str, hint: str, *keys: int | str) -> None:
+        issues.append(Issue(written[section].at(*keys), message, hint))
 
-def parameters_of(kind: type[object]) -> type[Parameters]:
-    """A class that a config names, as the parameters that all of them are."""
-    if not issubclass(kind, Parameters):
-        raise TypeError(f"{kind.__qualname__} has no parameters: let it inherit from {Parameters.__qualname__}")
-    return kind
+    # In this order: an algorithm's own complaints take for granted that the parts go together.
+    own = f"algorithm '{algorithm.name}'"
+    if not isinstance(problem, algorithm.runs_on):
+        hint = f"it runs on: {', '.join(problems_of(algorithm))}"
+        complain("problem", f"{own} does not run on problem '{problem.name}'", hint)
+    if isinstance(problem, LinearPredictorProblem) and problem.population is not None and not algorithm.populations:
+        names = [name for name, kind in ALGORITHMS.items() if kind.populations]
+        complain("algorithm", f"{own} does not take a population", f"these do: {', '.join(names)}")
+    elif schedule.name not in algorithm.schedules:
+        hint = f"it takes: {', '.join(algorithm.schedules)}"
+        complain("schedule", f"{own} does not take schedule '{schedule.name}'", hint)
+    if issues:
+        raise ConfigError(issues)
+    try:
+        problem.prepare()
+    except UsageError as error:
+        # at the place that names the records
+        raise config_error(written["problem"].at("data"), error.message, error.hint) from None
+    if "n" not in written["run"]:
+        n = algorithm.steps(problem, schedule, privacy.mu)
+        if n is None:
+            raise config_error(written["run"].start, "'run.n' is missing", "the number of steps: n: 10000")
+        if n > MAX_STEPS:
+            message = f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}"
+            raise config_error(written["algorithm"].start, message, "fewer epochs")
+        run = run.model_copy(update={"n": n})
+    if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
+        message = f"{own} takes no eps with delta = 0, which is of users who send one message each"
+        raise config_error(written["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
+    for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
+        message, _, hint = complaint.partition("\n")
+        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"]:
+            complain("problem", message, hint, POPULATION, key[1])
+        else:
+            complain("algorithm", message, hint)
+    if isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm):
+        known = {"all", *range(problem.d + 1), *["scale"] * problem.has_scale}
+        hint = f"0 is the intercept, 1 to {problem.d} the slopes" + ", scale the scale" * problem.has_scale
+        for place, entry in enumerate(run.coefficients):
+            if entry not in known:
+                complain("run", f"'run.coefficients': there is no coefficient {entry}", hint, "coefficients", place)
+    elif run.coefficients:
+        message = f"{own} on problem '{problem.name}' has no coefficients to record"
+        complain("run", message, "leave out `coefficients`", "coefficients")
+    if issues:
+        raise ConfigError(issues)
+    # After all checks at full size, which is what the config says.
+    if profile == "smoke":
+        toy = dict(zip(("n", "replicates", "checkpoints"), (*algorithm.smoke_size, 20), strict=True))
+        run = run.model_copy(update={key: min(getattr(run, key), size) for key, size in toy.items()})
+    return Cell(experiment, problem, algorithm, schedule, privacy, run)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpexp.config.cells import OF_THE_EXPERIMENT, RunSettings
+from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION, RunSettings
 from dpexp.config.error_messages import Schema, schema_of, takes_a_list
-from dpexp.config.populations import POPULATION
-from dpexp.config.reader import NAME, REGISTRIES, parameters_of
+from dpexp.config.sections import REGISTRIES, ConfigFile
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings
 from dpexp.problems.population import Population
@@ -21,46 +20,37 @@ _LARGEST = 1.7976931348623157e308
 """the largest finite number: what is larger, as a program holds it, is infinite"""
 _NUMBER = r"^[+-]?(\.?[iI][nN][fF](inity)?|\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)$"
 """a number as dpexp reads it from text: only dpexp takes 1/3 for one, and 1e-5, which PyYAML alone reads as text"""
-_SECTIONS = {
-    "problem": "what is learned, and from which data",
-    "algorithm": "the update rule",
-    "schedule": "the step sizes",
-}
 
 
 def json_schema() -> Schema:
     """The schema of what can be named today, plug-ins that are loaded included."""
-    text, privacy = {"type": "string"}, _keys(PrivacySettings)
+    file, privacy = schema_of(ConfigFile)["properties"], _keys(PrivacySettings)
     laws = [_written(schema_of(kind)) for law, kind in BUDGETS.items() if law != "constant"]
     number = _written(schema_of(BUDGETS["constant"])["properties"]["mu"])
     privacy["properties"]["mu"] |= _or_list({"anyOf": [number, *laws]})
     # A list sweeps at any depth of a population, so that no key has one type.
     keys = {key: {"description": v["description"]} for key, v in schema_of(Population)["properties"].items()}
-    sections = {section: _section(section, about) for section, about in _SECTIONS.items()} | {
-        POPULATION: {"description": "how users are drawn", "anyOf": [_object(keys), {"type": "array"}]},
-        "privacy": privacy | {"description": "the budget of every user, or the target of the whole run"},
-        "run": _keys(RunSettings) | {"description": "how much is simulated"},
-    }
-    top: Schema = {
-        "experiment": {**text, "pattern": f"^{NAME}$", "description": "names the folder of the results"},
-        "plugins": _or_list(text) | {"description": "Python files that add names, by their paths from the config"},
-        "cases": {"type": "array", "items": _object(sections), "minItems": 1,
-                  "description": "partial configs, each laid over the rest of the file"},
+    sections = {section: _section(section) for section in REGISTRIES} | {
+        POPULATION: {"anyOf": [_object(keys), {"type": "array"}]}, "privacy": privacy, "run": _keys(RunSettings),
     }  # fmt: skip
+    sections = {section: own | {"description": file[section]["description"]} for section, own in sections.items()}
+    plugins = _or_list({"type": "string"}) | {"description": file["plugins"]["description"]}
+    cases = {"type": "array", "items": _object(sections), "minItems": 1, "description": file["cases"]["description"]}
+    top = {"experiment": file["experiment"], "plugins": plugins, "cases": cases, **sections}
     heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "dpexp config"}
-    return {**heading, **_object(top | sections), "required": ["experiment"]}
+    return {**heading, **_object(top), "required": ["experiment"]}
 
 
-def _section(section: str, about: str) -> Schema:
+def _section(section: str) -> Schema:
     """A section that names an entry of a registry: the keys are those of the entry, without a name those of any."""
-    kinds = {name: _keys(parameters_of(kind)) for name, kind in REGISTRIES[section].items()}
+    kinds = {name: _keys(kind) for name, kind in REGISTRIES[section].items()}
     named = [
         {"if": {"properties": {"name": {"const": name}}, "required": ["name"]}, "then": keys}
         for name, keys in kinds.items()
     ]
     unnamed = {"if": {"not": {"required": ["name"]}}, "then": {"anyOf": list(kinds.values())}}
     name = _or_list({"enum": list(kinds)}) | {"description": "which of the names that `dpexp list` shows"}
-    return {"description": about, "type": "object", "properties": {"name": name}, "allOf": [*named, unnamed]}
+    return {"type": "object", "properties": {"name": name}, "allOf": [*named, unnamed]}
 
 
 def _keys(kind: type[Parameters]) -> Schema:

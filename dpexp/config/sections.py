@@ -1,77 +1,92 @@
-"""The sections of a config: what a case lays over them, budgets, and whether all of them go together."""
+"""The sections of a config: what a file holds, and a section at one point of its lists as a value.
+
+One population has one form: what the short forms of the problem (`d`, `sigma_z`, `beta`, `sigma`) can say is said by
+them, so that cells keep their ids in either spelling; anything else is the parameter `population`.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
-from dpexp.algorithms.one_pass import OnePassAlgorithm
-from dpexp.config.cells import SECTIONS, Cell
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.config.cells import POPULATION
 from dpexp.config.error_messages import explain, suggest
-from dpexp.config.populations import POPULATION
-from dpexp.config.yamlfile import ConfigError, Issue, Located, config_error
-from dpexp.core.errors import UsageError
+from dpexp.config.sweeps import MAX_CELLS
+from dpexp.config.yamlfile import ConfigError, Issue, Map, plain
+from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.population import Population
 
-REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
-"""keys of privacy that one of these replaces"""
+REGISTRIES: Mapping[str, Mapping[str, type[Parameters]]]
+REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
 LAW_EXAMPLES = (
     "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 )
-MAX_STEPS = 10**12
-"""as `run.n` may be"""
+MAX_COLUMNS = 1000
+"""of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
+Section = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
-class Part(NamedTuple):
-    """A section at one point of its lists: as it is written, and its value."""
+class Case(Parameters):
+    """Sections, each a mapping."""
 
-    written: Located
-    value: Any
+    problem: Section
+    """what is learned, and from which data"""
+    population: Any = None
+    """how users are drawn"""
+    algorithm: Section
+    """the update rule; several in one file: cases: [{algorithm: ...}, ...]"""
+    schedule: Section
+    """the step sizes; several in one file: cases: [{schedule: ...}, ...]"""
+    privacy: Section
+    """the budget of every user, or the target of the whole run"""
+    run: Section
+    """how much is simulated"""
 
 
-def laid_over(base: Any, over: Any) -> Any:
-    """The section `base` with the keys of `over`; a new name starts afresh, and so does a new kind of budget."""
-    if not (isinstance(base, dict) and isinstance(over, dict)):
-        return over
-    # Parameters of one algorithm mean nothing to another.
-    if {"name"} <= base.keys() & over.keys() and base["name"] != over["name"]:
-        return over
-    replaced = {key for name, keys in REPLACED.items() if name in over for key in keys}
-    return {key: value for key, value in base.items() if key not in replaced} | over
+class ConfigFile(Case):
+    """What a config file holds."""
+
+    experiment: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
+    """names the folder of the results: letters, digits, '_' and '-'"""
+    plugins: Annotated[tuple[str, ...], BeforeValidator(lambda file: (file,) if isinstance(file, str) else file)] = ()
+    """Python files that add names, by their paths from the config"""
+    cases: Annotated[tuple[Case, ...] | None, Field(min_length=1, max_length=MAX_CELLS)] = None
+    """partial configs, each laid over the rest of the file"""
 
 
-def privacy_of(section: Located) -> PrivacySettings:
+def privacy_of(section: Map) -> PrivacySettings:
     """The section `privacy:` as a value: budgets of users or a target. Raises ConfigError with all mistakes."""
-    value, issues = section.value, list[Issue]()
+    issues = list[Issue]()
     for key, wrong, message, hint in (
-        ("eps", "mu" in value, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
-        ("delta", "eps" not in value, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
-        ("message", value.get("delta") != 0, "'privacy.message' belongs to eps with delta: 0", "leave out `message`"),
+        ("eps", "mu" in section, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
+        ("delta", "eps" not in section, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
+        ("message", section.get("delta") != 0, "'privacy.message' belongs to eps with delta: 0", "leave out `message`"),
     ):
-        if key in value and wrong:
+        if key in section and wrong:
             issues.append(Issue(section.key(key), message, hint))
-    if "mu" not in value and value.get("eps") is None:
+    if "mu" not in section and section.get("eps") is None:
         issues.append(Issue(section.at("eps"), "'privacy.mu' is missing", "write `mu: inf` for no privacy"))
     changes: dict[str, object] = {"mu": ConstantBudget(mu=1.0)}  # of a target, until its numbers are known to be such
     try:
-        changes = {"mu": _budget(section)} if "mu" in value else changes
+        changes = {"mu": _budget(section)} if "mu" in section else changes
     except ConfigError as error:
         issues += error.issues
     try:
-        settings = PrivacySettings.model_validate({**value, **changes})
+        settings = PrivacySettings.model_validate(plain(section) | changes)
         if settings.eps is not None and settings.delta == 0:
             changes = {"mu": PureBudget(eps=settings.eps)}
         elif settings.eps is not None:
             # Epsilon is reported at the delta of the target.
             delta = 1e-5 if settings.delta is None else settings.delta
-            deltas = settings.deltas if "deltas" in value else (delta,)
+            deltas = settings.deltas if "deltas" in section else (delta,)
             changes = {"mu": Target(eps=settings.eps, delta=delta), "delta": delta, "deltas": deltas}
     except ValidationError as error:
         issues += explain(error, "privacy", section, PrivacySettings)
@@ -80,85 +95,65 @@ def privacy_of(section: Located) -> PrivacySettings:
     return settings.model_copy(update=changes)
 
 
-def _budget(section: Located) -> Budget:
+def _budget(section: Map) -> Budget:
     """A budget of the users: a number, or a mapping with one known law. Raises ConfigError."""
-    mu, law = section.value["mu"], "constant"
-    if isinstance(mu, dict):
+    mu, law, name, written = section["mu"], "constant", "privacy", section.only(["mu"])
+    if isinstance(mu, Map):
         laws = [name for name in BUDGETS if name != law]
         unknown = [key for key in mu if key not in laws]
-        wrong = [Issue(section.key("mu", k), f"unknown law of budgets '{k}'", suggest(k, laws)) for k in unknown]
+        wrong = [Issue(mu.key(key), f"unknown law of budgets '{key}'", suggest(key, laws)) for key in unknown]
         if wrong or len(mu) != 1:
-            raise ConfigError(wrong or [Issue(section.at("mu"), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)])
-        (law,) = mu
-    inside = () if law == "constant" else ("mu",)
+            raise ConfigError(wrong or [Issue(mu.start, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)])
+        (law,), name, written = mu, "privacy.mu", mu
     try:
-        return BUDGETS[law].model_validate(mu if inside else {"mu": mu})
+        return BUDGETS[law].model_validate(plain(written))
     except ValidationError as error:
-        raise ConfigError(explain(error, "privacy", section, LAW_EXAMPLES, inside)) from None
+        raise ConfigError(explain(error, name, written, BUDGETS[law])) from None
+
+
+def short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> dict[str, Any]:
+    """The parameters of a problem that its population is; mistakes are added to the issues."""
+    section, where = problem[POPULATION], problem.at(POPULATION)
+    if not issubclass(model, LinearPredictorProblem) or not model.populations:
+        issues.append(Issue(where, "this problem does not take a population", "leave out `population`"))
+        return {}
+    if not isinstance(section, Map):
+        example = "for instance population: {d: 5, weights: none}"
+        issues.append(Issue(where, "'population' must be a mapping", example))
+        return {}
+    for key in ("d", "sigma_z", "beta", *(("sigma", "support") if "errors" in section else ())):
+        if key in problem:
+            message = f"'problem.{key}' is also set in 'population'"
+            issues.append(Issue(problem.key(key), message, "keep it in population"))
+    try:
+        population = Population.model_validate(plain(section))
+        own = _parameters(model, population)
+    except ValidationError as error:
+        issues += explain(error, POPULATION, section, Population)
+        return {}
+    for wrong, key, message, hint in (
+        (model.labels and population.errors is not None, "errors", "the responses are labels: errors have no meaning",
+         "leave out `errors`; `response: {link: probit}` changes the law of labels"),
+        (not model.labels and population.response is not None, "response",
+         "a link is of labels, and this problem has none", "leave out `response`"),
+        (POPULATION in own and population.width > MAX_COLUMNS, "d",
+         f"'population' has {population.width:,} columns; rows of at most {MAX_COLUMNS:,} are integrated",
+         "take fewer columns, or the laws that the keys of the problem name"),
+    ):  # fmt: skip
+        issues += [Issue(section.key(key), message, hint)] * wrong
+    return own
+
+
+def _parameters(kind: type[LinearPredictorProblem], population: Population) -> dict[str, Any]:
+    """The short forms of a population, or itself."""
+    has_sigma, short, errors = "sigma" in kind.model_fields, population.short, population.errors
+    if short is not None and (has_sigma or "sigma" not in short):
+        return dict(short)
+    if has_sigma and errors is not None and errors.law == "normal" and errors.heteroscedastic is None:
+        return {"sigma": errors.size, POPULATION: population.model_copy(update={"errors": None})}
+    return {POPULATION: population}
 
 
 def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:
     """The names of the problems that an algorithm runs on."""
     return [name for name, kind in PROBLEMS.items() if issubclass(kind, algorithm.runs_on)]
-
-
-def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
-    """The cell of one point. Raises ConfigError with what does not go together."""
-    problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
-    written = {section: part.written for section, part in point.items()}
-    # In this order: an algorithm's own complaints take for granted that the parts go together.
-    if issues := list(_incompatible(problem, algorithm, schedule, written)):
-        raise ConfigError(issues)
-    try:
-        problem.prepare()
-    except UsageError as error:
-        # at the place that names the records
-        raise config_error(written["problem"].at("data"), error.message, error.hint) from None
-    if "n" not in written["run"].value:
-        n = algorithm.steps(problem, schedule, privacy.mu)
-        if n is None:
-            raise config_error(written["run"].at(), "'run.n' is missing", "the number of steps: n: 10000")
-        if n > MAX_STEPS:
-            message = f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}"
-            raise config_error(written["algorithm"].at(), message, "fewer epochs")
-        run = run.model_copy(update={"n": n})
-    if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
-        message = f"'{algorithm.name}' takes no eps with delta = 0, which is of users who send one message each"
-        raise config_error(written["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
-    for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
-        message, _, hint = complaint.partition("\n")
-        key = re.search(r"'population\.(\w+)'", message)
-        where = written[POPULATION].at(key[1]) if key and POPULATION in written else written["algorithm"].at()
-        issues.append(Issue(where, message, hint))
-    if isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm):
-        known = {"all", *range(problem.d + 1), *["scale"] * problem.has_scale}
-        hint = f"0 is the intercept, 1 to {problem.d} the slopes" + ", scale the scale" * problem.has_scale
-        for place, entry in enumerate(run.coefficients):
-            if entry not in known:
-                message = f"'run.coefficients': there is no coefficient {entry}"
-                issues.append(Issue(written["run"].at("coefficients", place), message, hint))
-    elif run.coefficients:
-        message = f"algorithm '{algorithm.name}' on problem '{problem.name}' has no coefficients to record"
-        issues.append(Issue(written["run"].at("coefficients"), message, "leave out `coefficients`"))
-    if issues:
-        raise ConfigError(issues)
-    # After all checks at full size, which is what the config says.
-    if profile == "smoke":
-        toy = dict(zip(("n", "replicates", "checkpoints"), (*algorithm.smoke_size, 20), strict=True))
-        run = run.model_copy(update={key: min(getattr(run, key), size) for key, size in toy.items()})
-    return Cell(experiment, problem, algorithm, schedule, privacy, run)
-
-
-def _incompatible(problem: Any, algorithm: Any, schedule: Any, written: Mapping[str, Located]) -> Iterator[Issue]:
-    """A problem, a population or a schedule that the algorithm does not take."""
-    if not isinstance(problem, algorithm.runs_on):
-        message = f"algorithm '{algorithm.name}' does not run on problem '{problem.name}'"
-        yield Issue(written["problem"].at(), message, f"it runs on: {', '.join(problems_of(algorithm))}")
-    populated = isinstance(problem, LinearPredictorProblem) and problem.population is not None
-    if populated and not algorithm.populations:
-        names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-        message = f"algorithm '{algorithm.name}' does not take a population"
-        yield Issue(written["algorithm"].at(), message, f"these do: {', '.join(names)}")
-    elif schedule.name not in algorithm.schedules:
-        message = f"algorithm '{algorithm.name}' does not take schedule '{schedule.name}'"
-        yield Issue(written["schedule"].at(), message, f"it takes: {', '.join(algorithm.schedules)}")

@@ -48,11 +48,9 @@ def as_typed(path: Path) -> str:
 
 def missing_hint(path: Path) -> str:
     """The config that may be meant by the name of a missing one: in its folder, in `configs`, or a shipped one."""
-    beside, here = (
-        {file.stem: str(file) for file in folder.glob("*.yaml")} for folder in (path.parent, Path("configs"))
-    )
-    # A file in the folder that was named is more likely meant than another one: 'nothing' is not meant for 'hinge'.
-    for names, cutoff in ((beside, 0.6), (here, 0.75), ({name: MARK + name for name in shipped()}, 0.75)):
-        if close := difflib.get_close_matches(path.stem, names, 1, cutoff):
-            return f"did you mean {names[close[0]]}?"
+    names = {name: MARK + name for name in shipped()}
+    for folder in (Path("configs"), path.parent):
+        names |= {file.stem: str(file) for file in folder.glob("*.yaml")}
+    if close := difflib.get_close_matches(path.stem, names, 1, 0.7):
+        return f"did you mean {names[close[0]]}?"
     return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"

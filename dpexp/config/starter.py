@@ -6,18 +6,16 @@ import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.near_the_optimum import is_flat, local, predicted_errors
-from dpexp.config.cells import Cell
+from dpexp.config.cells import POPULATION, SECTIONS, Cell
 from dpexp.config.error_messages import field, in_words, meanings, suggest, takes_a_list
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.populations import POPULATION
-from dpexp.config.reader import REGISTRIES, parameters_of
-from dpexp.config.sections import problems_of
+from dpexp.config.sections import REGISTRIES, problems_of
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
@@ -35,17 +33,13 @@ IF_ADDED = (
 )
 
 
-class Draft(NamedTuple):
-    """A source of data, and what a user should add to it, as lines of YAML in which values are to be filled in."""
-
-    source: Mapping[str, Any]
-    template: tuple[str, ...]
-
-
-def starter(problem: str | None, algorithm: str | None, data: Draft | None = None) -> dict[str, Any]:
+def starter(
+    problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None = None, template: Sequence[str] = ()
+) -> dict[str, Any]:  # fmt: skip
     """What the draft of a config is filled in with: names, and sections as (name, meaning, [(line, comment)]).
 
-    Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on.
+    Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on:
+    registries are in the order in which a newcomer meets them. Of own `data` the template says what a user should add.
     Raises UsageError for unknown names and for names that do not go together.
     """
     for section, name in (("problem", problem), ("algorithm", algorithm)):
@@ -55,33 +49,17 @@ def starter(problem: str | None, algorithm: str | None, data: Draft | None = Non
     if problem and algorithm:
         message = f"algorithm '{algorithm}' does not run on problem '{problem}'"
         hint = f"it runs on: {', '.join(problems_of(ALGORITHMS[algorithm]))}"
-    for sections in _candidates(problem, algorithm, data.source if data else None):
-        text = "\n".join(["experiment: starter", *(f"{key}: {yaml_in_line(value)}" for key, value in sections.items())])
-        try:
-            # blanks of a table are the user's to fill
-            (cell,) = read_experiment(text.replace("[ONE, OTHER]", "[0, 1]"), "starter.yaml").cells
-        except ConfigError as error:
-            message, hint = (error.issues[0].message, error.issues[0].hint) if data else (message, hint)
-            continue
-        return _described(cell, sections, (*data.template, *IF_ADDED) if data else ())
-    raise UsageError(message, hint)
-
-
-def _candidates(
-    problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None
-) -> Iterator[dict[str, dict[str, Any]]]:
-    """Configs that may be valid, the most usual first: registries are in the order in which a newcomer meets them."""
+    budgets = BUDGETS[1:] if data else BUDGETS
     for name in [algorithm] if algorithm else ALGORITHMS:
         kind = ALGORITHMS[name]
-        keys, batches = parameters_of(kind).model_fields, list[dict[str, Any]]([{}])
+        keys, batches = kind.model_fields, list[dict[str, Any]]([{}])
         if data and "batch_size" in keys:
             # The number of a user's own records is public where they are replaced.
             sampling = {"sampling": "fixed-size"} if "sampling" in keys else {}
             batches = [{"batch_size": size} | sampling for size in BATCHES]
         problems = [own for own in problems_of(kind) if problem in (None, own)]
-        for choice in product(problems, kind.schedules, BUDGETS[1:] if data else BUDGETS, STEPS, batches):
-            own, schedule, budget, steps, batch = choice
-            yield {
+        for own, schedule, budget, steps, batch in product(problems, kind.schedules, budgets, STEPS, batches):
+            sections = {
                 "problem": {"name": own} | ({"data": data} if data else {}),
                 "algorithm": {"name": name, **batch},
                 "schedule": {"name": schedule},
@@ -89,21 +67,30 @@ def _candidates(
                 # On a user's own records one replicate is released.
                 "run": {**steps, "replicates": 1 if data else 20, "seed": 1},
             }
+            text = "\n".join(f"{section}: {yaml_in_line(keys)}" for section, keys in sections.items())
+            try:
+                # blanks of a table are the user's to fill
+                text = f"experiment: starter\n{text}".replace("[ONE, OTHER]", "[0, 1]")
+                (cell,) = read_experiment(text, "starter.yaml").cells
+            except ConfigError as error:
+                message, hint = (error.issues[0].message, error.issues[0].hint) if data else (message, hint)
+                continue
+            return _described(cell, sections, (*template, *IF_ADDED) if data else ())
+    raise UsageError(message, hint)
 
 
 def _described(cell: Cell, written: Mapping[str, Mapping[str, Any]], template: Sequence[str]) -> dict[str, Any]:
     """The sections of a cell with every key, its value, meaning and range; below its data, what the user should add."""
     sections = list[tuple[str, str, list[tuple[str, str]]]]()
-    parts: dict[str, Parameters] = {"problem": cell.problem, "algorithm": cell.algorithm, "schedule": cell.schedule}
-    for section, part in (parts | {"privacy": cell.privacy, "run": cell.run}).items():
-        kind, rows = type(part), list[tuple[str, str]]()
-        about = inspect.getdoc(kind) if section in parts else ""
+    for section in SECTIONS:
+        part, rows, named = getattr(cell, section), list[tuple[str, str]](), section in REGISTRIES
+        kind: type[Parameters] = type(part)
+        about = " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
         for key in [key for key in kind.model_fields if section != "privacy" or key in written[section]]:
             value = written[section].get(key, getattr(part, key))
-            takes = in_words(field(kind, key)) + " (a list is one value)" * takes_a_list(kind, key)
-            comment = "; ".join(
-                filter(None, (meanings(kind).get(key), "" if key == "name" or section == "privacy" else takes))
-            )
+            takes = in_words(field(kind, (key,))) + " (a list is one value)" * takes_a_list(kind, key)
+            takes = "" if key == "name" or section == "privacy" else takes
+            comment = "; ".join(filter(None, (meanings(kind).get(key), takes)))
             if key == POPULATION or (key == "n" and key not in written[section]):
                 continue
             if isinstance(value, Mapping) and value:
@@ -114,12 +101,10 @@ def _described(cell: Cell, written: Mapping[str, Mapping[str, Any]], template: S
                 of_part = isinstance(value, Parameters)
                 value = value.model_dump(exclude_none=True, exclude_defaults=True) if of_part else value
                 rows.append((f"# {key}:" if value is None else f"{key}: {yaml_in_line(value)}", comment))
-        sections.append(
-            (section, " ".join((about or "").partition("\n\n")[0].split()).partition(". ")[0].rstrip("."), rows)
-        )
+        sections.append((section, about if named else "", rows))
         if section == "problem" and POPULATION in kind.model_fields:
             sections.append((f"# {POPULATION}", meanings(kind)[POPULATION], []))
-        if section == "schedule" and (cell.algorithm.name, cell.schedule.name) == ("ldp-sgd", "power"):
+        if section == "schedule" and (cell.algorithm.name, part.name) == ("ldp-sgd", "power"):
             rows += [(f"# {line}", "") for line in _step_sizes(cell)]
     return {"problem": cell.problem.name, "algorithm": cell.algorithm.name, "sections": sections}
 

@@ -1,4 +1,4 @@
-"""YAML as plain values, with one map from the path of every value to its line and column; numbers as people write them.
+"""YAML as plain values, each of which has its place in the file; numbers as people write them.
 
 PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
 word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
@@ -7,8 +7,7 @@ errors. What a user's records spell (categories, names of columns) is the text t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,12 +21,12 @@ from dpexp.core.text import scalar
 
 _MAX_BYTES, _MAX_DEPTH, _MAX_VALUES = 1_000_000, 20, 100_000
 """of a file; more keys and values take seconds to read, and no sweep or list of budgets needs them"""
-_KINDS = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "value", "merge")
-_TAGS = {f"tag:yaml.org,2002:{name}" for name in _KINDS}
+_TAGS = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp")
 _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
+_KINDS = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
 MAX_ISSUES = 50
 """issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
@@ -46,7 +45,7 @@ class Position(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where a value is, and where the key is that it belongs to, also as an entry of a list."""
+    """Where a value is, and where its key is."""
 
     value: Position
     key: Position
@@ -85,58 +84,67 @@ def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
     return ConfigError([Issue(where, message, hint)])
 
 
-@dataclass(frozen=True)
-class Located:
-    """A plain value, with tuples for lists, and the map of its file from paths to places.
+class Map(dict[str, Any]):
+    """A mapping that begins at `start`, with the places of its values and keys in `marks`."""
 
-    `paths` maps the keys of what a sweep, a case or a list of names took out of its place to its path in the file.
-    """
-
-    value: Any
-    marks: Mapping[Keys, Mark]
-    paths: Mapping[Keys, Keys] = field(default_factory=lambda: {(): ()})
-
-    def path(self, keys: Keys) -> Keys:
-        """The path in the file of the value at these keys."""
-        depth = next(k for k in range(len(keys), -1, -1) if keys[:k] in self.paths)
-        return self.paths[keys[:depth]] + keys[depth:]
+    def __init__(self, values: Mapping[str, Any], marks: Mapping[Any, Mark], start: Position) -> None:
+        super().__init__(values)
+        self.marks, self.start = marks, start
 
     def at(self, *keys: int | str) -> Position:
-        """Where the value is, or the innermost one around it that is written."""
-        path = self.path(keys)
-        return next(self.marks[path[:k]].value for k in range(len(path), -1, -1) if path[:k] in self.marks)
+        """Where the value at these keys is, or the innermost one around it that is written."""
+        inner: Any = self
+        where = self.start
+        for key in keys:
+            marks = inner.marks if isinstance(inner, Map | List) else {}
+            if key not in marks:
+                break
+            inner, where = inner[key], marks[key].value
+        return where
 
     def key(self, *keys: int | str) -> Position:
         """Where the last of these keys is, or what is around it where it is not written."""
-        mark = self.marks.get(self.path(keys))
-        return self.at(*keys) if mark is None else mark.key
-
-    def part(self, key: str) -> Located:
-        """The section of a config at a key."""
-        inner = {path[1:]: place for path, place in self.paths.items() if path[:1] == (key,)}
-        return Located(self.value[key], self.marks, {(): self.path((key,)), **inner})
+        inner = self.value_at(keys[:-1])
+        return inner.marks[keys[-1]].key if isinstance(inner, Map) and keys[-1] in inner else self.at(*keys)
 
     def value_at(self, keys: Keys) -> Any:
         """The value at these keys."""
-        value = self.value
+        value: Any = self
         for key in keys:
             value = value[key]
         return value
 
-    def put(self, keys: Keys, value: Any, where: Position) -> Located:
-        """The file with another value at these keys, with all its parts at one place."""
-        root = inner = dict(self.value)
-        for key in keys[:-1]:
-            inner[key] = dict(inner[key]) if isinstance(inner.get(key), dict) else {}
-            inner = inner[key]
-        inner[keys[-1]] = plain(value)
-        marks = {path: mark for path, mark in self.marks.items() if path[: len(keys)] != keys}
-        marks |= {keys[:k]: Mark(where, where) for k in range(len(keys))}
-        return Located(root, {**marks, **all_at(value, where, keys).marks})
+    def over(self, values: Mapping[str, Any], start: Position | None = None) -> Map:
+        """The mapping with other values, which keep their places where they have some."""
+        marks = values.marks if isinstance(values, Map) else {}
+        return Map({**self, **values}, {**self.marks, **marks}, start or self.start)
+
+    def only(self, keys: Sequence[str]) -> Map:
+        """The mapping without all other keys."""
+        marks = {key: mark for key, mark in self.marks.items() if key in keys}
+        return Map({key: value for key, value in self.items() if key in keys}, marks, self.start)
+
+    def put(self, keys: Sequence[str], value: Any, where: Position) -> Map:
+        """The mapping with another value at these keys, all of it at one place."""
+        if len(keys) > 1:
+            inner = self.get(keys[0])
+            value = (inner if isinstance(inner, Map) else Map({}, {}, where)).put(keys[1:], value, where)
+        return self.over(Map({keys[0]: all_at(value, where)}, {keys[0]: Mark(where, where)}, where), where)
+
+
+class List(tuple[Any, ...]):
+    """A list, which is a tuple, with the places of its values in `marks`."""
+
+    marks: Mapping[Any, Mark]
+
+    def __new__(cls, values: Sequence[Any], marks: Sequence[Position]) -> List:
+        made = super().__new__(cls, values)
+        made.marks = {k: Mark(where, where) for k, where in enumerate(marks)}
+        return made
 
 
 def plain(value: Any) -> Any:
-    """A value of Python as a file has it: tuples for lists, numbers of numpy as such, days as texts."""
+    """A value as mappings and tuples: numbers of numpy as such, days as texts."""
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -146,13 +154,20 @@ def plain(value: Any) -> Any:
     return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
-def all_at(value: Any, where: Position, path: Keys = ()) -> Located:
-    """A value with all its parts at one place; `path` is where its file has it."""
-    value, marks = plain(value), dict[Keys, Mark]({path: Mark(where, where)})
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, tuple) else ()
-    for key, inner in parts:
-        marks.update(all_at(inner, where, (*path, key)).marks)
-    return Located(value, marks)
+def all_at(value: Any, where: Position) -> Any:
+    """A value with all its parts at one place; what has places keeps them."""
+    if isinstance(value, Map | List):
+        return value
+    value = plain(value)
+    if isinstance(value, dict):
+        inner = {key: all_at(part, where) for key, part in value.items()}
+        return Map(inner, dict.fromkeys(inner, Mark(where, where)), where)
+    return List([all_at(part, where) for part in value], [where] * len(value)) if isinstance(value, tuple) else value
+
+
+def kind(value: Any) -> str:
+    """What a value is, in words."""
+    return "an empty list" if value == () else _KINDS.get(type(plain(value)), "a number")
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
@@ -166,85 +181,93 @@ def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
         raise config_error(Position(str(path)), message, "a config is a YAML file") from None
 
 
-def parse(content: str | bytes, source: str) -> Located:
+def parse_mapping(content: str | bytes, source: str, noun: str, hint: str) -> Map:
+    """The mapping in a text, or in the bytes of a file; messages call it by a noun. Raises ConfigError."""
+    value = parse(content, source)
+    if not isinstance(value, Map):
+        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(value)}", hint)
+    return value
+
+
+def parse(content: str | bytes, source: str) -> Any:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    where, hint = Position(source, 1, 1), "a config is a text file"
+    line, hint = 1, "a config is a text file"
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        _require_small(text, source)
-        documents = list(yaml.compose_all(text, Loader=_LOADER))
+        return _Builder(yaml.parse(text, Loader=_LOADER), source).document()
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise config_error(Position(source, line, 1), "is not UTF-8 text", hint) from None
+        line, problem = error.object[: error.start].count(b"\n") + 1, "is not UTF-8 text"
     except yaml.reader.ReaderError as error:
-        where = Position(source, text[: error.position].count("\n") + 1, 1)
-        raise config_error(where, "not valid YAML: contains a control character", hint) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        line, problem = text[: error.position].count("\n") + 1, "not valid YAML: contains a control character"
+    except (yaml.YAMLError, ValueError) as error:
         # Some errors know only where what they are in began.
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
-        raise config_error(_at(mark, source) if mark else where, f"not valid YAML: {reason}", _BRACKETS) from None
-    if not documents or documents[0] is None:
-        raise config_error(where, "is empty", "see configs/linear_d5.yaml for an example")
-    if len(documents) > 1:
-        second = _at(documents[1].start_mark, source)
-        raise config_error(second, "contains a second document", "use one file per experiment")
-    builder = _Builder(source, {}, [])
-    value = builder.value(documents[0], ())
-    if builder.issues:
-        raise ConfigError(builder.issues)
-    return Located(value, builder.marks)
+        where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
+        raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
+    raise config_error(Position(source, line, 1), problem, hint)
 
 
-def _require_small(text: str, source: str) -> None:
-    """Refuse by its events, before it is built, what is nested too deeply or holds too much. Raises ConfigError."""
-    depth = values = 0
-    for event in yaml.parse(text, Loader=_LOADER):
-        where = _at(event.start_mark, source)
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        values += isinstance(event, yaml.ScalarEvent)
-        if depth > _MAX_DEPTH:
-            raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
-        if values > _MAX_VALUES:
-            raise config_error(where, f"contains more than {_MAX_VALUES:,} keys and values", "write shorter lists")
+class _Builder:
+    """From the events of PyYAML to values with places: what is too large is refused before it is built."""
+
+    def __init__(self, events: Iterator[Any], source: str) -> None:
+        self.events, self.source, self.issues, self.scalars = events, source, list[Issue](), 0
+
+    def document(self) -> Any:
+        """The value of the only document. Raises ConfigError."""
+        next(self.events)
+        if isinstance(next(self.events), yaml.StreamEndEvent) or (value := self.value(next(self.events))) is None:
+            raise config_error(Position(self.source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
+        next(self.events)
+        if isinstance(next(self.events), yaml.DocumentStartEvent):
+            where = self.at(next(self.events))
+            raise config_error(where, "contains a second document", "use one file per experiment")
+        if self.issues:
+            raise ConfigError(self.issues)
+        return value
+
+    def at(self, event: Any) -> Position:
+        """Where an event begins."""
+        return Position(self.source, event.start_mark.line + 1, event.start_mark.column + 1)
+
+    def value(self, event: Any, depth: int = 1, texts: bool = False, listed: bool = False) -> Any:
+        """The value that begins with an event; scalars that are `listed` below a key of `texts` are texts."""
+        where = self.at(event)
         # A few lines of aliases can stand for billions of values.
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+        if isinstance(event, yaml.AliasEvent) or event.anchor:
             hint = "write the value out, or use `cases:`"
             raise config_error(where, "anchors and aliases are not supported", hint)
-
-
-def _at(mark: Any, source: str) -> Position:
-    return Position(source, mark.line + 1, mark.column + 1)
-
-
-class _Builder(NamedTuple):
-    """From the nodes of PyYAML to plain values, with the place of each and all mistakes on the way."""
-
-    source: str
-    marks: dict[Keys, Mark]
-    issues: list[Issue]
-
-    def value(self, node: yaml.Node, path: Keys, key: Position | None = None, texts: bool = False) -> Any:
-        """The value of a node; scalars in lists of `texts` are texts."""
-        where = _at(node.start_mark, self.source)
-        self.marks[path] = Mark(where, key or where)
-        if node.tag not in _TAGS:
-            self.issues.append(Issue(where, f"the tag {node.tag} is not supported", "write the plain value"))
-        if isinstance(node, yaml.ScalarNode):
-            text = node.style in ("'", '"', "|", ">") or (texts and isinstance(path[-1], int))
-            return node.value if text else scalar(node.value.strip())
-        if isinstance(node, yaml.SequenceNode):
-            return tuple([self.value(inner, (*path, k), key, texts) for k, inner in enumerate(node.value)])
-        mapping: dict[str, Any] = {}
-        for name_node, inner in node.value:
-            name, at = name_node.value, _at(name_node.start_mark, self.source)
-            if not isinstance(name_node, yaml.ScalarNode) or (name == "<<" and not name_node.style):
+        if event.tag and event.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
+            self.issues.append(Issue(where, f"the tag {event.tag} is not supported", "write the plain value"))
+        if isinstance(event, yaml.ScalarEvent):
+            self.scalars += 1
+            if self.scalars > _MAX_VALUES:
+                raise config_error(where, f"contains more than {_MAX_VALUES:,} keys and values", "write shorter lists")
+            text = event.style in ("'", '"', "|", ">") or (texts and listed)
+            return event.value if text else scalar(event.value.strip())
+        if depth > _MAX_DEPTH:
+            raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
+        if isinstance(event, yaml.SequenceStartEvent):
+            values, places = list[Any](), list[Position]()
+            while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+                places.append(self.at(event))
+                values.append(self.value(event, depth + 1, texts, listed=True))
+            return List(values, places)
+        mapping = Map({}, marks := dict[str, Mark](), where)
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            at, name = self.at(event), getattr(event, "value", "")
+            is_name = isinstance(event, yaml.ScalarEvent) and (name != "<<" or event.style)
+            self.value(event, depth + 1)
+            event = next(self.events)
+            value = self.value(event, depth + 1, texts or name in _TEXTS)
+            if not is_name:
                 self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
             elif name in mapping:
-                message = f"the key '{name}' appears twice (first at line {self.marks[*path, name].key.line})"
+                message = f"the key '{name}' appears twice (first at line {marks[name].key.line})"
                 self.issues.append(Issue(at, message, "keep one of them"))
             else:
-                mapping[name] = self.value(inner, (*path, name), at, texts or name in _TEXTS)
+                mapping[name], marks[name] = value, Mark(self.at(event), at)
         return mapping

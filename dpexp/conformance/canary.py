@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.reader import parameters_of
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
@@ -36,7 +35,7 @@ FAMILIES = (FiniteSum, LinearPredictorProblem, Softmax)
 def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
     """The worlds that the algorithm takes, at most one of each of its `toys` and kinds of problems."""
     families = [f for f in FAMILIES if any(issubclass(family, f) or issubclass(f, family) for family in kind.runs_on)]
-    schedules = [parameters_of(SCHEDULES[name]).model_validate({"name": name}) for name in kind.schedules]
+    schedules = [SCHEDULES[name].model_validate({"name": name}) for name in kind.schedules]
     for toy, family in itertools.product(kind.toys, families):
         algorithm = kind(**toy)
         problems = (

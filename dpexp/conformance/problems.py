@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from dpexp.algorithms import ALGORITHMS
-from dpexp.config.reader import parameters_of
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.conformance.toy_settings import toys_of
 from dpexp.core.parameters import Parameters
@@ -102,7 +101,7 @@ def is_run(subject: Subject[Any]) -> str:
     runners = [
         algorithm
         for algorithm, runner in ALGORITHMS.items()
-        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: parameters_of(kind)}))
+        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: PROBLEMS[name]}))
     ]
     if not runners:
         raise Breach("no algorithm runs on it, in any toy setting", kind)

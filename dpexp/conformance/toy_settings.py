@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeVar
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import Cell
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.reader import parameters_of
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.parameters import Parameters
 from dpexp.problems import PROBLEMS
@@ -98,6 +97,6 @@ def toys_of(algorithm: str, problems: Mapping[str, type[Parameters]] | None = No
 
 def toy_of(kind: str, name: str) -> Toy | None:
     """The first way to try a problem or an algorithm."""
-    own = {name: parameters_of(PROBLEMS[name])} if kind == "problem" else None
+    own = {name: PROBLEMS[name]} if kind == "problem" else None
     ways = (toys_of(algorithm, own) for algorithm in (ALGORITHMS if own else [name]))
     return next((toy for way in ways for toy in way), None)

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import CardRead, StatedGuarantee
+from dpexp.config.card import Card, StatedGuarantee
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -35,9 +35,8 @@ RATES = (1e-2, 1e-3)
 class Receipt(Printed):
     """The answer to a card; `exit_code` is 0 where everything stated holds, 1 where a number is refuted, 3 else."""
 
-    def __init__(self, read: CardRead) -> None:
-        self.card, self.notes = read.card, read.notes
-        self.readings = readings(read.card)
+    def __init__(self, card: Card) -> None:
+        self.card, self.readings = card, readings(card)
 
     @cached_property
     def verdicts(self) -> list[tuple[StatedGuarantee, str, str, str]]:
@@ -132,7 +131,7 @@ class Receipt(Printed):
                 for number, verdict, word, reason in self.verdicts
             ],
             "assumed": self.card.assumed,
-            "notes": list(self.notes),
+            "notes": self.card.notes,
         }
 
     def _reading(self, reading: Reading, gaussian: bool = False) -> dict[str, Any]:
@@ -179,7 +178,7 @@ class Receipt(Printed):
             body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._block(self._reading(reading))
             lines += ["", head, *("  " + line for line in body)]
         assumed = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
-        if unknown := [*self.notes, *assumed]:
+        if unknown := [*self.card.notes, *assumed]:
             lines += ["", "Not known", *("  " + line for line in unknown)]
         return "\n".join(lines)
 

@@ -13,10 +13,9 @@ import pytest
 
 from dpexp.commands.cli import COMMANDS
 from dpexp.config.experiment_file import load_experiment
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core import VERSION
 from tests.config.test_config import GOOD
-from tests.conftest import COSTLY, ROOT, call, installed, of_other_code, share
+from tests.conftest import COSTLY, ROOT, call, of_other_code, share
 
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 ODD = """experiment: odd
@@ -60,20 +59,6 @@ def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
     monkeypatch.setattr("dpexp.store.fingerprint.commit", lambda: built)
     assert call("--version").stdout == f"dpexp {VERSION}{said}\n"
     assert {"numpy", "commit", "cores"} <= set(call("--version", "-v").stdout.split())
-
-
-def test_show_prints_a_config_that_reads_back(tmp_path):
-    path = tmp_path / "again.yaml"
-    path.write_text(call("validate", "--show", CONFIGS[0], "--set", "run.n=1234").stdout)
-    assert "n: 1234" in path.read_text()
-    call("validate", path)
-    assert json.loads(call("validate", "--schema").stdout)["title"] == "dpexp config"
-
-
-def test_debug_may_stand_behind_the_command(tmp_path):
-    for words in (("validate", "--show", "nothing.yaml", "--debug"), ("--debug", "validate", "--show", "nothing.yaml")):
-        with pytest.raises(ConfigError):
-            call(*words, cwd=tmp_path)
 
 
 def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
@@ -150,10 +135,6 @@ def test_tables_fit_the_terminal(width, odd):
         for line in call(*words.split(), cwd=odd, env={"COLUMNS": str(width)}).stdout.splitlines():
             long = " " not in line.strip() or line.startswith(("means at", "A and B are"))
             assert len(line) <= width or long, f"{words}: {line}"
-
-
-def test_an_odd_environment_is_no_error(odd):
-    installed("plot", "odd", "--format", "svg", cwd=odd, env={"MPLBACKEND": "junk"})
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """`dpexp diff` loses no setting and compares levels of one; what shares random numbers, and only that, is paired."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,14 +121,6 @@ def test_a_difference_of_nothing_is_seldom_certain(seed, folder):
     together = np.mean([any(certain(value, 1 - 0.05 / 4) for value in family) for family in values])
     alone = np.mean([any(certain(value, 0.95) for value in family) for family in values])
     assert together <= 0.05 + 0.015 < 0.15 < alone
-
-
-def test_one_replicate_has_no_interval(tmp_path):
-    one = LEVELS.replace("replicates: 12", "replicates: 1")
-    run(read_experiment(one, "x.yaml"), Options(tmp_path, jobs=1, quiet=True))
-    answer = diff.diff(tmp_path / "levels", by="eta")
-    assert all(r["ci"] == [-math.inf, math.inf] and not r["certain"] and not r["paired"] for r in answer["rows"])
-    assert "-inf, +inf" in answer.text()
 
 
 def test_own_records_are_not_paired(tmp_path, monkeypatch):

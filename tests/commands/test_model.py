@@ -392,17 +392,3 @@ def test_a_missing_value_has_an_entry_where_that_is_public(here):
         scores = (found.values[:, :6] @ raw + found.values[:, 6]) / np.linalg.norm(scaled) + found.values[:, 7]
         by_hand = np.exp(scores) / np.exp(scores).sum()
         assert by_hand == pytest.approx(shares.iloc[k, 2:].to_numpy(float), abs=1e-6)
-
-
-def test_wrong_arguments_are_told(here):
-    write(here, CONFIG.replace("eps: 1,", "eps: [1, 4],"))
-    assert "no results yet" in call("predict", "mine", code=3, cwd=here).stderr
-    go()
-    several = call("predict", "mine", code=2, cwd=here).stderr
-    assert "2 cells have released parameters" in several
-    assert "eps = 1" in several
-    assert "no cell is called 'zz'" in call("predict", "mine", "--cell", "zz", code=2, cwd=here).stderr
-    assert "no results yet" in call("predict", "mime", code=3, cwd=here).stderr
-    cell = load_experiment("mine.yaml").cells[0].cell_id
-    assert "written as .json" in call("predict", "mine", "--cell", cell[:5], "--out", "m.txt", code=2, cwd=here).stderr
-    assert "no such file" in call("predict", "mine", "--cell", cell, "no.csv", code=2, cwd=here).stderr

@@ -35,7 +35,7 @@ ERRORS = """
 2  | receipt sampler=poisson noise_multiplier=0.7 sampling_probability=0.01 steps=120 microbatch_size=2 CARD | | microbatch
 2  | receipt a.json eps=3 | a.json | noise_multiplier
 2  | receipt wrong.yaml | wrong.yaml:2:10 | 'sixty'
-2  | receipt wrong.yaml | wrong.yaml:4:54 | at most 1
+2  | receipt wrong.yaml | wrong.yaml:4:54 | <= 1
 2  | receipt | | card.yaml
 2  | frobnicate | | frobnicate
 2  | run | | CONFIG
@@ -51,6 +51,8 @@ ERRORS = """
 2  | run small.yaml --only aplha=1 | | 'alpha'
 2  | run small.yaml --only alpha=7 | | no cell
 2  | run small.yaml --part 4/3 | | K/N
+2  | run small.yaml --part a/b | | K/N
+2  | run small.yaml --part 1/2 --force | | --part
 2  | run small.yaml --again | | --deployment
 2  | run small.yaml --deployment | small.yaml | own records
 2  | run small.yaml --results small.yaml | small.yaml | --results
@@ -86,7 +88,7 @@ ERRORS = """
 2  | privacy | | --mechanism
 2  | privacy --mechanism local-gaussian mu=1 --users people.csv | | --users
 2  | SIGMA sigma=1 q=.01 steps=10 | | sigma is noise_multiplier here
-2  | SIGMA noise_multiplier=-1 steps=10 sampling_probability=.1 | | at least 0
+2  | SIGMA noise_multiplier=-1 steps=10 sampling_probability=.1 | | >= 0
 2  | SIGMA noise_multiplier=1 steps=10 | | 'sampling_probability' is missing
 2  | SIGMA noise_multiplier=1e300 steps=10 sampling_probability=.1 | | 1e+12
 2  | calibrate | | eps=

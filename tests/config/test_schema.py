@@ -8,15 +8,12 @@ import pytest
 import yaml
 
 from dpexp.config.experiment_file import read_experiment
-from dpexp.config.reader import REGISTRIES
 from dpexp.config.schema import json_schema
+from dpexp.config.sections import REGISTRIES
 from dpexp.config.yamlfile import ConfigError, parse
 from tests.campaigns.config_mutants import CONFIGS, mutants, own_config
 
-IN_ONE_VALUE = re.compile(
-    r"^unknown |' must be (at least|at most|greater|less|finite|true or false|'|a mapping)|"
-    r"' must be (a number|a whole number|text)( or a law)?, got (?!')|needs at least|takes at most"
-)
+IN_ONE_VALUE = re.compile(r"^unknown |' must be .*, got (?!')")
 """messages about one key or value, which a schema can see too. Not about numbers in quotes: these are text to dpexp,
 and to a schema they look like 1/3 as PyYAML reads it"""
 
@@ -39,7 +36,7 @@ def schema():
 
 def plain(text):
     """The values of a config as JSON has them, numbers read as dpexp reads them; an infinite number stays one."""
-    return json.loads(json.dumps(parse(text, "text").value))
+    return json.loads(json.dumps(parse(text, "text")))
 
 
 def test_is_standard_json_without_loose_references(schema):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dpexp.config.experiment_file import load_experiment, read_experiment
-from dpexp.config.reader import MAX_CELLS
 from dpexp.config.resources import require_room
+from dpexp.config.sweeps import MAX_CELLS
 from dpexp.config.yamlfile import MAX_ISSUES, ConfigError
 from dpexp.core import memory
 from dpexp.engine.result import CellData
@@ -61,7 +61,8 @@ def test_a_number_out_of_range_is_refused_at_its_place_with_the_range(old, new):
     assert said(LINEAR) == ""
     message = said(LINEAR.replace(old, new))
     assert message.startswith("c.yaml:")
-    assert "must be at " in message
+    assert " >= " in message
+    assert "must be a" in message
     assert "hint:" in message
 
 

@@ -88,11 +88,6 @@ def test_parts_of_an_array_job_give_the_bits_of_one_run(config, done, tmp_path):
     assert said["experiments"] == [{"experiment": "small", "own": 0, "failed": 0, "done": 0, "chunks": 0}]
 
 
-@pytest.mark.parametrize("options", [("0/4",), ("5/4",), ("a/b",), ("1/2", "--force")])
-def test_parts_that_do_not_exist_are_refused(options, config, tmp_path):
-    assert "--part" in call("run", config, "--results", tmp_path / "r", "--part", *options, code=2).stderr
-
-
 def test_same_bits_for_a_part_of_the_grid(config, done, tmp_path):
     experiment = load_experiment(config)
     some = frozenset(cell.cell_id for cell in experiment.cells[1::2])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.config.reader import parameters_of
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.store import at_last_step, load_summary
@@ -132,6 +131,6 @@ def ends(grid: pd.DataFrame, best: pd.Series) -> list[str]:
 @lru_cache(maxsize=64)
 def finite_sum(name: str, n: int, d: int) -> FiniteSum:
     """A problem of these experiments, by its name, N and d."""
-    problem = parameters_of(PROBLEMS[name]).model_validate({"N": n, "d": d})
+    problem = PROBLEMS[name].model_validate({"N": n, "d": d})
     assert isinstance(problem, FiniteSum)
     return problem

@@ -1,0 +1,113 @@
+"""From one config to those of single values: cases laid over the rest, names, and what lists sweep.
+
+A list on a key that takes no list itself sweeps; several make the cartesian product, the first key of the file varying
+slowest. In a population, which is nested, lists sweep at any depth: `coefficients: [1, 2]` is one vector, and
+`errors: {law: t, df: [3, 5]}` two populations. Whatever is taken from its list keeps its place in the file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION
+from dpexp.config.error_messages import takes_a_list
+from dpexp.config.yamlfile import List, Map, Mark, config_error
+from dpexp.core.parameters import Parameters
+
+MAX_CELLS, MAX_DEPTH = 10_000, 20
+FEWER = "sweep fewer values, or split the experiment in several"
+LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
+"""depth of the lists that these keys of a population take"""
+REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
+"""keys of privacy that one of these replaces"""
+
+
+def laid_over(config: Map, case: Map) -> Map:
+    """A config with the sections of a case: their keys replace those of the config.
+
+    A new name starts afresh, and so does a new kind of budget.
+    """
+    sections = dict[str, Any]()
+    for section, own in case.items():
+        base = config.get(section)
+        # Parameters of one algorithm mean nothing to another.
+        if isinstance(base, Map) and isinstance(own, Map) and base.get("name") == own.get("name", base.get("name")):
+            replaced = {key for name, keys in REPLACED.items() if name in own for key in keys}
+            own = base.only([key for key in base if key not in replaced]).over(own, own.start)
+        sections[section] = own
+    return config.over(Map(sections, case.marks, case.start), config.start)
+
+
+def by_name(config: Map, registries: Mapping[str, Mapping[str, type[Parameters]]]) -> list[Map]:
+    """The config once for all combinations of names that its sections list, with the keys that each name has."""
+    several = [config]
+    for section, registry in registries.items():
+        own = config.get(section)
+        if not isinstance(own, Map) or not isinstance(names := own.get("name"), List) or not names:
+            continue
+        fields = {name: registry[name].model_fields for name in names if isinstance(name, str) and name in registry}
+        variants = []
+        for k, name in enumerate(names):
+            # A key of another name is that one's; one that no name has is a mistake.
+            others = {key for other in fields.values() for key in other} - {*fields.get(str(name), own)}
+            kept = own.only([key for key in own if key not in others])
+            variants.append(kept.over(Map({"name": name}, {"name": names.marks[k]}, own.start)))
+        several = [config.over({section: variant}) for config in several for variant in variants]
+    return several
+
+
+def points(section: Map, model: type[Parameters]) -> list[Map]:
+    """A section at every point of its lists. Raises ConfigError for too many."""
+    return [point for point, _ in _options(section, Mark(section.start, section.start), "", model, 2)]
+
+
+def _options(
+    value: Any, mark: Mark, key: int | str, model: type[Parameters] | None, depth: int
+) -> list[tuple[Any, Mark]]:
+    """What a value at a key stands for, as values with their places: its lists sweep, down to a depth.
+
+    The key is one of a class, or without it of a population.
+    """
+    if depth == 0 or not isinstance(value, Map | List) or not value:
+        return [(value, mark)]
+    if isinstance(value, List) and _sweeps(value, key, model):
+        items = [_options(item, value.marks[k], key, model, depth - 1) for k, item in enumerate(value)]
+        return [option for options in items for option in options]
+    if isinstance(value, List) and key != "columns":
+        return [(value, mark)]
+    parts, options = value if isinstance(value, Map) else dict(enumerate(value)), []
+    for inner, part in parts.items():
+        nested = inner == POPULATION
+        options.append(
+            _options(part, value.marks[inner], inner, None if nested else model, MAX_DEPTH if nested else depth - 1)
+        )
+    if (count := math.prod(map(len, options))) > MAX_CELLS:
+        longest, _ = max(zip(parts, options, strict=True), key=lambda part: len(part[1]))
+        message = f"'{longest}' and its neighbors sweep {count:,} values; at most {MAX_CELLS:,} cells are allowed"
+        raise config_error(value.marks[longest].value, message, FEWER)
+    return [(_rebuilt(value, parts, point), mark) for point in product(*options)]
+
+
+def _sweeps(value: List, key: int | str, model: type[Parameters] | None) -> bool:
+    """Whether a list is several values of a key, and not one."""
+    if model:
+        return key not in OF_THE_EXPERIMENT and not takes_a_list(model, str(key))
+    rules = key != "columns" and any(isinstance(item, dict) for item in value)
+    return rules or _depth(value) > LISTS.get(str(key), 0)
+
+
+def _depth(value: Any) -> int:
+    """How many lists are in one another."""
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, tuple) else 0
+
+
+def _rebuilt(value: Map | List, parts: Mapping[Any, Any], point: Sequence[tuple[Any, Mark]]) -> Map | List:
+    """A value with other parts at their places."""
+    values, places = [part for part, _ in point], [mark.value for _, mark in point]
+    if isinstance(value, List):
+        return List(values, places)
+    marks = {key: Mark(place, value.marks[key].key) for key, place in zip(parts, places, strict=True)}
+    return Map(dict(zip(parts, values, strict=True)), marks, value.start)
