@@ -141,7 +141,7 @@ def test_every_mistake_is_located_and_explained(mistake, tmp_path):
 def test_all_mistakes_are_reported_at_once(tmp_path):
     text = GOOD.replace("d: 5", "d: 0, sgima: 1").replace("1/3", "7").replace("n: 100", "n: x").replace("good", "a b")
     population = "population: {design: {law: t, df: 2.5}, errors: {law: cauchy}, coefficients: [[1, 2], {first: 1}]}\n"
-    assert len(errors(tmp_path, text + population, overrides=["run.seeed=1", "nothing"])) == 11
+    assert len(errors(tmp_path, text + population, overrides=["run.seeed=1", "nothing"])) == 10
 
 
 def test_unreadable_files(tmp_path):
