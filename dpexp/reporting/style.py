@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +31,7 @@ with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0
-"""last step over first step of a reference slope"""
+"""last step over first step of a reference slope, and of an asymptote"""
 COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5c5c5c", "#8fb8de")
 """the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
@@ -56,25 +55,22 @@ def colour_of(label: str, labels: Sequence[str]) -> str:
     return BUDGET_COLOURS.get(label) or SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
 
 
-def colours_of(factor: Factor | None) -> list[str]:
+def colours_of(factor: Factor) -> list[str]:
     """A colour for every level: those of known budgets, shades for many numbers, else eight that differ."""
-    if factor is None:
-        return [COLOURS[0]]
-    numbers = factor.numbers
     if factor.names == ("mu",):
         budgets = [spelled("mu", level[0]) for level in factor.levels]
         # a budget of the papers has the same colour in every figure
         if sum(name not in BUDGET_COLOURS for name in budgets) <= len(SPARE_COLOURS):
             return [colour_of(name, budgets) for name in budgets]
-    if numbers is None or len(numbers) < FEW:
+    numbers = factor.numbers
+    if not numbers or len(numbers) < FEW:
         return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
     # dark to light, of a map whose lightest end cannot be seen on white; no privacy is black beside them
-    finite = sum(map(math.isfinite, numbers))
-    shades = [to_hex(colormaps["viridis"](0.8 * k / max(finite - 1, 1))) for k in range(finite)]
-    return [*shades, *["#111111"] * (len(numbers) - finite)]
+    shades = iter(colormaps["viridis"](np.linspace(0, 0.8, sum(map(math.isfinite, numbers)))))
+    return [to_hex(next(shades)) if math.isfinite(number) else "#111111" for number in numbers]
 
 
 def points(size: str = "medium") -> float:
@@ -90,26 +86,19 @@ def wrapped(text: str, inches: float, size: str = "medium") -> str:
     return "\n".join(textwrap.wrap(text, fits, break_on_hyphens=False, break_long_words=False)) or text
 
 
-def legend(canvas: Figure, handles: list[Any], inches: float) -> float:
-    """The legend under the panels of a figure that is so wide; the inches that it takes, near enough."""
-    columns = _columns(handles, inches)
-    for handle, label in zip(handles, [label for column in columns for label in column], strict=True):
-        handle.set_label(label)
-    canvas.legend(handles=handles, loc="outside lower center", ncols=len(columns), frameon=False, columnspacing=1.2)
-    lines = max(sum(label.count("\n") + 1 for label in column) for column in columns)
-    return 0.1 + 0.021 * points() * lines
-
-
-def _columns(handles: list[Any], inches: float) -> list[list[str]]:
-    """The labels in as many columns as fit, filled as matplotlib does; a symbol of mathematics is a character."""
-    labels, character = [wrapped(str(handle.get_label()), inches - HANDLE) for handle in handles], CHARACTER * points()
-    for count in range(min(len(labels), 6), 1, -1):
-        columns = [list(map(str, column)) for column in np.array_split(labels, count)]
-        lines = ["\n".join(column).replace("$", "").split("\n") for column in columns]
-        lengths = [max(len(re.sub(r"\\[a-zA-Z]+", "x", line)) for line in column) for column in lines]
-        if sum(character * length + HANDLE for length in lengths) <= inches - 0.1:
-            return columns
-    return [labels]
+def legend(canvas: Figure, handles: Sequence[Any], inches: float) -> float:
+    """The legend under the panels of a figure that is so wide, in as many columns as fit; its height in inches."""
+    for handle in handles:
+        handle.set_label(wrapped(str(handle.get_label()), inches - HANDLE))
+    for columns in range(min(len(handles), 6), 0, -1):
+        box = canvas.legend(
+            handles=handles, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2
+        )
+        extent = box.get_window_extent()
+        if extent.width <= canvas.bbox.width or columns == 1:
+            break
+        box.remove()
+    return float(extent.height / canvas.dpi)
 
 
 def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:

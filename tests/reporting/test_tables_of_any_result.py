@@ -91,7 +91,6 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
     for row in rows:
         (own,) = last[(last.cell_id == row["cell_id"]) & (last.estimator == row["estimator"])].to_dict("records")
         assert row["param_distance_sq_ci_lo"] == own["ci_lo"]
-        assert row["param_distance_sq_ci_half"] == pytest.approx((own["ci_hi"] - own["ci_lo"]) / 2)
         assert row["eps_1e-05"] == (own["eps_1e-05"] if math.isfinite(own["eps_1e-05"]) else None)
     markdown = command.table("toy", form="md", results=toy.results).text()
     head = markdown.splitlines()[2]

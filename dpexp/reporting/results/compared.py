@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.gather import Gathered, Run, Source
-from dpexp.reporting.results.lines import Line, data_of, lines_of, replicates_of
+from dpexp.reporting.results.gather import Gathered, Source
+from dpexp.reporting.results.lines import Line, lines_of
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
@@ -45,19 +44,20 @@ def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[L
 
 def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
     """The metrics that are compared. Raises UsageError for one that not all results have."""
-    summary, several = gathered.summary, len(gathered.sources) > 1
-    sources = summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
-    known = [list(own.unique()) for _, own in summary.metric.groupby(sources, sort=False)]
-    shared = [str(name) for name in known[0] if all(name in side for side in known)]
+    sources = gathered.summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
+    counts = sources.groupby(gathered.summary["metric"], sort=False).nunique()
+    shared = list(map(str, counts[counts == sources.nunique()].index))
     for name in names:
         if name not in shared:
-            where = "both results" if several else "the result"
+            where = "both results" if len(gathered.sources) > 1 else "the result"
             raise UsageError(f"--metric {name}: not in {where}", suggest(name, shared))
     return list(names) or ([MAIN] if MAIN in shared else shared)
 
 
 def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[Pair]:
     """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
+    import pandas as pd
+
     # estimators of one run are levels too
     known = [*names, ESTIMATOR]
     by = by if by in known else by.rpartition(".")[2]
@@ -71,44 +71,40 @@ def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -
     # of those, one that follows from the level needs no word
     named = [name for name in partial if len({line.settings.get(name) for line in lines} - {None}) > 1]
     named = [name for name in (*shared, *named) if name != ESTIMATOR]
-
-    def level(line: Line) -> str:
-        return words.value(by, line.settings.get(by))
-
-    def alike(a: Line, b: Line) -> bool:
-        pairs = ({line.settings.get(name) for line in (a, b)} - {None} for name in partial)
-        return level(a) != level(b) and all(len(values) < 2 for values in pairs)
-
-    groups: dict[tuple[Any, ...], list[Line]] = {}
-    for line in lines:
-        # all that may not differ within a pair
-        groups.setdefault((line.metric, *map(line.settings.get, shared)), []).append(line)
-    pairs = []
-    for a, b in (pair for group in groups.values() for pair in combinations(group, 2) if alike(*pair)):
-        values = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
-        pairs.append(Pair(words.setting(named, values), a, b, level(a), level(b)))
-    if not pairs:
+    values = pd.DataFrame({name: [words.value(name, line.settings.get(name)) for line in lines] for name in known})
+    metric = pd.Series([line.metric for line in lines])
+    group = values.groupby([metric, *(values[name] for name in shared)], sort=False).ngroup()
+    table = values.join(group.rename("group ")).reset_index(names="line ")
+    both = table.merge(table, on="group ", suffixes=("/a", "/b")).sort_values("group ", kind="stable")
+    both = both[(both["line /a"] < both["line /b"]) & (both[f"{by}/a"] != both[f"{by}/b"])]
+    for name in partial:
+        a, b = both[f"{name}/a"], both[f"{name}/b"]
+        both = both[(a == b) | (a == "-") | (b == "-")]
+    if both.empty:
         also = f"; {', '.join(others)} differ too" if others else ""
         raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
+    pairs = []
+    for a, b in ((lines[k], lines[j]) for k, j in zip(both["line /a"], both["line /b"], strict=True)):
+        settings = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
+        level_a, level_b = (words.value(by, line.settings.get(by)) for line in (a, b))
+        pairs.append(Pair(words.setting(named, settings), a, b, level_a, level_b))
     return pairs
 
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The comparison of every pair, whose words all hold together."""
-    # a file is read once for all pairs that its cell is in
+    # a file is read once for all pairs that its line is in
     replicates = cache(_replicates)
     # Bonferroni: all rows that are called significant are so together with 95%
     level = 1 - (1 - CI_LEVEL) / len(pairs)
-    return [
-        _compare(pair, level, *(replicates(f.run, f.estimator, f.metric) for f in (pair.a, pair.b))) for pair in pairs
-    ]
+    return [_compare(pair, level, replicates(pair.a), replicates(pair.b)) for pair in pairs]
 
 
-def _replicates(run: Run, estimator: str, metric: str) -> np.ndarray | None:
+def _replicates(line: Line) -> np.ndarray | None:
     """Values by replicate at the last step; None where the trajectories are not stored."""
     try:
         # a copy: a view would hold all steps in memory
-        return replicates_of(data_of(run), estimator, metric)[-1].copy()
+        return line.replicate_values()[-1].copy()
     except OnlySummaries:
         return None
 
@@ -125,14 +121,12 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
     """
     a, b = pair.a, pair.b
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
-    identical = all(np.array_equal(x, y, equal_nan=True) for x, y in zip(a.rows, b.rows, strict=True))
-    shared = a.run is b.run or _stream(a) == _stream(b) is not None
-    paired = False
+    identical = a.rows.equals(b.rows)
     if x is not None and y is not None:
         identical = identical and np.array_equal(x, y, equal_nan=True)
-        paired = shared and min(len(x), len(y)) > 1
-    if paired and x is not None and y is not None:
-        x, y = x[: len(y)], y[: len(x)]
+        shared = a.run is b.run or _stream(a) == _stream(b) is not None
+        x, y = (x[: len(y)], y[: len(x)]) if shared and min(len(x), len(y)) > 1 else (None, None)
+    if x is not None and y is not None:
         at = paired_difference(x, y)
         difference, ratio, ends = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
         _, low, high = map(float, interval(x - y, level))
@@ -145,8 +139,8 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
     return {
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
         "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
-        "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
-        "certain": low > 0 or high < 0,
+        "difference": difference, "ci": ends, "ratio": ratio, "paired": x is not None and y is not None,
+        "identical": identical, "certain": low > 0 or high < 0,
     }  # fmt: skip
 
 

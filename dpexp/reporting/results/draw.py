@@ -1,7 +1,8 @@
-"""Any declaration as a figure: panels of curves, points or rows of dots with their bands, one legend and a caption.
+"""Any declaration as a figure: one long table of what is drawn, panels of curves, points or rows, and a caption.
 
-(a) A panel for every combination of levels of what makes panels; axes are shared. (b) What is beyond the axes is marked
-at their edge: a cross where replicates diverged, else an arrow. (c) Theory: its curves, with open markers, or a
+(a) The table has a row for each line and step, or its last step, with its panel, colour, style and place along the
+axis, and the curves of theory. (b) A panel for every level of what makes panels; axes are shared, and hold all that has
+not diverged. A line ends with a cross where a replicate diverges. (c) Theory has open markers; else there is a
 reference slope. (d) The legend has every colour, line style, marker and shading of the figure.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +21,25 @@ from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.results.choose import choose
 from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, gather, name_of
-from dpexp.reporting.results.labels import estimator_name, parameter_label, parameters, value_label
-from dpexp.reporting.results.lines import Line, Theory, column_of
-from dpexp.reporting.results.metrics import STATISTICS, TERM, axis_label, metric_of
-from dpexp.reporting.results.scene import Scene, kind_of
+from dpexp.reporting.results.labels import level_labels, parameter_label, parameters, value_label
+from dpexp.reporting.results.lines import Line, Theory, column_of, curves_of, exponent_of, lines_of
+from dpexp.reporting.results.metrics import STATISTICS, TERM, metric_of
+from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+LOGARITHMIC = 8.0
+"""largest over smallest from which an axis of positive numbers is logarithmic"""
+MOST_HUES = 3
+"""colours with theory: the first, a middle one and the last, as more curves cannot be distinguished"""
 MOST_ROWS = 200
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure of panels, which is that of a page"""
-LATE = 30.0
-"""an asymptote, and a reference slope, is drawn over this factor of steps before the end"""
 NO_THEORY = (
     "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that does not depend on "
     "the gradient (delta = 0 has not); see docs page figures"
@@ -74,284 +79,278 @@ def figure_of(
     return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
 
 
+class Scene:
+    """The table of a figure and the scales of its axes. Raises UsageError for a declaration that cannot be met."""
+
+    def __init__(self, gathered: Gathered, declared: Declaration, theories: Sequence[Theory] = ()) -> None:
+        if declared.kind == "box":
+            # whiskers are quantiles, and boxes are rows
+            declared = replace(declared, statistic="quantiles", x=DOTS)
+        self.declared, self.theories = declared, theories
+        self.gathered = gathered.of(declared.estimators, declared.statistic)
+        name = self.gathered.metric(declared.y)
+        self.metric = metric_of(name, declared.statistic)
+        self.lines = lines_of(self.gathered, name)
+        settings = [line.settings for line in self.lines]
+        # step 0 has no place on a logarithmic axis
+        checkpoints = min(int((line.rows["step"] > 0).sum()) for line in self.lines)
+        self.plan = plan = choose(settings, gathered.sections, checkpoints, declared)
+        self.x, self.turned = plan.x, plan.x == DOTS
+        """turned: rows are along the vertical axis, and values along the other one"""
+        factors = {"panel": plan.panel, "colour": plan.colour, "style": plan.style, "row": plan.row}
+        self.labels = {key: level_labels(factor, gathered.words, settings) for key, factor in factors.items()}
+        if len(self.labels["row"]) > MOST_ROWS:
+            message = f"{len(self.labels['row'])} settings are too many for one figure"
+            raise UsageError(message, "--only picks cells, such as mu=1")
+        self.colours = style.colours_of(plan.colour)
+        self.theory_names: list[str] = []
+        self.table = self._table()
+        if declared.theory and not self.theory_names:
+            raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
+        self.kinds = list(dict.fromkeys(map(kind_of, self.theory_names)))
+        calm = self.table[self.table["n_diverged"] == 0]
+        self.y_log = not self.metric.share and _spans_decades(calm["mean"])
+        self.x_log = self.x == STEP or (not self.turned and _spans_decades(self.table["x"]))
+        finite = self.table["x"][np.isfinite(self.table["x"])]
+        first, last = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
+        # infinity is a fifth beyond the last finite number
+        self.beyond = last * max((last / first) ** 0.18, 1.5) if self.x_log else last + max(0.18 * (last - first), 0.5)
+        self.table["at"] = self.table["x"].where(np.isfinite(self.table["x"]), self.beyond)
+
+    def _table(self) -> pd.DataFrame:
+        """(a)"""
+        import pandas as pd
+
+        plan, parts = self.plan, []
+        hues = {0, len(self.colours) // 2, len(self.colours) - 1}
+        for number, line in enumerate(self.lines):
+            rows = line.rows[line.rows["step"] > 0] if self.x == STEP else line.rows.tail(1)
+            colour, row = plan.colour.codes[number], plan.row.codes[number]
+            curves = {}
+            if self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned)):
+                curves = curves_of(self.theories, line, rows["step"].to_numpy(), drawn=True)
+            self.theory_names += [name for name in curves if name not in self.theory_names]
+            # within a row by the colour
+            within = 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
+            x = rows["step"] if self.x == STEP else row + within if self.turned else float(line.settings[self.x])
+            parts.append(rows.assign(line=number, panel=plan.panel.codes[number], colour=colour, x=x,
+                                     style=plan.style.codes[number], diverged=line.diverged > 0,
+                                     **{kind_of(name): values for name, values in curves.items()}))  # fmt: skip
+        return pd.concat(parts, ignore_index=True).sort_values(["panel", "line", "step"], kind="stable")
+
+    def numbers(self) -> pd.DataFrame:
+        """What is drawn: the settings of every line, its rows and the curves of theory."""
+        import pandas as pd
+
+        lines, value = self.table["line"], "mean" if self.declared.statistic == "mean" else "median"
+        columns = {column_of(name): [self.lines[k].settings.get(name) for k in lines] for name in self.plan.names}
+        own = ["step", "mean", "ci_lo", "ci_hi", "n", "n_diverged", *["q25", "q75"] * (self.declared.kind == "box")]
+        table = self.table[[*own, *self.kinds]].rename(columns={"mean": value})
+        return pd.concat([pd.DataFrame(columns, index=table.index, dtype=object), table], axis=1).reset_index(drop=True)
+
+    def exponent(self, panel: int) -> float | None:
+        """What theory gives the first estimator of a panel; None where it gives none, or several."""
+        plain = self.x == STEP and self.y_log and not self.declared.theory and self.declared.statistic == "mean"
+        if not plain or not self.metric.error:
+            return None
+        lines: list[Line] = [self.lines[k] for k, code in enumerate(self.plan.panel.codes) if code == panel]
+        cells = [cell for line in lines if line.estimator == lines[0].estimator and (cell := line.run.cell)]
+        exponents = {exponent_of(self.theories, cell, lines[0].estimator, lines[0].metric) for cell in cells}
+        return next(iter(exponents)) if len(exponents) == 1 else None
+
+
+def kind_of(name: str) -> str:
+    """What a curve is, without the theorem: `bound, Theorem 3` is a bound."""
+    return name.partition(",")[0]
+
+
+def _spans_decades(values: pd.Series[float]) -> bool:
+    """Whether all finite values are positive, and so far apart that an axis should be logarithmic."""
+    finite = values[np.isfinite(values)]
+    return bool(len(finite) and finite.min() > 0 and finite.max() / finite.min() >= LOGARITHMIC)
+
+
 def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:
     """The figure, its numbers and its caption. Raises UsageError where it cannot be drawn as declared."""
     import matplotlib as mpl
-    import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
     scene = Scene(gathered, declaration or Declaration(), theories)
-    if scene.declared.theory and not scene.theory_names:
-        raise UsageError(f"no theory says anything of {scene.metric} in these results", NO_THEORY)
-    width = float(mpl.rcParams["figure.figsize"][0])
-    columns, rows = _grid(scene, width)
+    width, count = float(mpl.rcParams["figure.figsize"][0]), len(scene.labels["panel"])
+    # as many columns as there is room for, and more where a page would be too high
+    columns = max(min(count, int(width / NARROW), math.ceil(math.sqrt(count))), math.ceil(count * 1.1 / TALL))
+    rows = -(-count // columns)
     canvas = Canvas(figsize=(width, 1.0), layout="constrained")
-    title = style.wrapped(scene.declared.title or _title(scene), width - 0.2, "large")
+    title = style.wrapped(scene.declared.title or _title(gathered), width - 0.2, "large")
     extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
-    height = min(_height(scene, width / columns), max((TALL - extra) / rows, 1.1))
+    names = [style.wrapped(name, 2.6, "small") for name in scene.labels["row"]]
+    line = 0.05 + 0.016 * style.points("small") * max(name.count("\n") + 1 for name in names)
+    height = 0.8 + len(names) * max(0.2, line) if scene.turned else min(max(0.8 * width / columns, 1.8), 3.4)
+    height = min(height, max((TALL - extra) / rows, 1.1))
     canvas.set_size_inches(width, height * rows + extra)
     panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes in panels[len(scene.panels) :]:
+    for axes in panels[count:]:
         axes.remove()
-    labels = [scene.labels(factor) for factor in scene.plan.panels]
-    for number, (axes, (place, lines)) in enumerate(zip(panels, scene.panels.items(), strict=False)):
-        words = ", ".join(own[k] for own, k in zip(labels, place, strict=True))
-        axes.set_title(style.wrapped(words, width / columns - (0.6 if number % columns == 0 else 0.3)))
+    label = ("final " if scene.x != STEP and scene.metric.symbol else "") + scene.metric.words
+    label = style.wrapped(label, width / columns if scene.turned else height * rows - 0.3)
+    label += f"\n${scene.metric.symbol}$" if scene.metric.symbol else ""
+    for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
+        if count > 1:
+            axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
         axes.set_axisbelow(True)
-        last = number + columns >= len(scene.panels)  # no panel is below it
+        axes.use_sticky_edges = False
+        last = number + columns >= count  # no panel is below it
         axes.tick_params(labelbottom=last)
-        _axes(scene, axes, max(3, int(2 * width / columns)))
-        if scene.x == STEP:
-            for line in lines:
-                _curve(scene, axes, line)
-        else:
-            for group in scene.groups(lines):
-                _points(scene, axes, group)
-        if scene.turned:
-            # three panels beside names of rows are narrower than the label
-            axes.set_xlabel(_value_label(scene, width) if last and (columns < 3 or number % columns == 1) else "")
-        else:
-            axes.set_xlabel(_x_label(scene) if last else "")
-    # they make room below the curves of all panels
-    for axes, lines in zip(panels, scene.panels.values(), strict=False):
-        _reference(scene, axes, lines)
+        _axes(scene, axes, max(3, int(2 * width / columns)), names)
+        groups = inside.groupby("line" if scene.x == STEP else ["colour", "style"])
+        for _, own in groups:
+            _curve(scene, axes, own) if scene.x == STEP else _points(scene, axes, own.sort_values("x"))
+        x_label = "steps" if scene.x == STEP else parameter_label(scene.x)
+        axes.set_xlabel((label if scene.turned else x_label) if last else "")
+    # (c) below the curves of all panels, and with room for bounds, which may leave at the top
+    limits = panels[0].get_xlim() if scene.turned else panels[0].get_ylim()
+    for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
+        _reference(axes, inside[~inside["diverged"]], scene.exponent(number))
+        for _, own in inside.groupby("line" if scene.x == STEP else ["colour", "style"]):
+            for kind in scene.kinds:
+                _theory(scene, axes, own.sort_values("x"), kind)
+    if scene.kinds and not scene.turned:
+        low, high = limits
+        panels[0].set_ylim(low / 3, high * (30 if "bound" in scene.kinds else 3)) if scene.y_log else None
     if not scene.turned:
-        label = _value_label(scene, height * rows - 0.3)
         canvas.supylabel(label) if rows > 1 else panels[0].set_ylabel(label)
     canvas.suptitle(title)
-    data = pd.concat([_numbers(scene, line) for lines in scene.panels.values() for line in lines], ignore_index=True)
-    return Drawing(canvas, data, _caption(scene), parameters(scene.gathered))
+    return Drawing(canvas, scene.numbers(), _caption(scene), parameters(scene.gathered))
 
 
-def _numbers(scene: Scene, line: Line) -> pd.DataFrame:
-    """What is drawn of a line: its settings, its rows and the curves of theory."""
-    import pandas as pd
-
-    rows = scene.rows(line)
-    names = dict.fromkeys([*scene.plan.names, *scene.plan.implied])
-    value = "mean" if scene.declared.statistic == "mean" else "median"
-    numbers = {"step": rows.step, value: rows.mean, "ci_lo": rows.ci_lo, "ci_hi": rows.ci_hi, "n": rows.n,
-               "n_diverged": rows.n_diverged}  # fmt: skip
-    if scene.declared.kind == "box":
-        numbers |= {"q25": rows.q25, "q75": rows.q75}
-    curves = {kind_of(name): values for name, values in scene.curves.get(id(line), {}).items()}
-    theory = {kind: curves.get(kind, math.nan) for kind in scene.kinds}
-    return pd.DataFrame({**{column_of(name): line.settings.get(name) for name in names}, **numbers, **theory})
+def _title(gathered: Gathered) -> str:
+    shared = [{str(run.settings[name]) for run in gathered.runs} for name in ("problem", "algorithm")]
+    same = ", ".join(name for names in shared for name in names if len(names) == 1)
+    return f"{gathered.names}: {same}" if same else gathered.names
 
 
 def _caption(scene: Scene) -> str:
     """What the picture cannot say by itself; parameters are in the head of the CSV."""
-    lines, statistic = scene.lines, scene.declared.statistic
-    metric, replicates = metric_of(scene.metric, statistic), from_to(line.replicates for line in lines)
-    names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
-    # a single estimator is named here alone
-    single = len({line.estimator for line in lines}) == 1
-    words = metric.words + (f" of {estimator_name(lines[0].estimator, lines[0].settings)}" if single else "")
-    last = from_to(int(line.rows.step[-1]) for line in lines)
-    words += f", against the number of steps, to {last}" if scene.x == STEP else f", at the last step, {last}"
-    words += f", against {scene.x}" if scene.x not in (STEP, DOTS) else ""
+    lines, statistic = scene.lines, STATISTICS[scene.declared.statistic]
+    replicates, last = (
+        from_to(line.replicates for line in lines),
+        from_to(map(int, scene.table.groupby("line")["step"].max())),
+    )
+    place = f"against the number of steps, to {last}" if scene.x == STEP else f"at the last step, {last}"
+    place += f", against {scene.x}" if scene.x not in (STEP, DOTS) else ""
     band = "Boxes: quartiles. Points: medians. Bars" if scene.declared.kind == "box" else "Bands"
     sentences = [OWN_RECORDS] if any(run.own_records for run in scene.gathered.runs) else []
-    sentences += [
-        f"{names}: {words}.",
-        "One replicate of every setting, so there is no band." if replicates == "1"
-        else f"{band}: {STATISTICS[statistic].band} over {replicates} replicates.",
-    ]  # fmt: skip
+    sentences.append(f"{scene.gathered.names}: {scene.metric.words}, {place}.")
+    sentences.append(f"{band}: {statistic.band} over {replicates} replicates." if replicates != "1"
+                     else "One replicate of every setting, so there is no band.")  # fmt: skip
     if scene.theory_names:
         sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory_names)}.")
-    groups = [group for members in scene.panels.values() for group in scene.groups(members)]
-    if changing := sorted(
-        {name for group in groups for name in scene.carried(group)} if scene.x not in (STEP, DOTS) else ()
-    ):
-        sentences.append(f"Points are not joined, since {', '.join(changing)} changes with {scene.x}.")
     if wild := [line for line in lines if line.diverged]:
-        count = f"{max(line.diverged for line in wild)} of {wild[0].replicates}"
-        settings = f"{counted(len(wild), 'setting')}, at most {count}"
+        settings = (
+            f"{counted(len(wild), 'setting')}, at most {max(own.diverged for own in wild)} of {wild[0].replicates}"
+        )
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
-    if beyond := scene.beyond():
-        sentences.append(f"Arrows: beyond the axis, at most {max(line.last[0] for line in beyond):.2g}.")
     return " ".join([*sentences, *(f"{remark}." for remark in scene.gathered.remarks)])
-
-
-# --- (a)
-
-
-def _grid(scene: Scene, width: float) -> tuple[int, int]:
-    """Columns and rows of panels: a full product of two factors is a grid of them, others are filled row by row."""
-    count, factors = len(scene.panels), scene.plan.panels
-    # as many as there is room for, and more where a page would be too high
-    limit = max(1, int(width / NARROW), math.ceil(count * 1.1 / TALL))
-    product = len(factors) == 2 and count == math.prod(len(factor.levels) for factor in factors)
-    if product and len(factors[1].levels) <= limit:
-        columns = len(factors[1].levels)
-    else:
-        columns = min(limit, 1 if count == 1 else 2 if count in (2, 4) or scene.turned else 3 if count <= 9 else 4)
-    return columns, -(-count // columns)
-
-
-def _height(scene: Scene, width: float) -> float:
-    """Inches of a panel of this width with its title and labels: rows need their room."""
-    if not scene.turned:
-        return min(max(0.8 * width, 1.8), 3.4)
-    names = _row_names(scene)
-    if len(names) > MOST_ROWS:
-        raise UsageError(f"{len(names)} settings are too many for one figure", "--only picks cells, such as mu=1")
-    lines = max(name.count("\n") + 1 for name in names)
-    return 0.8 + len(names) * max(0.2, 0.05 + 0.016 * style.points("small") * lines)
-
-
-def _row_names(scene: Scene) -> list[str]:
-    """In lines that fit next to the panel."""
-    return [style.wrapped(name, 2.6, "small") for name in scene.labels(scene.plan.rows) or [""]]
-
-
-def _title(scene: Scene) -> str:
-    runs = scene.gathered.runs
-    names = ", ".join(dict.fromkeys(source.name for source in scene.gathered.sources))
-    same = [str(runs[0].settings[name]) for name in ("problem", "algorithm")
-            if len({run.settings[name] for run in runs}) == 1]  # fmt: skip
-    return f"{names}: {', '.join(same)}" if same else names
-
-
-def _value_label(scene: Scene, inches: float) -> str:
-    words, *symbol = axis_label(scene.metric, scene.x != STEP, scene.declared.statistic).split("\n")
-    return "\n".join([style.wrapped(words, inches), *symbol])
-
-
-def _x_label(scene: Scene) -> str:
-    cells = [run.known for run in scene.gathered.runs]
-    steps = "steps = users" if all(cell and cell.problem.fresh_users for cell in cells) else "steps"
-    return steps if scene.x == STEP else parameter_label(scene.x)
-
-
-def _axes(scene: Scene, axes: Axes, ticks: int) -> None:
-    """Scales, limits and the names of few values, of infinity and of rows, with at most so many decades named."""
-    values, others = ("x", "y") if scene.turned else ("y", "x")
-    if scene.y_log:
-        style.logarithmic(axes, values, ticks if scene.turned else 6)
-    if scene.x_log:
-        style.logarithmic(axes, others, ticks)
-    low, high = scene.limits
-    if scene.kinds and scene.y_log:
-        # room for theory, of which a bound may leave at the top
-        low, high = low / 3, high * (30 if "bound" in scene.kinds else 3)
-    axes.set(**{f"{values}lim": (low, high)})
-    if scene.turned:
-        names = _row_names(scene)
-        axes.set_yticks(range(len(names)), names, fontsize="small")
-        axes.set_ylim(len(names) - 0.4, -0.6)
-    elif scene.x != STEP:
-        places = [scene.at(line) for line in scene.lines]
-        low, high = min(places), max(places)
-        room = max((high / low) ** 0.05, 1.1) if scene.x_log else 0.05 * (high - low) or 0.5
-        axes.set_xlim(*((low / room, high * room) if scene.x_log else (low - room, high + room)))
-        beyond = [place for line, place in zip(scene.lines, places, strict=True) if scene.horizontal(line) == math.inf]
-        if len(scene.finite_x) <= 8 or beyond:
-            # so many names as there is room for, the last of the finite values among them
-            named = scene.finite_x[:: -max(1, -(-len(scene.finite_x) // ticks))]
-            words = [value_label(scene.x, value, scene.words) for value in [*named, *([math.inf] if beyond else [])]]
-            style.ticks_at(axes, [*named, *beyond[:1]], [word.replace(" ", "\n") for word in words])
-
-
-def _curve(scene: Scene, axes: Axes, line: Line) -> None:
-    """Mean and band against the step, where they are numbers, and theory over them."""
-    rows, colour = scene.rows(line), scene.colour(line)
-    mean, low, high = (np.where(np.isfinite(ends), ends, np.nan) for ends in (rows.mean, rows.ci_lo, rows.ci_hi))
-    marker = "." if len(rows.step) < 8 else ""
-    axes.plot(rows.step, mean, color=colour, linestyle=scene.dashes(line), linewidth=1.3, marker=marker)
-    # an interval that reaches zero would fill a logarithmic panel to its lower edge
-    low = np.maximum(low, mean / 10) if scene.y_log else low
-    axes.fill_between(rows.step, low, high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-    inside = np.flatnonzero(np.isfinite(mean) & (mean >= scene.limits[0]) & (mean <= scene.limits[1]))
-    last = int(inside[-1]) if len(inside) else 0
-    _edge(scene, axes, line, float(rows.step[last]), float(mean[last]))
-    for name, values in scene.curves.get(id(line), {}).items():
-        # an asymptote says nothing of the start
-        late = (rows.step >= rows.step[-1] / LATE) | (kind_of(name) != "asymptote")
-        _theory(scene, axes, rows.step, np.where(late, values, np.nan), name, line)
-
-
-def _points(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
-    """Final means with their bars against a setting, joined where nothing else changes along the curve; or in rows,
-    as boxes too."""
-    x, (mean, *bars) = np.array([scene.at(line) for line in lines]), np.array([_end(scene, line) for line in lines]).T
-    # a line with diverged replicates is a gap in the curve, and infinity is beyond it
-    mean = np.where([line.diverged > 0 for line in lines], np.nan, mean)
-    look: dict[str, Any] = {"color": scene.colour(lines[0]), "marker": scene.marker(lines[0]), "markersize": 4,
-                            "linewidth": 1.1, "elinewidth": 0.9, "capsize": 2}  # fmt: skip
-    finite = sum(math.isfinite(scene.horizontal(line)) for line in lines)
-    joined = "none" if scene.turned or scene.carried(lines) else scene.dashes(lines[0])
-    for part, dashes in ((slice(finite), joined), (slice(finite, None), "none")):
-        if len(x[part]):
-            own = [bar[part] for bar in bars]
-            places = (mean[part], x[part], None, own) if scene.turned else (x[part], mean[part], own)
-            axes.errorbar(*places, linestyle=dashes, **look)
-    for line, place in zip(lines, x, strict=True):
-        _edge(scene, axes, line, float(place), line.last[0])
-        if scene.declared.kind == "box" and not line.diverged:
-            low, height = line.rows.q25[-1], 0.36 / len(scene.colours)
-            axes.barh([place], [line.rows.q75[-1] - low], left=low, height=height, alpha=0.45, color=look["color"],
-                      edgecolor=look["color"])  # fmt: skip
-    for name in scene.theory_names:
-        ends = [float(scene.curves.get(id(line), {}).get(name, [math.nan])[-1]) for line in lines]
-        _theory(scene, axes, x[:finite], np.array(ends[:finite]), name, lines[0])
-
-
-def _end(scene: Scene, line: Line) -> tuple[float, float, float]:
-    """The last mean of a line, and how far its bar reaches below and above."""
-    mean, _, *ends = line.last
-    low, high = (max(0.0, length) if math.isfinite(length) else 0.0 for length in (mean - ends[0], ends[1] - mean))
-    return mean, min(low, 0.9 * abs(mean)) if scene.y_log else low, high
 
 
 # --- (b)
 
 
-def _edge(scene: Scene, axes: Axes, line: Line, place: float, value: float) -> None:
-    """A cross where replicates of a line diverged, an arrow where its last value is beyond the axis of values."""
-    low, high = scene.limits
-    up, down = (">", "<") if scene.turned else ("^", "v")
-    arrow = up if line.last[0] > high else down if line.last[0] < low else ""
-    if line.diverged or arrow:
-        value = min(max(value, low), high) if math.isfinite(value) else high
-        look: dict[str, Any] = {"markersize": 6, "markeredgewidth": 1.5, "clip_on": False, "zorder": 4}
-        point = (value, place) if scene.turned else (place, value)
-        axes.plot(*point, "x" if line.diverged else arrow, color=scene.colour(line), **look)
+def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
+    """Scales and the names of few values, of infinity and of rows, with at most so many decades named."""
+    if scene.y_log:
+        style.logarithmic(axes, "x" if scene.turned else "y", ticks if scene.turned else 6)
+    if scene.x_log:
+        style.logarithmic(axes, "x", ticks)
+    if scene.turned:
+        axes.set_yticks(range(len(rows)), rows, fontsize="small")
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+    elif scene.x != STEP:
+        values = sorted(set(scene.table["x"]))
+        if len(values) <= 8 or not math.isfinite(values[-1]):
+            # so many names as there is room for, the last one among them
+            named = values[:: -max(1, -(-len(values) // ticks))]
+            words = [value_label(scene.x, value, scene.gathered.words).replace(" ", "\n") for value in named]
+            style.ticks_at(axes, [min(value, scene.beyond) for value in named], words)
+
+
+def _curve(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
+    """Mean and band against the step, up to where a replicate diverges."""
+    calm = rows[rows["n_diverged"] == 0].replace([math.inf, -math.inf], math.nan)
+    colour, dashes, mean = scene.colours[rows["colour"].iloc[0]], style.STYLES[rows["style"].iloc[0]], calm["mean"]
+    axes.plot(calm["x"], mean, color=colour, linestyle=dashes, linewidth=1.3, marker="." if len(rows) < 8 else "")
+    # an interval that reaches zero would fill a logarithmic panel to its lower edge
+    low = calm["ci_lo"].clip(lower=mean / 10) if scene.y_log else calm["ci_lo"]
+    axes.fill_between(calm["x"], low, calm["ci_hi"], color=colour, alpha=style.BAND_ALPHA, linewidth=0)
+    _cross(scene, axes, rows[rows["n_diverged"] > 0].head(1))
+
+
+def _points(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
+    """Final means with their bars against a setting, joined up to infinity; or in rows, as boxes too."""
+    colour, marker = rows["colour"].iloc[0], rows["style" if scene.plan.style.names else "colour"].iloc[0]
+    look: dict[str, Any] = {"color": scene.colours[colour], "marker": style.MARKERS[marker], "markersize": 4}
+    # a line with diverged replicates is a gap in the curve
+    mean, finite = rows["mean"].mask(rows["diverged"]), np.isfinite(rows["x"])
+    bars = [
+        (side * (rows[end] - mean)).clip(lower=0).replace(math.inf, 0) for side, end in ((-1, "ci_lo"), (1, "ci_hi"))
+    ]
+    bars[0] = bars[0].clip(upper=0.9 * mean.abs()) if scene.y_log else bars[0]
+    points = (mean, rows["at"], None, bars) if scene.turned else (rows["at"], mean, bars)
+    axes.errorbar(*points, linestyle="none", elinewidth=0.9, capsize=2, **look)
+    if not scene.turned:
+        axes.plot(
+            rows["at"][finite], mean[finite], linestyle=style.STYLES[rows["style"].iloc[0]], linewidth=1.1, **look
+        )
+    if scene.declared.kind == "box":
+        axes.barh(rows["at"], (rows["q75"] - rows["q25"]).mask(rows["diverged"]), left=rows["q25"], alpha=0.45,
+                  height=0.36 / len(scene.colours), color=look["color"], edgecolor=look["color"])  # fmt: skip
+    _cross(scene, axes, rows[rows["diverged"]])
+
+
+def _cross(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
+    """Where replicates diverged: at the edge of the axis of values."""
+    for place, colour in zip(rows["at"], rows["colour"], strict=True):
+        point, edge = (
+            ((1.0, place), axes.get_yaxis_transform()) if scene.turned else ((place, 1.0), axes.get_xaxis_transform())
+        )
+        axes.plot(
+            *point, "x", transform=edge, color=scene.colours[colour], markersize=6, markeredgewidth=1.5, clip_on=False
+        )
 
 
 # --- (c)
 
 
-def _theory(scene: Scene, axes: Axes, x: np.ndarray, y: np.ndarray, name: str, line: Line) -> None:
+def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str) -> None:
     """A curve of theory, in the colour and dashes of the line that it is for; a bound is paler than what is near. Of
     rows a mark each."""
     from matplotlib.colors import to_rgb
 
     if scene.turned:
-        axes.plot(y, x, "|", color="black", markersize=9, gid="theory", zorder=5)
+        axes.plot(rows[kind], rows["at"], "|", color="black", markersize=9, gid="theory", zorder=5)
         return
-    colour = 1 - (0.55 if kind_of(name) == "bound" else 1) * (1 - np.array(to_rgb(scene.colour(line))))
-    look = style.THEORY[scene.kinds.index(kind_of(name)) % len(style.THEORY)]
-    axes.plot(x, y, color=tuple(colour), linestyle=scene.dashes(line), gid="theory", zorder=2.5, **look)
+    # an asymptote says nothing of the start
+    rows = rows[np.isfinite(rows["x"]) & ((kind != "asymptote") | (rows["step"] >= rows["step"].max() / style.GUIDE))]
+    if rows[kind].notna().any():
+        colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[rows["colour"].iloc[0]])))
+        look = {**style.THEORY[scene.kinds.index(kind)], "linestyle": style.STYLES[rows["style"].iloc[0]]}
+        axes.plot(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look)
 
 
-def _reference(scene: Scene, axes: Axes, lines: Sequence[Line]) -> None:
+def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
     """A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
-    slope, rows = scene.exponent(lines), [line.rows for line in lines if not line.diverged]
-    if slope is None or not rows:
+    if slope is None or rows.empty:
         return
-    last = max(float(own.step[-1]) for own in rows)
-    start = max(last / LATE, min(float(own.step[own.step > 0][0]) for own in rows))
+    last = float(rows["step"].max())
+    late = rows[rows["step"] >= max(last / style.GUIDE, float(rows["step"].min()))]
     # where a guide that touches a curve from below is at the last step
-    level = 0.6 * min(float(np.min((own.mean * (own.step / last) ** -slope)[own.step >= start])) for own in rows)
-    if not math.isfinite(level) or level <= 0:
-        return
-    (low, high), lowest = axes.get_ylim(), min(level, level * (start / last) ** slope)
+    level, start = 0.6 * float((late["mean"] * (late["step"] / last) ** -slope).min()), float(late["step"].min())
+    (low, high), ends = axes.get_ylim(), [level * (start / last) ** slope, level]
     # room below the guide for its words
-    axes.set_ylim(min(low, lowest / (high / low) ** 0.12), high)
-    axes.plot([start, last], [level * (start / last) ** slope, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
+    axes.set_ylim(min(low, min(ends) / (high / low) ** 0.12), high)
+    axes.plot([start, last], ends, ":", color="#444444", linewidth=1.1, zorder=1.5)
     text = f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}"
-    style.note(axes, text, (last, lowest), (0, -3), ha="right", va="top", color="#333333")
+    style.note(axes, text, (last, min(ends)), (0, -3), ha="right", va="top", color="#333333")
 
 
 # --- (d)
@@ -365,31 +364,27 @@ def _entries(scene: Scene) -> list[Any]:
     def entry(words: str, **look: Any) -> Any:
         return Line2D([], [], label=words, **{"color": style.GREY, "markersize": 4.5, "linestyle": "", **look})
 
-    styled, dotted, line = scene.plan.style, scene.x != STEP, "" if scene.turned else "-"
+    styled, dotted, line = bool(scene.plan.style.names), scene.x != STEP, "" if scene.turned else "-"
     handles = [
         entry(words, color=scene.colours[k], linewidth=1.2 if dotted else 2.0, linestyle="-" if styled else line,
-              marker=style.MARKERS[k % len(style.MARKERS)] if dotted and styled is None else "")
-        for k, words in enumerate(scene.labels(scene.plan.colour))
+              marker=style.MARKERS[k] if dotted and not styled else "")
+        for k, words in enumerate(scene.labels["colour"] if scene.plan.colour.names else ())
     ]  # fmt: skip
     handles += [
         entry(words, linestyle=line and style.STYLES[k], marker=style.MARKERS[k] if dotted else "")
-        for k, words in enumerate(scene.labels(styled))
+        for k, words in enumerate(scene.labels["style"] if styled else ())
     ]
-    replicates = from_to(line.replicates for line in scene.lines)
+    replicates = from_to(own.replicates for own in scene.lines)
     words = f"{STATISTICS[scene.declared.statistic].short}, {replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
     if replicates == "1":
         handles.append(entry("one replicate", marker="o" if dotted else ""))
     else:
-        shade = Patch(facecolor="#c9c9c9", label=words)
-        handles.append(entry(words, marker="|", markersize=9) if dotted else shade)
-    if any(line.diverged for line in scene.lines):
+        handles.append(entry(words, marker="|", markersize=9) if dotted else Patch(facecolor="#c9c9c9", label=words))
+    if scene.table["diverged"].any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
-    if any(scene.exponent(lines) is not None for lines in scene.panels.values()):
+    if any(scene.exponent(panel) is not None for panel in range(len(scene.labels["panel"]))):
         handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     if scene.turned and scene.kinds:
         return [*handles, entry(" or ".join(scene.kinds), color="black", marker="|", markersize=9)]
-    return [
-        *handles,
-        *(entry(kind, linestyle="-", **style.THEORY[k % len(style.THEORY)]) for k, kind in enumerate(scene.kinds)),
-    ]
+    return [*handles, *(entry(kind, linestyle="-", **style.THEORY[k]) for k, kind in enumerate(scene.kinds))]

@@ -67,15 +67,10 @@ class Run:
     generation: Generation
 
     @cached_property
-    def cell(self) -> Cell:
-        """The cell made again. Raises ResultsMissing where it needs a plug-in, or parameters of another version."""
-        return _cell(self.source, self.parameters)
-
-    @cached_property
-    def known(self) -> Cell | None:
-        """The cell, or None where it cannot be made again."""
+    def cell(self) -> Cell | None:
+        """The cell made again; None where it needs a plug-in, or has parameters of another version."""
         with suppress(ResultsMissing):
-            return self.cell
+            return _cell(self.source, self.parameters)
         return None
 
     @property
@@ -102,14 +97,15 @@ class Gathered:
         return Words(run.settings for run in self.runs)
 
     @property
-    def estimators(self) -> list[str]:
-        return list(self.summary.estimator.unique())
+    def names(self) -> str:
+        """Those of the results."""
+        return ", ".join(dict.fromkeys(source.name for source in self.sources))
 
     @property
     def metrics(self) -> list[str]:
         """The metrics that every cell has."""
-        counts = self.summary.groupby("metric", sort=False).run.nunique()
-        return [str(name) for name, count in counts.items() if count == self.summary.run.nunique()]
+        counts = self.summary.groupby("metric", sort=False)["run"].nunique()
+        return list(map(str, counts[counts == self.summary["run"].nunique()].index))
 
     @property
     def coordinates(self) -> list[str]:
@@ -131,9 +127,9 @@ class Gathered:
         Raises UsageError for an unknown name.
         """
         for name in estimators:
-            _require("estimator", name, self.estimators)
+            _require("estimator", name, list(self.summary["estimator"].unique()))
         _require("statistic", statistic, list(STATISTICS))
-        summary = self.summary[self.summary.estimator.isin(list(estimators))] if estimators else self.summary
+        summary = self.summary[self.summary["estimator"].isin(list(estimators))] if estimators else self.summary
         columns = dict(zip(("mean", "ci_lo", "ci_hi"), STATISTICS[statistic].columns, strict=True))
         return replace(self, summary=summary.assign(**{name: summary[own] for name, own in columns.items()}))
 
@@ -166,34 +162,31 @@ def gather(
     """
     import pandas as pd
 
-    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
-    frames, remarks = [], []
     # compared with today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
-    trees = [generation.manifest["cells"] for generation in generations]
-    selection = [frozenset(own) for own in trees]
+    results = list(zip(sources, generations, strict=True))
+    selection = [frozenset(generation.manifest["cells"]) for generation in generations]
     if only is not None:
-        columns = [
-            {k: _cell(source, tree).columns() for k, tree in own.items()}
-            for source, own in zip(sources, trees, strict=True)
-        ]
-        selection = select(only, columns)
-    for source, generation, selected in zip(sources, generations, selection, strict=True):
-        rows = {str(row["cell_id"]): row for row in cells_of(generation, needs).to_dict("records")}
+        trees = ((source, generation.manifest["cells"]) for source, generation in results)
+        selection = select(
+            only, [{k: _cell(source, tree).columns() for k, tree in own.items()} for source, own in trees]
+        )
+    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
+    frames, remarks = [], []
+    for (source, generation), selected in zip(results, selection, strict=True):
+        table = cells_of(generation, needs)
+        rows = {str(row["cell_id"]): row for row in table[table["status"] != "failed"].to_dict("records")}
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
         own = {k: tree for k, tree in generation.manifest["cells"].items() if k in selected}
-        present = {k: tree for k, tree in own.items() if k in rows and rows[k]["status"] != "failed"}
-        if missing := len(own) - len(present):
+        if missing := len(own.keys() - rows.keys()):
             part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
             remarks.append(f"{source.path}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-        place = {cell_id: len(cells) + k for k, cell_id in enumerate(present)}
-        cells += [
-            (source, tree, {str(k): v for k, v in rows[name].items()}, generation) for name, tree in present.items()
-        ]
+        places = {cell_id: len(cells) + k for k, cell_id in enumerate(name for name in own if name in rows)}
+        cells += [(source, own[k], {str(name): v for name, v in rows[k].items()}, generation) for k in places]
         summary = summary_of(generation)
-        frames.append(summary.assign(run=summary.cell_id.map(place)).dropna(subset="run").astype({"run": int}))
+        frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
     if not cells:
         raise UsageError("no selected cell has results", "; ".join(remarks))
     flats = [flat(tree) for _, tree, _, _ in cells]

@@ -37,20 +37,19 @@ def estimator_name(estimator: str, settings: Mapping[str, Any]) -> str:
     return "LDP-" * own + ESTIMATORS.get(estimator, estimator)
 
 
-def level_label(factor: Factor, level: int, words: Words, settings: Mapping[str, Any]) -> str:
-    """A level in words, of a line with these settings.
-
-    Of several names those are written in which the level differs from another one that agrees with it before.
-    """
-    values = factor.levels[level]
-    if factor.names == (ESTIMATOR,):
-        return estimator_name(values[0], settings)
-    parts = []
-    for k, name in enumerate(factor.names):
-        alike = {(isinstance(other[k], bool), other[k]) for other in factor.levels if other[:k] == values[:k]}
-        if len(alike) > 1 and values[k] is not None:
-            parts.append(_part(name, values[k], words))
-    return " ".join(parts) or f"without {', '.join(map(short_name, factor.names))}"
+def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The levels of a factor in words, of lines with these settings; what several algorithms share is called after
+    none of them."""
+    labels = []
+    for code, level in enumerate(factor.levels):
+        algorithms = {line.get("algorithm") for line, own in zip(lines, factor.codes, strict=True) if own == code}
+        algorithm = algorithms.pop() if len(algorithms) == 1 else ""
+        pairs = [(name, value) for name, value in zip(factor.names, level, strict=True) if value is not None]
+        parts = [
+            estimator_name(v, {"algorithm": algorithm}) if n == ESTIMATOR else _part(n, v, words) for n, v in pairs
+        ]
+        labels.append(", ".join(parts) or "without " * bool(factor.names) + ", ".join(map(short_name, factor.names)))
+    return labels
 
 
 def _part(name: str, value: Any, words: Words) -> str:
@@ -111,12 +110,9 @@ def parameters(gathered: Gathered) -> str:
     common = varying(run.settings for run in gathered.runs)
     for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
         runs = [run for run in gathered.runs if run.source.name == experiment]
-        parts = [
-            values(runs, words, name)
-            for name in common
-            if name != FROM and any(run.settings.get(name) is not None for run in runs)
-        ]
+        present = [name for name in common if any(run.settings.get(name) is not None for run in runs)]
         replicates = from_to(int(run.row["replicates"]) for run in runs)
+        parts = [values(runs, words, name) for name in present if name != FROM]
         lines.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
     return "\n".join([*lines, *([f"The same in all: {same}."] if same else [])])

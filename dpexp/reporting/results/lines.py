@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,33 +16,18 @@ from dpexp.reporting.results.metrics import COEFFICIENTS, TERM
 from dpexp.store.reading import cell_of
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dpexp.config.cells import Cell
     from dpexp.engine.result import CellData
 
 CLOSURE = "prediction, closure of moments"
 """begins the name of a prediction that holds from the start on"""
+NUMBERS = ["step", "mean", "se", "ci_lo", "ci_hi", "q25", "q75", "n", "n_diverged"]
 Curves = Mapping[str, np.ndarray]
 
 
-class Rows(NamedTuple):
-    """Columns of the summary by step, [K] each."""
-
-    step: np.ndarray
-    mean: np.ndarray
-    se: np.ndarray
-    ci_lo: np.ndarray
-    ci_hi: np.ndarray
-    q25: np.ndarray
-    q75: np.ndarray
-    n: np.ndarray
-    n_diverged: np.ndarray
-
-    def at(self, which: np.ndarray | slice) -> Rows:
-        """Some of the rows."""
-        return Rows(*(column[which] for column in self))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """One estimator of one cell."""
 
@@ -49,23 +35,37 @@ class Line:
     estimator: str
     settings: Settings
     """those of its cell, and `estimator`"""
-    rows: Rows
+    rows: pd.DataFrame
+    """NUMBERS by step"""
     metric: str
 
     @property
     def diverged(self) -> int:
         """How many replicates have diverged by the last step."""
-        return int(self.rows.n_diverged[-1])
+        return int(self.rows["n_diverged"].iloc[-1])
 
     @property
     def replicates(self) -> int:
-        return int(self.rows.n[-1])
+        return int(self.rows["n"].iloc[-1])
 
     @property
     def last(self) -> tuple[float, float, float, float]:
         """Mean, standard error and both ends at the last step."""
-        mean, se, low, high = (float(column[-1]) for column in self.rows[1:5])
+        mean, se, low, high = map(float, self.rows[["mean", "se", "ci_lo", "ci_hi"]].iloc[-1])
         return mean, se, low, high
+
+    def replicate_values(self) -> np.ndarray:
+        """By checkpoint and replicate, [K, R]; of the distance the square is stored. Raises OnlySummaries."""
+        data = _data(self.run)
+        column = "param_distance_sq" if self.metric == "param_distance" else self.metric
+        values = data.values[data.estimators.index(self.estimator), :, data.metrics.index(column)]
+        return values if column == self.metric else np.sqrt(values)
+
+
+@lru_cache(maxsize=1)
+def _data(run: Run) -> CellData:
+    """The stored numbers of a cell; a file is read once for the estimators that follow each other."""
+    return cell_of(run.generation, str(run.row["cell_id"]))
 
 
 @dataclass(frozen=True)
@@ -91,27 +91,14 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
     if metric == COEFFICIENTS:
         by_term = [lines_of(gathered, name) for name in gathered.coordinates]
         return [replace(line, settings={**line.settings, TERM: line.metric}) for lines in by_term for line in lines]
-    summary = gathered.summary[gathered.summary.metric == metric].sort_values("step", kind="stable")
-    columns = [summary[name].to_numpy() for name in Rows._fields]
-    places = summary.groupby(["run", "estimator"], sort=False).indices
-    return [
-        Line(run, name, {**run.settings, ESTIMATOR: name}, Rows(*(column[own] for column in columns)), metric)
-        for number, run in enumerate(gathered.runs)
-        for name in gathered.estimators
-        if (own := places.get((number, name))) is not None
-    ]
-
-
-def data_of(run: Run) -> CellData:
-    """The stored numbers of a cell. Raises OnlySummaries."""
-    return cell_of(run.generation, str(run.row["cell_id"]))
-
-
-def replicates_of(data: CellData, estimator: str, metric: str) -> np.ndarray:
-    """Values of one estimator and metric by checkpoint and replicate, [K, R]; of the distance the square is stored."""
-    column = "param_distance_sq" if metric == "param_distance" else metric
-    values = data.values[data.estimators.index(estimator), :, data.metrics.index(column)]
-    return values if column == metric else np.sqrt(values)
+    summary = gathered.summary[gathered.summary["metric"] == metric].sort_values(["run", "step"], kind="stable")
+    lines = []
+    key: tuple[int, str]
+    for key, rows in summary.groupby(["run", "estimator"], sort=False):  # type: ignore[assignment]
+        place, name = key
+        settings = {**gathered.runs[place].settings, ESTIMATOR: name}
+        lines.append(Line(gathered.runs[place], name, settings, rows[NUMBERS].reset_index(drop=True), metric))
+    return lines
 
 
 def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
@@ -120,9 +107,9 @@ def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: 
     return next((value for value in exponents if value is not None), None)
 
 
-def curves_of(
-    theories: Sequence[Theory], cell: Cell | None, estimator: str, metric: str, steps: np.ndarray, drawn: bool = False
-) -> dict[str, np.ndarray]:
+def curves_of(theories: Sequence[Theory], line: Line, steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
     """The curves of all theories, none for a cell that cannot be made again; `drawn`: as figures have them."""
-    functions = [(theory.drawn if drawn else None) or theory.curves for theory in theories if cell is not None]
-    return {name: values for f in functions for name, values in f(cell, estimator, metric, steps).items()}  # type: ignore[arg-type]
+    if (cell := line.run.cell) is None:
+        return {}
+    functions = [(theory.drawn if drawn else None) or theory.curves for theory in theories]
+    return {name: values for f in functions for name, values in f(cell, line.estimator, line.metric, steps).items()}
