@@ -120,7 +120,7 @@ LINES = {
     "problems": 4_017, "reporting": 6_142, "roof": 188, "store": 2_744, "theory": 1_671,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 379
+FILES = 377
 """of the package"""
 
 
