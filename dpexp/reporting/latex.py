@@ -1,4 +1,4 @@
-"""Tables in LaTeX: numbers and symbols in mathematics, every other character as it is meant."""
+"""Tables in LaTeX, as pandas writes them: symbols in mathematics, every other character as it is meant."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from collections.abc import Sequence
 
 from dpexp.reporting.results.metrics import METRICS
 
-_NUMBER = re.compile(
-    r"(?<![\w.^/+\u2212-])([-+\u2212]?)(inf|\d+(?:,\d{3})*(?:\.\d+)?(?:/\d+)?(?:\(\d+(?:\.\d+)?\))?)(?:e([-+]?\d+))?(?![\w./(])"
-)
-"""sign, digits with what is in brackets after them, and a power of ten"""
 _SYMBOLS = {
     "mu": r"$\mu$", "alpha": r"$\alpha$", "eta": r"$\eta$", "eps": r"$\varepsilon$", "delta": r"$\delta$",
     "lambda": r"$\lambda$", "gamma": r"$\gamma$", "sigma": r"$\sigma$", "-": "--", "d": "$d$", "N": "$N$", "n": "$n$",
@@ -26,40 +22,22 @@ _CHARACTERS = str.maketrans({
 
 def escaped(text: str) -> str:
     """Text in which every character is itself."""
-    return text.translate(_CHARACTERS)
+    # a minus before a number, which a hyphen is not
+    return re.sub(r"(?<![\w.)])-(?=[\d.])", "\u2212", text).translate(_CHARACTERS)
 
 
 def cell(text: str) -> str:
-    """One cell: numbers and symbols in mathematics, all else as text."""
-    text = text.strip()
-    if text in _SYMBOLS:
-        return _SYMBOLS[text]
-    parts, end = [], 0
-    for match in _NUMBER.finditer(text):
-        sign, digits, power = match.groups()
-        digits = r"\infty" if digits == "inf" else digits.replace(",", "{,}")
-        number = sign.replace("\u2212", "-") + digits + (rf"\times 10^{{{int(power)}}}" if power else "")
-        parts += [escaped(text[end : match.start()]), f"${number}$"]
-        end = match.end()
-    return "".join([*parts, escaped(text[end:])])
+    """One cell: symbols in mathematics, all else as text."""
+    return _SYMBOLS.get(text.strip()) or escaped(text.strip())
 
 
 def table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""A float with caption and label, never wider than the text. It needs \usepackage{booktabs,adjustbox}.
+    r"""A float with caption and label, never wider than the text. It needs \usepackage{booktabs,adjustbox}."""
+    from pandas import DataFrame
 
-    Columns of numbers are set to the right, others to the left.
-    """
-    first, *body = [" & ".join(map(cell, row)) + r" \\" for row in [head, *rows]]
-    sides = "".join("r" if rows and all(_NUMBER.fullmatch(row[k]) for row in rows) else "l" for k in range(len(head)))
-    lines = [f"\\begin{{tabular}}{{{sides}}}", r"\toprule", first, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([
-        r"% \usepackage{booktabs,adjustbox}",
-        r"\begin{table}",
-        r"\centering",
-        f"\\caption{{{escaped(caption)}}}",
-        f"\\label{{tab:{re.sub('[^A-Za-z0-9]+', '-', name)}}}",
-        r"\begin{adjustbox}{max width=\textwidth}",
-        *lines,
-        r"\end{adjustbox}",
-        r"\end{table}",
-    ])  # fmt: skip
+    cells = DataFrame([list(map(cell, row)) for row in rows], columns=list(map(cell, head)))
+    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', name)}"
+    text = cells.to_latex(index=False, escape=False, caption=escaped(caption), label=label)
+    text = text.replace("\\begin{tabular}", "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}")
+    text = text.replace("\\end{tabular}", "\\end{tabular}\n\\end{adjustbox}")
+    return f"% \\usepackage{{booktabs,adjustbox}}\n{text.rstrip()}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import shutil
@@ -54,11 +53,10 @@ def render(table: Table, content: Content, results: Path, form: str, width: int 
     if form == "json":
         return standard_json({"table": table.name, "title": table.title, "note": note, "rows": records})
     if form == "csv":
-        buffer, names = io.StringIO(), list(dict.fromkeys(name for record in records for name in record))
-        writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(map(csv_cell, names))
-        writer.writerows([csv_cell(record.get(name)) for name in names] for record in records)
-        return buffer.getvalue().rstrip("\n")
+        import pandas as pd
+
+        frame = pd.DataFrame(records, dtype=object).map(csv_cell).rename(columns=csv_cell)
+        return frame.to_csv(index=False).rstrip("\n")
     if form == "tex":
         from dpexp.reporting import latex
         from dpexp.reporting.results.labels import of_experiments
@@ -100,17 +98,10 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
 
 
 def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> str:
-    """The table in at most so many characters, as far as words allow; width 0 has no end.
-
-    Columns in which all rows agree leave first, into a sentence below; then long cells are wrapped.
-    """
+    """The table in at most so many characters, long cells in several lines; width 0 has no end."""
     text = markdown_table(head, rows) if markdown else columns(rows, head)
     if not width or max(map(len, text.splitlines())) <= width:
         return text
-    head, rows, same = without_constants(head, rows)
-    if same:
-        words = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
-        return f"{folded(head, rows, width, markdown)}\n\n{textwrap.fill(words, width)}"
     from rich.box import MARKDOWN
     from rich.console import Console
     from rich.table import Table as Wrapped
@@ -122,10 +113,9 @@ def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) 
         wrapped.add_column(Text(name), overflow="fold")
     for row in rows:
         wrapped.add_row(*map(Text, row))
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, highlight=False)
-    with console.capture() as capture:
-        console.print(wrapped)
-    return "\n".join(line.rstrip() for line in capture.get().strip("\n").splitlines())
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, color_system=None).print(wrapped)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().strip("\n").splitlines())
 
 
 def terminal_width() -> int:

@@ -1,15 +1,11 @@
 """Which setting of some lines is on the horizontal axis, which is colour, line style or panel, unless it is declared.
 
-A *line* is one estimator of one cell; its settings are a mapping from names to values. The rules, in order:
-
-(a) Settings in which all lines agree are left out, and so are those that follow from others (`needed`).
-(b) What belongs to the method (the algorithm, the schedule, and those of their parameters that are words or that only
-    some lines have) is together, if it has at most `MOST_COLOURS` levels.
-(c) A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the horizontal axis,
-    with final values. Else it is the step, if there are at least `SWEEP` checkpoints. Else there are rows.
-(d) Colour is the method where the algorithm varies, else the budget, else what has the most values, at most
-    `MOST_COLOURS`. The line style, or the marker, is the estimator.
-(e) Everything else makes panels; rows where these are too many.
+A *line* is one estimator of one cell; its settings are a mapping from names to values. Settings that follow from others
+are left out. A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the
+horizontal axis, with final values; else the step, if there are at least `SWEEP` checkpoints; else there are rows.
+Colour is the method (what belongs to algorithm and schedule and is a word, or only some lines have) where the algorithm
+varies, else the budget, else what has the most values. The line style, or the marker, is the estimator. Everything else
+makes panels; rows where these are too many.
 """
 
 from __future__ import annotations
@@ -166,7 +162,7 @@ def _axis(axes: Sequence[str], names: Sequence[str], lines: Sequence[Settings], 
 
 
 def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[str, str]) -> list[str]:
-    """The names of (d)."""
+    """The names that make colours."""
     inside = [name for name in free if sections.get(name) in ("algorithm", "schedule")]
     method = [name for name in inside if not all(is_number(line.get(name)) for line in lines)]
     groups = [method, *([name] for name in free if name not in method)]

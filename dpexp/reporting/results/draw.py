@@ -70,11 +70,8 @@ def figure_of(
     def draw_sources(results: Path) -> Drawing:
         return draw(gather(sources, figure.where or None), figure, theories())
 
-    options: dict[str, bool | str | Sequence[str]] = {
-        "": figure.y, "by": figure.x, "hue": figure.colour, "facet": figure.panel, "style": figure.style,
-        "estimator": figure.estimators, "only": figure.where, "theory": figure.theory,
-        "statistic": figure.statistic.replace("mean", ""), "kind": figure.kind.replace("line", ""),
-    }  # fmt: skip
+    default = vars(Declaration())
+    options = {"" if key == "y" else key: value for key, value in vars(figure).items() if value != default[key]}
     needs = tuple(dict.fromkeys(source.name for source in sources))
     return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
 
@@ -195,30 +192,26 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     label = style.wrapped(label, width / columns if scene.turned else height * rows - 0.3)
     label += f"\n${scene.metric.symbol}$" if scene.metric.symbol else ""
     for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
-        if count > 1:
-            axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
+        axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
         axes.set_axisbelow(True)
         axes.use_sticky_edges = False
         last = number + columns >= count  # no panel is below it
         axes.tick_params(labelbottom=last)
         _axes(scene, axes, max(3, int(2 * width / columns)), names)
-        groups = inside.groupby("line" if scene.x == STEP else ["colour", "style"])
-        for _, own in groups:
-            _curve(scene, axes, own) if scene.x == STEP else _points(scene, axes, own.sort_values("x"))
+        for _, own in inside.groupby("line" if scene.x == STEP else ["colour", "style"]):
+            points = own.sort_values("x")
+            _curve(scene, axes, points) if scene.x == STEP else _points(scene, axes, points)
+            for kind in scene.kinds:
+                _theory(scene, axes, points, kind)
+        _reference(axes, inside[~inside["diverged"]], scene.exponent(number))
         x_label = "steps" if scene.x == STEP else parameter_label(scene.x)
         axes.set_xlabel((label if scene.turned else x_label) if last else "")
-    # (c) below the curves of all panels, and with room for bounds, which may leave at the top
-    limits = panels[0].get_xlim() if scene.turned else panels[0].get_ylim()
-    for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
-        _reference(axes, inside[~inside["diverged"]], scene.exponent(number))
-        for _, own in inside.groupby("line" if scene.x == STEP else ["colour", "style"]):
-            for kind in scene.kinds:
-                _theory(scene, axes, own.sort_values("x"), kind)
-    if scene.kinds and not scene.turned:
-        low, high = limits
-        panels[0].set_ylim(low / 3, high * (30 if "bound" in scene.kinds else 3)) if scene.y_log else None
+    if scene.kinds and scene.y_log and not scene.turned:
+        # room for theory, of which a bound may leave at the top
+        low, high = panels[0].get_ylim()
+        panels[0].set_ylim(low / 3, high * (30 if "bound" in scene.kinds else 3))
     if not scene.turned:
-        canvas.supylabel(label) if rows > 1 else panels[0].set_ylabel(label)
+        canvas.supylabel(label) if columns < count else panels[0].set_ylabel(label)
     canvas.suptitle(title)
     return Drawing(canvas, scene.numbers(), _caption(scene), parameters(scene.gathered))
 
@@ -232,10 +225,8 @@ def _title(gathered: Gathered) -> str:
 def _caption(scene: Scene) -> str:
     """What the picture cannot say by itself; parameters are in the head of the CSV."""
     lines, statistic = scene.lines, STATISTICS[scene.declared.statistic]
-    replicates, last = (
-        from_to(line.replicates for line in lines),
-        from_to(map(int, scene.table.groupby("line")["step"].max())),
-    )
+    replicates = from_to(line.replicates for line in lines)
+    last = from_to(int(line.rows["step"].iloc[-1]) for line in lines)
     place = f"against the number of steps, to {last}" if scene.x == STEP else f"at the last step, {last}"
     place += f", against {scene.x}" if scene.x not in (STEP, DOTS) else ""
     band = "Boxes: quartiles. Points: medians. Bars" if scene.declared.kind == "box" else "Bands"
@@ -246,9 +237,8 @@ def _caption(scene: Scene) -> str:
     if scene.theory_names:
         sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory_names)}.")
     if wild := [line for line in lines if line.diverged]:
-        settings = (
-            f"{counted(len(wild), 'setting')}, at most {max(own.diverged for own in wild)} of {wild[0].replicates}"
-        )
+        most = max(line.diverged for line in wild)
+        settings = f"{counted(len(wild), 'setting')}, at most {most} of {wild[0].replicates}"
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
     return " ".join([*sentences, *(f"{remark}." for remark in scene.gathered.remarks)])
 
@@ -325,6 +315,7 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str) -> None:
     """A curve of theory, in the colour and dashes of the line that it is for; a bound is paler than what is near. Of
     rows a mark each."""
     from matplotlib.colors import to_rgb
+    from matplotlib.lines import Line2D
 
     if scene.turned:
         axes.plot(rows[kind], rows["at"], "|", color="black", markersize=9, gid="theory", zorder=5)
@@ -334,7 +325,8 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str) -> None:
     if rows[kind].notna().any():
         colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[rows["colour"].iloc[0]])))
         look = {**style.THEORY[scene.kinds.index(kind)], "linestyle": style.STYLES[rows["style"].iloc[0]]}
-        axes.plot(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look)
+        # an artist sets no limits: a bound may be far above
+        axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
 
 
 def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
@@ -342,14 +334,13 @@ def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
     if slope is None or rows.empty:
         return
     last = float(rows["step"].max())
-    late = rows[rows["step"] >= max(last / style.GUIDE, float(rows["step"].min()))]
+    late = rows[rows["step"] >= last / style.GUIDE]
     # where a guide that touches a curve from below is at the last step
     level, start = 0.6 * float((late["mean"] * (late["step"] / last) ** -slope).min()), float(late["step"].min())
-    (low, high), ends = axes.get_ylim(), [level * (start / last) ** slope, level]
-    # room below the guide for its words
-    axes.set_ylim(min(low, min(ends) / (high / low) ** 0.12), high)
+    ends = [level * (start / last) ** slope, level]
     axes.plot([start, last], ends, ":", color="#444444", linewidth=1.1, zorder=1.5)
     text = f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}"
+    axes.set_ymargin(0.12)
     style.note(axes, text, (last, min(ends)), (0, -3), ha="right", va="top", color="#333333")
 
 

@@ -207,17 +207,15 @@ def name_of(
 ) -> str:
     """The name of the files of results, with the options that are given, so that no two calls write one file.
 
-    It is never that of a shipped figure or table, or of another result in the same folder.
+    It is never that of a shipped figure or table, or of another result in the same folder. What is long, or has signs
+    that no name should have, ends in a digest.
     """
-    names = list(dict.fromkeys(source.name for source in sources))
-    values = {key: value if isinstance(value, bool | str) else "-".join(value) for key, value in options.items()}
-    words = [key if value is True else f"{key}-{value}" for key, value in values.items() if value]
-    name = "_".join(map(_word, ["_and_".join(names), *words]))
-    others = {*shipped, *(other for source in sources for other in experiments_in(source.results))} - {*names}
-    return f"{name}_result" if name in others or name in shipped else name
-
-
-def _word(text: str) -> str:
-    """A part of the name of a file; what is long, or has signs that no name should have, ends in a digest."""
-    word = re.sub(r"[^\w.-]+", "-", text.strip("-"))
-    return word if len(word) <= 80 and word == text.strip("-") else f"{word[:40].strip('-')}-{digest(text, 4)}"
+    names, parts = list(dict.fromkeys(source.name for source in sources)), []
+    options = {"names": "_and_".join(names), **options}
+    for key, value in ((key, value) for key, value in options.items() if value):
+        words = [] if isinstance(value, bool) else [value] if isinstance(value, str) else value
+        text = "-".join([key] * (key not in ("names", "")) + list(words))
+        safe = re.sub(r"[^\w.-]+", "-", text)
+        parts.append(safe if len(safe) <= 80 and safe == text else f"{safe[:40].strip('-')}-{digest(text, 4)}")
+    name, others = "_".join(parts), {other for source in sources for other in experiments_in(source.results)}
+    return f"{name}_result" if name in {*shipped, *(others - {*names})} else name
