@@ -182,8 +182,8 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
     names = [style.wrapped(name, 2.6, "small") for name in scene.labels["row"]]
     line = 0.05 + 0.016 * style.points("small") * max(name.count("\n") + 1 for name in names)
-    height = 0.8 + len(names) * max(0.2, line) if scene.turned else min(max(0.8 * width / columns, 1.8), 3.4)
-    height = min(height, max((TALL - extra) / rows, 1.1))
+    height = max(min(0.8 * width / columns, 3.4, (TALL - extra) / rows), 1.1)
+    height = 0.8 + len(names) * max(0.2, line) if scene.turned else height
     canvas.set_size_inches(width, height * rows + extra)
     panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in panels[count:]:
@@ -195,6 +195,7 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
         axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
         axes.set_axisbelow(True)
         axes.use_sticky_edges = False
+        axes.margins(0.05, 0.12)  # room for the words below a guide
         last = number + columns >= count  # no panel is below it
         axes.tick_params(labelbottom=last)
         _axes(scene, axes, max(3, int(2 * width / columns)), names)
@@ -340,7 +341,6 @@ def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
     ends = [level * (start / last) ** slope, level]
     axes.plot([start, last], ends, ":", color="#444444", linewidth=1.1, zorder=1.5)
     text = f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}"
-    axes.set_ymargin(0.12)
     style.note(axes, text, (last, min(ends)), (0, -3), ha="right", va="top", color="#333333")
 
 
