@@ -227,7 +227,7 @@ COMMANDS = {
         "Regression", "fit.command", (("data", "[DATA]", Path),),
         "target formula model mu eps delta central public level person plan n deployment out/fit again as_json",
         "method mu_column weights seed contrasts", "Fit a private regression with confidence intervals.",
-        "DATA are your own records: csv, tsv, parquet or npz. Exit code 3 if no interval is finite."),
+        "DATA are your own records: csv, tsv or parquet. Exit code 3 if no interval is finite."),
     "predict": CommandSpec(
         "Regression", "predict.predict", (("result", "RESULT", str), ("table", "[TABLE]", Path)),
         "out/predict results as_json", "cell estimator/predict replicate raw",

@@ -19,7 +19,7 @@ from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, persons_of, read_records, units_of
-from dpexp.data.table_remarks import identifiers, losses, none_read
+from dpexp.data.table_remarks import losses, none_read
 from dpexp.inference import rehearsals, user_blocks
 from dpexp.inference.fit_document import fit_document
 from dpexp.inference.fitting import Fitted, Planned, fit_central, fit_local, plan_central, plan_local
@@ -153,7 +153,6 @@ def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[
     # before anything is drawn: a budget would be spent on noise
     if not len(records.y):
         raise none_read(table, remarks)
-    remarks += identifiers(table, records.units.columns)
     if roles.person is not None:
         whose, _ = persons_of(table, roles.person)
         if alone := int(np.count_nonzero(whose < 0)):

@@ -65,7 +65,7 @@ def read(path: Path = FILE) -> Dataset:
     """All 48842 records, the published test part last."""
     with load_shipped(path, SHA256 if path == FILE else "") as stored:
         features, labels = encode_adult(stored["numbers"], stored["codes"]), stored["labels"].astype(np.int64)
-    return Dataset("adult", features, labels, CLASSES, LICENCE, NOTE)
+    return Dataset("adult", features, labels, CLASSES)
 
 
 def census() -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import guess
-from dpexp.data.encode import read_budget
+from dpexp.data.encode import listed, read_budget
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import RecordTable, read_record_table
 
@@ -22,7 +22,10 @@ COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"
 """the row of all users together, so no group can be called so"""
 HINT = "a budget is written like 0.5, 2e-1 or inf"
-_SHOWN = 5
+NO_NUMBER = "is not a number"
+Rule = tuple[str, str, np.ndarray]
+"""a column, what is wrong with a value in words, and of which users [n]"""
+SHOWN = 5
 """faults that a message lists"""
 
 
@@ -44,67 +47,47 @@ def read_users(path: Path) -> UserBudgets:
         hint = f"{guess(unknown, COLUMNS)}columns: {', '.join(COLUMNS)}"
         raise UsageError(f"{path}:1: no column {unknown!r} is known", hint)
     table.header.require(["mu"], f"{path}:1")
-    faults: list[str] = []
-    mu = _parse_column(table, "mu", faults)
-    uses = _parse_column(table, "uses", faults) if "uses" in named else None
-    groups = _groups(table, faults) if "group" in named else None
-    if faults:
-        raise UsageError(_listed(faults), HINT)
+    mu, uses, groups = _numbers(table, "mu"), None, None
+    rules: list[Rule] = [("mu", NO_NUMBER, np.isnan(mu)), ("mu", "must not be negative", mu < 0)]
+    if "uses" in named:
+        uses = _numbers(table, "uses")
+        rules += [("uses", NO_NUMBER, np.isnan(uses)), ("uses", "must not be negative", uses < 0)]
+        rules.append(("uses", "must be whole", ~np.isnan(uses) & ~(np.isfinite(uses) & (uses == np.floor(uses)))))
+    if "group" in named:
+        groups = np.array(["" if value is None else str(value) for value in listed(table.columns["group"])], object)
+        rules.append(("group", "is missing", groups == ""))
+        rules.append(("group", f"cannot be {EVERYONE!r}: that is the row of all users", groups == EVERYONE))
+    _require(table, rules, UsageError)
     return UserBudgets(mu, uses, groups)
-
-
-def _parse_column(
-    table: RecordTable, name: str, faults: list[str], decimal: str = ".", thousands: str = ""
-) -> np.ndarray:
-    """A column as numbers >= 0, whole and finite where they are uses; what is wrong with it joins the faults."""
-    entries = table.columns[name]
-    if isinstance(entries, np.ndarray):
-        values = entries
-    else:
-        # words of a schema are no numbers, whatever they say
-        own = table.header.kinds[name] != "text"
-        read = (
-            read_budget(entry.strip(), decimal, thousands) if isinstance(entry, str) else entry for entry in entries
-        )
-        values = np.array([np.nan if value is None or not own else value for value in read])
-    rules = [(np.isnan(values), "is not a number"), (values < 0, "must not be negative")]
-    if name == "uses":
-        with np.errstate(invalid="ignore"):
-            rules.append((~np.isnan(values) & ~(values == np.floor(values)) | np.isinf(values), "must be whole"))
-    faults += [_fault(table, name, int(k), words) for wrong, words in rules for k in np.flatnonzero(wrong)]
-    return values
 
 
 def read_budgets(table: RecordTable, column: str, public: PublicInputs) -> np.ndarray:
     """The budgets of a table, which are public: numbers above 0, or inf. Raises DataError at what is none."""
     table.header.require([column], table.where)
-    faults: list[str] = []
-    values = _parse_column(table, column, faults, public.decimal, public.thousands)
-    faults += [_fault(table, column, int(k), "must be above 0") for k in np.flatnonzero(values == 0)]
-    if faults:
-        raise DataError(_listed(faults), HINT)
-    return values
+    mu = _numbers(table, column, public.decimal, public.thousands)
+    _require(table, [(column, NO_NUMBER, np.isnan(mu)), (column, "must be above 0", mu <= 0)], DataError)
+    return mu
 
 
-def _listed(faults: Sequence[str]) -> str:
+def _numbers(table: RecordTable, name: str, decimal: str = ".", thousands: str = "") -> np.ndarray:
+    """A column as numbers, inf among them; NaN where a value is none. Words of a schema are no numbers."""
+    if table.header.kinds[name] == "text":
+        return np.full(len(table), np.nan)
+    entries = (read_budget(v.strip(), decimal, thousands) if isinstance(v, str) else v for v in table.columns[name])
+    return np.array([np.nan if value is None else value for value in entries])
+
+
+def _require(table: RecordTable, rules: Sequence[Rule], error: type[UsageError | DataError]) -> None:
+    """Raises the error that lists what is wrong with values, and where."""
+    faults = list[str]()
+    for name, words, wrong in rules:
+        for k in np.flatnonzero(wrong).tolist():
+            entry = table.columns[name][k]
+            value = repr(str(entry)[:40]) if entry == entry and str(entry) else "nothing"
+            text = f"{name} {words}" if name == "group" else f"{name} {words}, got {value}"
+            text = f"does not hold one value for each of the {len(table.columns)} columns" if entry is None else text
+            faults.append(f"{table.place(k)}: {text}")
     # a line that does not fit is found in every column, and said once
-    different = list(dict.fromkeys(faults))
-    rest = f" (and {len(different) - _SHOWN} more)" if len(different) > _SHOWN else ""
-    return "; ".join(different[:_SHOWN]) + rest
-
-
-def _groups(table: RecordTable, faults: list[str]) -> np.ndarray:
-    """Group labels as text, none of them missing or called as everyone's row is; what is wrong joins the faults."""
-    groups = ["" if entry is None or entry != entry else str(entry) for entry in table.columns["group"]]
-    words = {"": "is missing", EVERYONE: f"cannot be {EVERYONE!r}: that is the row of all users"}
-    faults += [_fault(table, "group", k, words[label]) for k, label in enumerate(groups) if label in words]
-    return np.array(groups, dtype=object)
-
-
-def _fault(table: RecordTable, name: str, k: int, words: str) -> str:
-    """What is wrong with a value, and where."""
-    entry = table.columns[name][k]
-    if entry is None:
-        return f"{table.place(k)}: does not hold one value for each of the {len(table.columns)} columns"
-    got = "" if name == "group" else f", got {repr(str(entry)[:40]) if entry == entry and str(entry) else 'nothing'}"
-    return f"{table.place(k)}: {name} {words}{got}"
+    if different := list(dict.fromkeys(faults)):
+        rest = f" (and {len(different) - SHOWN} more)" if len(different) > SHOWN else ""
+        raise error("; ".join(different[:SHOWN]) + rest, HINT)

@@ -11,7 +11,6 @@ more or less, and all others are as they were.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 from io import BytesIO
@@ -35,16 +34,12 @@ class Dataset:
     """Records with a class each."""
 
     name: str
-    features: np.ndarray
-    """[n, p] float32"""
-    labels: np.ndarray
-    """[n] int64, in 0 .. len(classes) - 1"""
+    features: np.ndarray  # [n, p] float32
+    labels: np.ndarray  # [n] int64, in 0 .. len(classes) - 1
     classes: tuple[str, ...]
-    licence: str
-    note: str
-    """where the records come from and what was done to them, with what that costs in privacy"""
+    note: str = ""  # of a user's table: what was done to the records
     columns: tuple[PublicColumn, ...] = ()
-    """of a user's table, in the order of their entries in `features`; empty for what is no table"""
+    """of a user's table, in the order of their entries in `features`"""
     draws: np.ndarray | None = None
     """[n, 3] uint64, by which each record finds its part by itself (`split_by_draws`); None where places decide"""
     usable: np.ndarray | None = None
@@ -79,23 +74,11 @@ class Split(NamedTuple):
 
 
 class DataShape(NamedTuple):
-    """How large a data set is, known without reading it."""
+    """How large a data set is, known without reading it; the width of a record is that before `prepare`."""
 
     records: int
     width: int
-    """features of a record, before `prepare`"""
     classes: int
-
-
-class Builtin(NamedTuple):
-    """A data set that ships with the package."""
-
-    read: Callable[[], Dataset]
-    published_test: int
-    """how many of the last records are its published test part; 0: there is none"""
-    shape: DataShape | None = None
-    licence: str = ""
-    note: str = ""
 
 
 def load_shipped(file: Path, digest: str) -> Any:
@@ -105,9 +88,8 @@ def load_shipped(file: Path, digest: str) -> Any:
     """
     content = file.read_bytes()
     if digest and sha256(content).hexdigest() != digest:
-        raise DataError(
-            f"{file}: these are not the records that come with this dpexp", "put the file back, or reinstall"
-        )
+        hint = "put the file back, or reinstall"
+        raise DataError(f"{file}: these are not the records that come with this dpexp", hint)
     return np.load(BytesIO(content))
 
 
@@ -157,10 +139,8 @@ def with_draws(data: Dataset, seed: int) -> Dataset:
     classes = data.labels if data.usable is None else np.where(data.usable, data.labels, -1)
     for place, (features, label) in enumerate(zip(data.features, classes, strict=True)):
         content = blake2b(features.tobytes() + label.tobytes(), key=key).digest()
-        # (b)
-        # Which of several equal lines is called the k-th has no effect, since equal records are one to the learner. If
-        # copies had one number together, the same would hold, but in a table of few categories whole patterns would
-        # never be learnt.
+        # (b); which of several equal lines is called the k-th has no effect: equal records are one to the learner. Were
+        # all copies drawn together, whole patterns of a table of few categories would never be learnt
         copies[content] += 1
         number = blake2b(content + copies[content].to_bytes(8, "little"), key=key, digest_size=24)
         draws[place] = np.frombuffer(number.digest(), "<u8")

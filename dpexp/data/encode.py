@@ -4,15 +4,14 @@ Nothing here sees another record, so what is trained on, what is fitted and what
 lines. What a column holds is stated (a range, categories) or says the file's schema; it is never read off its values.
 
     missing      one of `MISSING` in any case, unless it is a stated category
-    a number     digits with a decimal mark and an exponent, no signs but + and -; where marks of thousands are stated
-                 also 1,234 (three digits a group); true, yes, false and no are 1 and 0; nothing infinite
-    a budget     a number, or inf
+    a number     digits with a decimal mark, an exponent and a sign; where marks of thousands are stated also 1,234
+                 (three digits a group); true, yes, false and no are 1 and 0; nothing infinite. A budget may be inf
     a day        2021-03-01, and what follows it does not count: days since 1970; in a column whose range is two days
     a category   the stated one with these letters (Unicode's canonical form, blanks collapsed); else the only stated
                  one that is the same number (01, 1.0 and 1) or, where the two stated ones are 0 and 1 or truth words,
                  the same truth (TRUE, yes, 1); else `other`, if that is stated
-    an id        letters in Unicode's compatible form without their case, and numbers without their spelling: ids that
-                 are one are protected together, while a person with two ids would have two budgets
+    an id        letters in Unicode's compatible form without their case, and numbers without their spelling: a person
+                 with two ids would have two budgets
     anything else cannot be read, and what becomes of the record is for the caller to say, by a public rule
 """
 
@@ -21,10 +20,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -34,15 +35,12 @@ from dpexp.data.public_inputs import DECIMALS, THOUSANDS, PublicColumn, PublicIn
 from dpexp.data.records import Header, RecordTable, Value, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
-OTHER = "other"
-"""the category of all values that are not listed"""
-PRIVATE = "(private: do not publish)"
-"""of everything that is read off the records for their owner"""
+OTHER = "other"  # the category of all values that are not listed
+PRIVATE = "(private: do not publish)"  # of everything that is read off the records for their owner
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
-_PADDED = re.compile(r"[+-]?0\d")
-_ALIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}
-"""marks that programs write in several forms"""
+_PADDED, _DAY = re.compile(r"[+-]?0\d"), re.compile(r"\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_ALIKE = {" ": "[ \u00a0\u202f]", "'": "['\u2019]"}  # marks that programs write in several forms
 
 
 class Unread(ValueError):
@@ -79,30 +77,29 @@ def read_budget(text: str, decimal: str = ".", thousands: str = "") -> float | N
 def number_readings(text: str) -> dict[str, str]:
     """Other numbers that a text can be, with the public keys for each."""
     readings: dict[str, str] = {}
-    for decimal in DECIMALS:
-        for thousands in THOUSANDS:
-            value = None if decimal == thousands else read_number(text, decimal, thousands)
-            if value is not None:
-                keys = [f"decimal: '{decimal}'"] * (decimal != "." or not thousands) + [
-                    f'thousands: "{thousands}"'
-                ] * bool(thousands)
-                # the first spelling of a value has the fewest keys
-                readings.setdefault(f"{value:.12g}", " and ".join(keys))
+    for decimal, thousands in product(DECIMALS, THOUSANDS):
+        value = None if decimal == thousands else read_number(text, decimal, thousands)
+        if value is not None:
+            keys = [f"decimal: '{decimal}'"] * (decimal != "." or not thousands)
+            keys += [f'thousands: "{thousands}"'] * bool(thousands)
+            # the first spelling of a value has the fewest keys
+            readings.setdefault(f"{value:.12g}", " and ".join(keys))
     return readings
 
 
 def read_id(text: str) -> str:
     """The id that a text spells; empty where there is none."""
     text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    if text in MISSING:
-        return ""
-    if read_number(text) is None:
-        return text
+    if text in MISSING or read_number(text) is None:
+        return "" if text in MISSING else text
     # exactly: ids have more digits than a float
-    sign, digits, exponent = Decimal(text).as_tuple()
-    figures = "".join(map(str, digits)).lstrip("0")
-    short = figures.rstrip("0")
-    return f"{'-' * sign}{short}e{int(exponent) + len(figures) - len(short)}" if short else "0"
+    with suppress(InvalidOperation):
+        sign, digits, exponent = Decimal(text).as_tuple()
+        figures = "".join(map(str, digits)).lstrip("0")
+        short = figures.rstrip("0")
+        return f"{'-' * sign}{short}e{int(exponent) + len(figures) - len(short)}" if short else "0"
+    # an exponent of 19 digits is spelled in one way
+    return text
 
 
 def letters(text: str) -> str:
@@ -117,9 +114,9 @@ def encode(value: Value, column: PublicColumn) -> float:
     """
     if value is None:
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
-    # the public keys say how texts spell numbers, and a number in memory is none
+    # the public keys say how texts spell numbers, and a number in memory is none; a whole one may be of either type
     if not isinstance(value, str):
-        value, column = repr(value), column._replace(decimal=".", thousands="")
+        value, column = repr(value).removesuffix(".0"), column._replace(decimal=".", thousands="")
     text = value.strip()
     # a stated category comes first, also one that is spelled like a missing value
     if column.levels is not None and (place := _places(column.levels).get(letters(text))) is not None:
@@ -142,10 +139,10 @@ def encode(value: Value, column: PublicColumn) -> float:
 
 def day(text: str, name: str = "it") -> float:
     """Days since 1970. Raises Unread."""
-    try:
-        return float(date.fromisoformat(text[:10]).toordinal() - date(1970, 1, 1).toordinal())
-    except ValueError:
-        raise Unread(f"{name} is not a day like 2021-03-01", text) from None
+    with suppress(ValueError):
+        if match := _DAY.match(text):
+            return float(date.fromisoformat(match[0]).toordinal() - date(1970, 1, 1).toordinal())
+    raise Unread(f"{name} is not a day like 2021-03-01", text)
 
 
 def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
@@ -172,28 +169,23 @@ def _level_place(text: str, column: PublicColumn) -> float:
     spelled = {level.lower() for level in levels if level != OTHER}
     truths = len(spelled) == 2 and {_number(level) for level in spelled} == {0.0, 1.0}
     # yes and no are numbers only between two categories that are 0 and 1: else a category `1` would take them in
-    value = _number(text, column.decimal, column.thousands)
-    if value is not None and (truths or text.lower() not in _TRUTH):
-        alike = [
-            k for k, level in enumerate(levels) if _number(level) == value and (truths or level.lower() not in _TRUTH)
-        ]
-        # of two stated ones that are one number, such as 1 and 01, a number is the one without zeros before it
-        if len(alike) > 1 and not _PADDED.match(text):
-            alike = [k for k in alike if not _PADDED.match(levels[k])]
-        if len(alike) == 1:
-            return float(alike[0])
-    if OTHER in levels:
-        return float(levels.index(OTHER))
+    numbers = {k: _number(level) for k, level in enumerate(levels) if truths or level.lower() not in _TRUTH}
+    value = _number(text, column.decimal, column.thousands) if truths or text.lower() not in _TRUTH else None
+    alike = [k for k, number in numbers.items() if value is not None and number == value]
+    # of two stated ones that are one number, such as 1 and 01, a number is the one without zeros before it
+    if len(alike) > 1 and not _PADDED.match(text):
+        alike = [k for k in alike if not _PADDED.match(levels[k])]
+    if len(alike) == 1 or OTHER in levels:
+        return float(alike[0] if len(alike) == 1 else levels.index(OTHER))
     raise Unread(f"{column.name} is not among its categories", text, f" ({', '.join(levels[:20])})")
 
 
 class Encoded(NamedTuple):
     """The values of a column."""
 
-    values: np.ndarray
-    """[n] float64, as `encode` has them; NaN where missing or unread"""
-    read: np.ndarray
-    """[n] whether a value could be read; one that is missing and may be was read"""
+    values: np.ndarray  # [n] float64, as `encode` has them; NaN where missing or unread
+    read: np.ndarray  # [n] whether a value could be read; one that is missing and may be was read
+    faults: Mapping[int, Unread] = {}  # of the others, by record
 
 
 def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
@@ -201,32 +193,31 @@ def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
     entries = table.columns[column.name]
     # numbers by a schema: what `encode` makes of their texts, all at once
     if isinstance(entries, np.ndarray) and column.levels is None and not column.days:
-        values = np.where(np.abs(entries) <= _LARGEST, entries, np.nan)
-        return Encoded(values, np.isfinite(values) | (np.isnan(entries) & column.may_miss))
-    # equal texts have equal numbers, whoever holds them, and are read once
+        read = (np.abs(entries) <= _LARGEST) | (np.isnan(entries) & column.may_miss)
+        if read.all():
+            return Encoded(entries, read)
     each = listed(entries)
-    known: dict[Value, float | None] = {}
+    readings: dict[Value, float | Unread] = {}
+    # equal texts have equal numbers, whoever holds them, and are read once
     for value in set(each):
         try:
-            known[value] = encode(value, column)
-        except Unread:
-            known[value] = None
-    codes = [known[value] for value in each]
-    return Encoded(np.array(codes, dtype=np.float64), np.array([value is not None for value in codes]))
+            readings[value] = encode(value, column)
+        except Unread as error:
+            readings[value] = error
+    in_order = [readings[value] for value in each]
+    faults = {k: reading for k, reading in enumerate(in_order) if isinstance(reading, Unread)}
+    values = np.array([math.nan if isinstance(reading, Unread) else reading for reading in in_order])
+    read = np.ones(len(each), dtype=bool)
+    read[list(faults)] = False
+    return Encoded(values, read, faults)
 
 
 def unread(table: RecordTable, columns: Sequence[PublicColumn]) -> dict[int, Unread]:
     """For every record with an unreadable value, the first reason: for the owner of the table alone."""
-    faults: dict[int, Unread] = {}
-    for column in columns:
-        texts = listed(table.columns[column.name])
-        for k in np.flatnonzero(~encoded(table, column).read).tolist():
-            if k not in faults:
-                try:
-                    encode(texts[k], column)
-                except Unread as error:
-                    faults[k] = error
-    return dict(sorted(faults.items()))
+    each = [encoded(table, column).faults for column in columns]
+    return {
+        k: next(faults[k] for faults in each if k in faults) for k in sorted({k for faults in each for k in faults})
+    }
 
 
 def listed(values: Values) -> Sequence[Value]:

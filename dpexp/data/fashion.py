@@ -58,4 +58,4 @@ def read() -> Dataset:
     """All 70000 records, the published test part last. Raises DataError where they are not installed."""
     with load_shipped(file(), SHA256) as stored:
         features, labels = unpack(stored["features"]), stored["labels"].astype(np.int64)
-    return Dataset("fashion", features, labels, CLASSES, LICENCE, NOTE)
+    return Dataset("fashion", features, labels, CLASSES)

@@ -10,6 +10,7 @@ import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ def read_formula(text: str) -> RegressionFormula:
     except ImportError:
         raise UsageError("--formula needs formulaic", "pip install 'dpexp[formula]'") from None
     hidden, names = _hidden(text)
+    where, example = f"--formula {text!r}:", "for instance 'log(y) ~ x + C(g)'"
     try:
         parsed = formulaic.Formula(hidden)
         sides = (parsed.lhs, parsed.rhs) if isinstance(parsed, formulaic.formula.StructuredFormula) else ((), ())
@@ -82,28 +84,30 @@ def read_formula(text: str) -> RegressionFormula:
     except SyntaxError as error:
         part = _restored((error.text or hidden).strip(), names)
         hint = "write a name with other characters than letters in backquotes: log(`my column`)"
-        raise UsageError(f"--formula {text!r}: {part} is not understood", hint) from None
+        raise UsageError(f"{where} {part} is not understood", hint) from None
     except AttributeError:
-        hint = "one target, ~ and terms: 'y ~ x + C(g)'"
-        raise UsageError(f"--formula {text!r}: parts between | are not understood", hint) from None
+        raise UsageError(f"{where} parts between | are not understood", example) from None
     except FormulaicError as error:
-        raise UsageError(
-            f"--formula {text!r}: {str(error).split('. ')[0].splitlines()[0]}", "for instance 'y ~ x + C(g)'"
-        ) from None
+        raise UsageError(f"{where} {str(error).split('. ')[0].splitlines()[0]}", example) from None
     if len(target_terms) != 1 or len(target_terms[0]) != 1:
-        raise UsageError(f"--formula {text!r}: write one target before ~", "for instance 'log(y) ~ x + C(g)'")
+        raise UsageError(f"{where} write one target before ~", example)
     if ["1"] not in row_terms:
-        raise UsageError(f"--formula {text!r}: the intercept cannot be left out", "leave out - 1 and + 0")
-    read = tuple(
-        tuple(factor for text in term for factor in _parse_factors(text)) for term in row_terms if term != ["1"]
+        raise UsageError(f"{where} the intercept cannot be left out", "leave out - 1 and + 0")
+    terms = tuple(
+        tuple(factor for part in term for factor in _parse_factors(part)) for term in row_terms if term != ["1"]
     )
-    target = _parse_factors(target_terms[0][0])
-    if len(target) > 1 or target[0].function == "C" or target[0].column in {f.column for term in read for f in term}:
-        raise UsageError(
-            f"--formula: the target is {text.partition('~')[0].strip()}", "a column, or log(y), sqrt(y), ..."
-        )
-    _require_lower(read)
-    return RegressionFormula(target[0], read)
+    target, *more = _parse_factors(target_terms[0][0])
+    if more or target.function == "C" or target.column in {factor.column for term in terms for factor in term}:
+        name = text.partition("~")[0].strip()
+        raise UsageError(f"--formula: the target is {name}", "a column, or log(y), sqrt(y), ...")
+    present = {tuple(sorted(term)) for term in terms}
+    for term in terms:
+        for less in combinations(term, len(term) - 1) if len(term) > 1 else ():
+            # without it the coefficients of the product would depend on public centres
+            if tuple(sorted(less)) not in present:
+                product, part = (":".join(factor.text for factor in factors) for factors in (term, less))
+                raise UsageError(f"--formula: {product} needs {part} too", "a * b means a + b + a:b")
+    return RegressionFormula(target, terms)
 
 
 def _hidden(text: str) -> tuple[str, list[str]]:
@@ -133,15 +137,3 @@ def _parse_factors(text: str) -> list[FormulaFactor]:
         return [FormulaFactor(match[4].strip("`"), match[4].strip("`"))] * int(match[5])
     column = match[2].strip("`")
     return [FormulaFactor(text.replace(match[2], column), column, match[1] or "")]
-
-
-def _require_lower(terms: Sequence[tuple[FormulaFactor, ...]]) -> None:
-    """Raises UsageError for a product without what it is made of."""
-    present = {tuple(sorted(term)) for term in terms}
-    for term in terms:
-        for k, _ in enumerate(term if len(term) > 1 else ()):
-            less = [*term[:k], *term[k + 1 :]]
-            # without it the coefficients of the product would depend on public centres
-            if tuple(sorted(less)) not in present:
-                names = [":".join(factor.text for factor in part) for part in (term, less)]
-                raise UsageError(f"--formula: {names[0]} needs {names[1]} too", "a * b means a + b + a:b")

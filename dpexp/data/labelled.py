@@ -30,10 +30,8 @@ def columns_of_file(
     header.require(public.named, where, "the config")
     used = [name for name in header.kinds if name != target and name not in public.leave_out]
     if target not in public.categories and header.kinds[target] != "truth":
-        raise DataError(
-            f"{where}: the classes of {target} are not stated",
-            f"categories: {{{target}: [ONE, OTHER]}}; to explain a number, dpexp fit DATA --target {target}",
-        )
+        hint = f"categories: {{{target}: [ONE, OTHER]}}; to explain a number, dpexp fit DATA --target {target}"
+        raise DataError(f"{where}: the classes of {target} are not stated", hint)
     if len(public.categories.get(target, "two")) < 2:
         raise DataError(f"{where}: {target} has one class", "state two or more")
     if not used:
@@ -47,24 +45,31 @@ def columns_of_file(
 
 def read_labelled(path: Path, target: str, public: PublicInputs) -> Dataset:
     """The records of a file. Raises DataError for what is wrong with its header or with what is stated of it."""
+    # the header first, which costs little
     columns, classes = columns_of_file(read_header(path), str(path), target, public)
     table = read_record_table(path)
     features, read = encode_features(table, columns)
-    labels = encoded(table, classes)
+    labels, levels = encoded(table, classes), classes.levels or ()
     usable = read & labels.read & ~np.isnan(labels.values)
     features[~usable] = 0
-    levels = tuple(classes.levels or ())
     # features of 0 predict the first class, so that the last one is wrong
     codes = np.where(usable, labels.values, len(levels) - 1).astype(np.int64)
-    note = _encoding_note(path, columns, table.header)
-    return Dataset(path.stem, features, codes, levels, "the user's", note, tuple(columns), usable=usable)
+    names_by_use = {
+        "scaled by stated ranges": [c.name for c in columns if c.limits is not None],
+        "used as they are": [c.name for c in columns if c.limits is None and c.levels is None],
+        "one entry a category": [c.name for c in columns if c.levels is not None],
+    }
+    parts = [*table.header.notes, *(f"{few(names, 12)}: {how}" for how, names in names_by_use.items() if names)]
+    note = f"{path.name}. {'; '.join(parts)}. Each record is read by itself, and one with an unreadable value adds "
+    note += "nothing. No statistic of the records is used."
+    return Dataset(path.stem, features, codes, levels, note, tuple(columns), usable=usable)
 
 
 def encode_features(table: RecordTable, columns: Sequence[PublicColumn]) -> tuple[np.ndarray, np.ndarray]:
     """The entries of every record float32 [n, entries], and whether all its values could be read [n]."""
     entries, usable = [], np.ones(len(table), dtype=bool)
     for column in columns:
-        values, read = encoded(table, column)
+        values, read, _ = encoded(table, column)
         usable &= read
         missing = np.isnan(values)
         if column.levels is not None:
@@ -75,16 +80,3 @@ def encode_features(table: RecordTable, columns: Sequence[PublicColumn]) -> tupl
             entries.append(np.where(missing, 0, scaled if column.limits is None else np.clip(scaled, 0, 1)))
         entries += [missing] * column.may_miss
     return np.stack(entries, axis=1).astype(np.float32), usable
-
-
-def _encoding_note(path: Path, columns: Sequence[PublicColumn], header: Header) -> str:
-    names_by_use = {
-        "scaled by stated ranges": [c.name for c in columns if c.limits is not None],
-        "used as they are": [c.name for c in columns if c.limits is None and c.levels is None],
-        "one entry a category": [c.name for c in columns if c.levels is not None],
-    }
-    parts = [*header.notes, *(f"{few(names, 12)}: {how}" for how, names in names_by_use.items() if names)]
-    return (
-        f"{path.name}. {'; '.join(parts)}. Each record is read by itself, and one with an unreadable value adds "
-        "nothing. No statistic of the records is used."
-    )

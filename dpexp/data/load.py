@@ -1,16 +1,16 @@
-"""Loading a data set by its name or from a path, split and prepared."""
+"""DATASETS: labelled records to learn from, shipped or the user's own, prepared without their statistics."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data import adult, fashion
-from dpexp.data.dataset import TEST, Builtin, Dataset, DataShape, Split, load_shipped, split, split_by_draws, with_draws
+from dpexp.data.dataset import TEST, Dataset, DataShape, Split, load_shipped, split, split_by_draws, with_draws
 from dpexp.data.labelled import read_labelled
 from dpexp.data.public_inputs import PublicInputs
 
@@ -27,57 +27,47 @@ def digits() -> Dataset:
     """`digits`: 1797 handwritten digits of 8 x 8 pixels, small enough for tests, in the published order."""
     with load_shipped(DIGITS, DIGITS_SHA256) as stored:
         features, labels = stored["features"].astype(np.float32) / 16, stored["labels"].astype(np.int64)
-    return Dataset("digits", features, labels, tuple("0123456789"), DIGITS_LICENCE, DIGITS_NOTE)
+    return Dataset("digits", features, labels, tuple("0123456789"))
 
 
-DATASETS: dict[str, Builtin] = {
-    "adult": Builtin(adult.read, adult.PUBLISHED_TEST, DataShape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
-    "digits": Builtin(digits, 0, DataShape(1797, 64, 10), DIGITS_LICENCE, DIGITS_NOTE),
-    "fashion": Builtin(fashion.read, fashion.PUBLISHED_TEST, DataShape(70_000, 256, 10), fashion.LICENCE, fashion.NOTE),
+class Shipped(NamedTuple):
+    """A data set that ships with the package."""
+
+    read: Callable[[], Dataset]
+    published_test: int  # so many of the last records are its published test part; 0: there is none
+    shape: DataShape
+    licence: str
+    note: str
+
+
+DATASETS = {
+    "adult": Shipped(adult.read, adult.PUBLISHED_TEST, DataShape(48_842, 104, 2), adult.LICENCE, adult.NOTE),
+    "digits": Shipped(digits, 0, DataShape(1797, 64, 10), DIGITS_LICENCE, DIGITS_NOTE),
+    "fashion": Shipped(fashion.read, fashion.PUBLISHED_TEST, DataShape(70_000, 256, 10), fashion.LICENCE, fashion.NOTE),
 }
 TEST_FRACTION = 0.2
 
 
 def load_split(
-    name: str | None = None,
-    *,
-    path: str | Path | None = None,
-    target: str | None = None,
-    public: PublicInputs | None = None,
-    records: int | None = None,
-    test_fraction: float | None = None,
-    seed: int = 0,
-    prepared: bool = True,
-) -> Split:
-    """A shipped data set by name, or a table with a target by path.
+    source: str | Path, target: str = "", public: PublicInputs | None = None, *,
+    records: int | None = None, test_fraction: float | None = None, seed: int = 0,
+) -> Split:  # fmt: skip
+    """A shipped data set by its name, or a table with a target by its path, each record prepared (`dataset.prepare`).
 
-    `public` holds what is known of a table's columns without the records, the classes of the target among it.
-
-    Without `test_fraction` the test part is the published one, or, where there is none, a random fifth; with it, that
-    share of all records, drawn with the seed. Prepared records have norm 1 and a bias entry (`dataset.prepare`). With
-    `records`, a public count, each record is drawn into its part by itself (`dataset.split_by_draws`).
-    Raises DataError, a ValueError, which lists everything that is wrong.
+    `public` holds what is known of a table's columns without the records, the classes of the target among it. Without
+    `test_fraction` the test part is the published one, or, where there is none, a random fifth; with it, that share of
+    all records, drawn with the seed. With `records`, a public count, each record is drawn into its part by itself
+    (`dataset.split_by_draws`). Raises DataError.
     """
-    if (name is None) == (path is None):
-        raise DataError("give either the name of a data set or a path")
-    if name is not None:
-        if name not in DATASETS:
-            raise DataError(f"no data set {name!r}", f"shipped: {', '.join(DATASETS)}; or give a path")
-        source = DATASETS[name]
-    else:
-        place = Path(os.path.expanduser(str(path)))
-        if target is None:
-            raise DataError(f"{place}: which column is the target?", "give target=")
-        table = read_labelled(place, target, public or PublicInputs())
-        source = Builtin(lambda: table, 0)
-    data = source.read()
+    shipped = DATASETS[source] if isinstance(source, str) else None
+    data = shipped.read() if shipped else read_labelled(Path(source), target, public or PublicInputs())
     # with `records` no count of the file enters: each record draws its own part
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     if records is not None:
         parts = split_by_draws(with_draws(data, seed), fraction, TEST)
-    elif test_fraction is None and source.published_test:
-        cut = len(data) - source.published_test
+    elif test_fraction is None and shipped and shipped.published_test:
+        cut = len(data) - shipped.published_test
         parts = Split(data.rows(slice(cut)), data.rows(slice(cut, None)))
     else:
         parts = split(data, fraction, generator(seed, 0, "data"))
-    return Split(parts.train.prepared, parts.test.prepared) if prepared else parts
+    return Split(parts.train.prepared, parts.test.prepared)

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 DECIMALS = (".", ",")
-THOUSANDS = ("", ",", ".", " ", "'", "_")
-"""marks between the digits of a number, as they are stated; a blank includes narrow ones"""
+THOUSANDS = ("", ",", ".", " ", "'", "_")  # as they are stated; a blank includes narrow ones
 BLANKS = frozenset({"LOW", "HIGH", "ONE", "OTHER"})
 """words that a draft holds in place of values; a file that still holds them is refused"""
 
@@ -24,33 +23,23 @@ class PublicInputs:
 
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """(low, high) between which 19 of 20 values lie: the middle is the centre, a quarter of the width the scale"""
-    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """every level of a column, the reference first"""
-    centred_if_missing: tuple[str, ...] = ()
-    """columns whose missing values count as the centre, with an entry of their own for that"""
-    leave_out: tuple[str, ...] = ()
-    """columns that are not used"""
-    days: tuple[str, ...] = ()
-    """columns whose range is one of days, in days since 1970"""
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # every level, the reference first
+    centred_if_missing: tuple[str, ...] = ()  # missing values count as the centre, with an entry of their own for that
+    leave_out: tuple[str, ...] = ()  # columns that are not used
+    days: tuple[str, ...] = ()  # columns whose range is one of days, in days since 1970
     error_scale: float | None = None
     """a guess, within a factor 3, of the standard deviation of what the columns do not explain of the target"""
-    error_scale_is_known: bool = False
-    """whether that is no guess: then it is not estimated"""
+    error_scale_is_known: bool = False  # then it is not estimated
     decimal: str = "."
-    """one of `DECIMALS`"""
-    thousands: str = ""
-    """one of `THOUSANDS`, another one than `decimal`; empty: digits are not grouped"""
-    where: str = ""
-    """the file of these statements"""
+    thousands: str = ""  # another mark than `decimal`; empty: digits are not grouped
+    where: str = ""  # the file of these statements
+    # of plans: how many of the records are thought to have a category; correlations of any two columns of numbers, and
+    # of two columns by name (those of categories are of the normals that are cut into levels); and how far columns are
+    # thought to move the log odds of the target, as their standard deviation
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """of plans: how many of the records are thought to have a category, of some or all of a column"""
     correlation: float | None = None
-    """of plans: what is thought of any two columns of numbers"""
     correlations: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """of plans: of two columns; those of categories are of the normals that are cut into levels"""
-
     log_odds_sd: float | None = None
-    """of plans: how far columns are thought to move the log odds of the target, as their standard deviation"""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -62,17 +51,12 @@ class PublicColumn(NamedTuple):
     """What is public of one column."""
 
     name: str
-    limits: tuple[float, float] | None = None
-    """the stated range of a column of numbers, if there is one"""
-    levels: tuple[str, ...] | None = None
-    """the categories of a column that has them, in the order of their entries"""
-    may_miss: bool = False
-    """whether a value may be missing, which then has an entry of its own"""
+    limits: tuple[float, float] | None = None  # the stated range of a column of numbers, if there is one
+    levels: tuple[str, ...] | None = None  # the categories of a column that has them, in the order of their entries
+    may_miss: bool = False  # a missing value then has an entry of its own
     days: bool = False
-    """whether its values are days"""
     decimal: str = "."
     thousands: str = ""
-    """how its numbers are spelled"""
 
     @property
     def entries(self) -> list[str]:
@@ -84,8 +68,7 @@ class PublicColumn(NamedTuple):
     @property
     def entry_limits(self) -> list[tuple[float, float]]:
         """The range by which each entry is scaled; (0, 1) where it is not."""
-        first = (0.0, 1.0) if self.limits is None else self.limits
-        return [first, *[(0.0, 1.0)] * (len(self.entries) - 1)]
+        return [self.limits or (0.0, 1.0), *[(0.0, 1.0)] * (len(self.entries) - 1)]
 
 
 def column_of(document: Mapping[str, Any]) -> PublicColumn:

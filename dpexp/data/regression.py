@@ -31,10 +31,9 @@ from dpexp.data.records import Header, RecordTable
 
 FARTHEST = 1e6
 """a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
-
-
-MISSING, SIGN = -1, -2
-"""in place of a level: the covariate is 1 where the value is missing, or (c)"""
+TYPICAL_RANGE = (-2.0, 2.0)  # of a column of numbers without a range: centre 0 and scale 1
+SHARE_MISSING = 0.1  # share of missing values that is guessed of a column in which they are expected
+MISSING, SIGN = -1, -2  # in place of a level: the covariate is 1 where the value is missing, or (c)
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,9 @@ class Entry:
     column: str
     centre: float
     scale: float
-    level: int | None = None
-    """the place of the level for which it is 1, or `MISSING`; None for numbers"""
-    function: str = ""
-    """of the value (`formulas`)"""
-    times: tuple[Entry, ...] = ()
-    """of a product: what is multiplied, each about its centre and over its scale"""
+    level: int | None = None  # the place of the level for which it is 1, or `MISSING`, or `SIGN`; None for numbers
+    function: str = ""  # of the value (`formulas`)
+    times: tuple[Entry, ...] = ()  # of a product: what is multiplied, each about its centre and over its scale
 
     @property
     def factors(self) -> tuple[Entry, ...]:
@@ -58,28 +54,17 @@ class Entry:
         return self.times or (self,)
 
 
-TYPICAL_RANGE = (-2.0, 2.0)
-"""what a column of numbers without a range is taken to have: centre 0 and scale 1"""
-SHARE_MISSING = 0.1
-"""share of missing values that is guessed of a column in which they are expected"""
-
-
 def entries_of(column: PublicColumn) -> list[Entry]:
     """The covariates of a column: a number, or one for every level but the first; and whether its value is missing."""
-
-    def indicator(level_name: str, share: float, level: int) -> Entry:
-        """1 with a guessed share of the records, in units of its standard deviation."""
-        # divided so an indicator counts as much as a number does; undivided, its curvature would be at most a quarter
-        # of theirs
-        return Entry(f"{column.name}{level_name}", column.name, share, (share * (1 - share)) ** 0.5, level)
-
-    missing = [indicator(" is missing", SHARE_MISSING, MISSING)] * column.may_miss
-    if column.levels is None:
-        low, high = column.limits or TYPICAL_RANGE
-        return [Entry(column.name, column.name, (low + high) / 2, (high - low) / 4), *missing]
+    low, high = column.limits or TYPICAL_RANGE
+    entries = [Entry(column.name, column.name, (low + high) / 2, (high - low) / 4)] if column.levels is None else []
     # with L levels, guessed to be equally frequent, an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L)
-    share = 1 / len(column.levels)
-    return [indicator(f"={level}", share, k) for k, level in enumerate(column.levels) if k] + missing
+    ones = [(f"={level}", 1 / len(column.levels or ()), k) for k, level in enumerate(column.levels or ()) if k]
+    ones += [(" is missing", SHARE_MISSING, MISSING)] * column.may_miss
+    # divided by its guessed standard deviation an indicator counts as much as a number does; undivided, its curvature
+    # would be at most a quarter of theirs
+    entries += [Entry(column.name + name, column.name, p, (p * (1 - p)) ** 0.5, level) for name, p, level in ones]
+    return entries
 
 
 def entries_of_term(term: Sequence[FormulaFactor], columns: Mapping[str, PublicColumn]) -> list[Entry]:
@@ -103,10 +88,9 @@ def _factor_entries(factor: FormulaFactor, column: PublicColumn) -> list[Entry]:
         return entries_of(column)
     if column.levels is not None:
         raise UsageError(f"{factor.text}: {column.name} has categories", f"C({column.name})")
+    _, *missing = entries_of(column)
     low, high = function_limits(factor, column.limits)
-    plain, *missing = entries_of(column)
-    own = replace(plain, name=factor.text, centre=(low + high) / 2, scale=(high - low) / 4, function=factor.function)
-    return [own, *missing]
+    return [Entry(factor.text, column.name, (low + high) / 2, (high - low) / 4, function=factor.function), *missing]
 
 
 @dataclass(frozen=True)
@@ -129,45 +113,34 @@ class Units:
 
     entries: tuple[Entry, ...]
     target: str
-    centre: float
-    """of the response"""
-    scale: float
-    """of the response: the guess of the standard deviation of the errors; 1 for a binary response"""
-    has_scale: bool
-    """whether the last parameter is the scale of the errors"""
-    notes: tuple[str, ...] = ()
-    """what had to be assumed"""
-    columns: tuple[PublicColumn, ...] = ()
-    """what is read for the covariates"""
-    response: PublicColumn | None = None
-    """what is read for the response"""
-    function: str = ""
-    """of the response (`formulas`)"""
+    centre: float  # of the response
+    scale: float  # of the response: the guess of the standard deviation of the errors; 1 for a binary response
+    has_scale: bool  # whether the last parameter is the scale of the errors
+    columns: tuple[PublicColumn, ...]  # what is read for the covariates
+    response: PublicColumn  # what is read for it; with two levels where its mean is a probability, else with none
+    notes: tuple[str, ...] = ()  # what had to be assumed
+    function: str = ""  # of the response (`formulas`)
 
     @property
     def modelled(self) -> str:
         """The target, or the class of it whose probability is modelled."""
-        levels = self.response.levels if self.response else None
-        return f"{self.target} = {levels[1]}" if levels else self.target
+        return f"{self.target} = {self.response.levels[1]}" if self.response.levels else self.target
 
     @property
     def visible(self) -> list[int]:
         """Places of the parameters that mean something: all but that of (c)."""
-        return [
-            0,
-            *(j for j, e in enumerate(self.entries, 1) if e.level != SIGN),
-            *[len(self.names) - 1] * self.has_scale,
-        ]
+        signs = [j for j, entry in enumerate(self.entries, 1) if entry.level == SIGN]
+        return [j for j in range(len(self.names)) if j not in signs]
 
     @property
     def binary(self) -> bool:
         """Whether the mean of the target is a probability."""
-        return self.response is not None and self.response.levels is not None
+        return self.response.levels is not None
 
     @property
     def read(self) -> list[PublicColumn]:
         """Everything that is read of a record."""
-        return [*self.columns, *([] if self.response is None else [self.response])]
+        return [*self.columns, self.response]
 
     @property
     def names(self) -> list[str]:
@@ -208,8 +181,8 @@ class Units:
 
     def document(self) -> dict[str, Any]:
         """As JSON keeps it; pydantic's TypeAdapter reads it back."""
-        return {**asdict(self), "columns": [column._asdict() for column in self.columns],
-                "response": self.response and self.response._asdict()}  # fmt: skip
+        columns = {"columns": [column._asdict() for column in self.columns], "response": self.response._asdict()}
+        return asdict(self) | columns
 
 
 def _key(factors: Iterable[Entry]) -> tuple[str, ...]:
@@ -221,16 +194,11 @@ class FitRecords:
     """The usable rows of a table that was read, and who holds them."""
 
     units: Units
-    x: np.ndarray
-    """covariates [rows, d]"""
-    y: np.ndarray
-    """[rows]"""
-    owners: np.ndarray
-    """which of 0 .. n - 1 holds each row, in rising order [rows]: lines of the table, or persons"""
-    n: int
-    """how many they are, also those without a usable row"""
-    mu: np.ndarray | None
-    """budgets [n], where a column has them"""
+    x: np.ndarray  # covariates [rows, d]
+    y: np.ndarray  # [rows]
+    owners: np.ndarray  # which of 0 .. n - 1 holds each row, in rising order [rows]: lines of the table, or persons
+    n: int  # how many they are, also those without a usable row
+    mu: np.ndarray | None  # budgets [n], where a column has them
 
     def in_order(self, order: np.ndarray) -> FitRecords:
         """The same with the holders in this order [n]; the rows of each stay as they are to each other."""
@@ -251,59 +219,50 @@ def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -
 
     Raises DataError for columns that public inputs must speak of, or that are not there.
     """
+    formula, notes = roles.formula, header.notes
     header.require(roles.named, "")
     header.require(public.named, "", public.where)
     used = [name for name in header.kinds if name not in roles.named and name not in public.leave_out]
-    if roles.formula is not None:
-        used = roles.formula.columns
+    if formula is not None:
+        used = formula.columns
         header.require(used, "", "the formula")
-    both = [name for name in (roles.target, *used) if name in public.leave_out]
-    if both:
+    if both := [name for name in (roles.target, *used) if name in public.leave_out]:
         which = f"{few(both)}, which {'is the target' if both[0] == roles.target else 'the formula uses'}"
         raise DataError(f"{which}, is left out by {public.where or 'leave_out'}", "take it out of leave_out")
     columns = columns_of(header, used, public)
-    terms = roles.formula.terms if roles.formula else [(FormulaFactor(name, name),) for name in used]
+    terms = formula.terms if formula else [(FormulaFactor(name, name),) for name in used]
     by_name = {column.name: column for column in columns}
     entries = tuple({e.name: e for term in terms for e in entries_of_term(term, by_name)}.values())
-    if not entries and not roles.formula:
+    if not entries and formula is None:
         hint = "a regression needs a covariate; for the mean alone, --formula 'y ~ 1'"
         raise DataError("there is no column besides the target", hint)
     # (c)
     entries = entries or (Entry("(sign)", "", 0.0, 1.0, SIGN),)
-    unranged = [column.name for column in columns if column.limits is None and column.levels is None]
-    notes = header.notes
-    if unranged:
+    if unranged := [column.name for column in columns if column.limits is None and column.levels is None]:
         notes.append(f"no range is stated of {few(unranged, 6)}: most values are taken to lie between -2 and 2")
     (response,) = columns_of(header, [roles.target], public)
-    levels = response.levels or ("0", "1")
-    if binary and len(levels) != 2:
-        raise DataError(
-            f"{roles.target} has {len(levels)} categories; a binary target has 2, the second counts as 1",
-            "state two, or take --model huber-linear",
-        )
+    response = response._replace(may_miss=False)
     if binary:
-        response = response._replace(limits=None, levels=levels, may_miss=False, days=False)
-        return Units(entries, roles.target, 0.0, 1.0, False, tuple(notes), tuple(columns), response)
-    if response.levels is not None and roles.target in public.categories:
-        raise DataError(
-            f"{roles.target}, the target, has categories", "it is a number, or take --model mallows-logistic"
-        )
-    centre, scale, target = 0.0, public.error_scale, roles.formula.target if roles.formula else None
-    function = target.function if target else ""
+        levels = response.levels or ("0", "1")
+        if len(levels) != 2:
+            message = f"{roles.target} has {len(levels)} categories; a binary target has 2, the second counts as 1"
+            raise DataError(message, "state two, or take --model huber-linear")
+        response = response._replace(limits=None, levels=levels, days=False)
+        return Units(entries, roles.target, 0.0, 1.0, False, tuple(columns), response, tuple(notes))
+    if roles.target in public.categories:
+        hint = "it is a number, or take --model mallows-logistic"
+        raise DataError(f"{roles.target}, the target, has categories", hint)
+    target = formula.target if formula else FormulaFactor(roles.target, roles.target)
+    limits = function_limits(target, response.limits) if target.function else response.limits
+    low, high = limits or (0.0, 0.0)
+    if limits is None:
+        guess = "" if public.error_scale else ", and errors to have a standard deviation of about 1"
+        notes.append(f"no range is stated of {roles.target}, the target: its values are taken to lie around 0{guess}")
     # a quarter of the range of the target is the guess of the errors' scale, where none is stated
-    if response.limits is not None or function:
-        low, high = (
-            function_limits(target, response.limits) if target and function else response.limits or TYPICAL_RANGE
-        )
-        centre, scale = (low + high) / 2, scale or (high - low) / 4
-    else:
-        reason = "its values are taken to lie around 0" + (
-            "" if scale else ", and errors to have a standard deviation of about 1"
-        )
-        notes.append(f"no range is stated of {roles.target}, the target: {reason}")
-    has_scale, response = not public.error_scale_is_known, response._replace(may_miss=False)
-    name = target.text if target else roles.target
-    return Units(entries, name, centre, scale or 1.0, has_scale, tuple(notes), tuple(columns), response, function)
+    scale = public.error_scale or (high - low) / 4 or 1.0
+    has_scale, numbers = not public.error_scale_is_known, response._replace(levels=None)
+    own = (tuple(columns), numbers, tuple(notes), target.function)
+    return Units(entries, target.text, (low + high) / 2, scale, has_scale, *own)
 
 
 def read_records(table: RecordTable, roles: Roles, public: PublicInputs, binary: bool) -> FitRecords:
@@ -312,7 +271,7 @@ def read_records(table: RecordTable, roles: Roles, public: PublicInputs, binary:
         units = units_of(table.header, roles, public, binary)
     except DataError as error:
         raise DataError(f"{table.where}: {error.message}", error.hint) from None
-    (y, known), (x, read) = encoded(table, units.read[-1]), covariates(table, units)
+    (y, known, _), (x, read) = encoded(table, units.response), covariates(table, units)
     y = applied(units.function, y) if units.function else y
     usable = known & read & np.isfinite(y)
     # a value far out is kept at `FARTHEST`: its score is bounded all the same, and no number overflows

@@ -59,7 +59,7 @@ def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generat
     normals = rng.standard_normal((n, len(units.columns))) @ _root(units.columns, public).T
     values = {column.name: _values(column, public, g, rng) for column, g in zip(units.columns, normals.T, strict=True)}
     x, _ = covariates_of(values, units, n)
-    if not units.binary or units.response is None:
+    if not units.binary:
         return x, rng.standard_normal(n)
     share, spread = _shares(units.response, public)[1], public.log_odds_sd or SPREAD
     t = x.sum(axis=1)

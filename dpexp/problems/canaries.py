@@ -50,7 +50,7 @@ class Canaries(Softmax):
         labels = np.full(self.records, self.others or 0)
         labels[0] = self.canary or 0
         names = tuple(map(str, range(self.classes)))
-        data = Dataset("canaries", self.features(), labels.astype(np.int64), names, NO_LICENCE, NO_LICENCE)
+        data = Dataset("canaries", self.features(), labels.astype(np.int64), names, NO_LICENCE)
         return Split(data, data)
 
     @property

@@ -23,7 +23,6 @@ def _data_shape(name: str) -> DataShape:
     from dpexp.data.load import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
-    assert source.shape is not None  # every shipped one states it
     records, width, classes = source.shape
     return DataShape(records - (source.published_test or held_out(records, TEST_FRACTION)), width + 1, classes)
 

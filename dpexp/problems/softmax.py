@@ -133,7 +133,7 @@ class DataSource(Parameters):
         blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
         for wrong, message in (
             (not place.exists(), f"{path}: no such file (a path in a config starts at the config's folder)"),
-            (place.is_dir(), f"{path} is a folder, not a table (of images, features are read from an .npz file)"),
+            (place.is_dir(), f"{path} is a folder, not a table (of images, features are read from a .parquet file)"),
             (place.suffix.lower() not in FORMATS, f"{path}: the format must be one of {', '.join(FORMATS)}"),
             (self.target is None, f"{path}: which column is the target? give target"),
             (self.decimal == self.thousands, "decimal and thousands are one mark: decimal is '.' if it is not stated"),
@@ -225,7 +225,7 @@ class Softmax(Problem):
     def _parts(self) -> tuple[int, int]:
         """Records to train on, and held out: public numbers, which follow from the stated one where one is stated."""
         source = DATASETS[self.data.name] if self.data.name else None
-        records = source.shape.records if source and source.shape else self.data.records
+        records = source.shape.records if source else self.data.records
         if records is None:
             return len(self.split.train), len(self.split.test)
         # a stated fraction sets a published test part aside
@@ -244,7 +244,7 @@ class Softmax(Problem):
         """Bytes of the records: as read and prepared, and where a record is replaced by more numbers, these twice."""
         records, width, _ = self.shape
         # those of the user's own files have been read by now, so that only what is made of them is counted
-        records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records  # type: ignore[union-attr]
+        records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records
         directions = 4 * width * width if self.random_features else 0
         return 4 * records_read * width * (2 if self.data.name is None and not self.random_features else 3) + directions
 
@@ -328,7 +328,7 @@ def _loaded(source: str, folder: Path | None) -> Split:
         problem = Softmax.model_validate_json(source, strict=False)
     data = problem.data
     parts = load_split(
-        data.name, path=data.path and str(data.place), target=data.target, public=data.public,
+        data.name or data.place, str(data.target), data.public,
         records=data.records, test_fraction=problem.test_fraction, seed=problem.data_seed,
     )  # fmt: skip
     if problem.validation_fraction is not None:
@@ -347,13 +347,13 @@ def _loaded(source: str, folder: Path | None) -> Split:
 @lru_cache(maxsize=1)
 def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
-    from dpexp.data.table_remarks import majority, remarks
+    from dpexp.data.table_remarks import remarks
 
     with paths_from(folder):
         data = DataSource.model_validate_json(source, strict=False)
     table = read_record_table(data.place)
     columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
-    lines = [*remarks(table, columns, classes), *majority(table, classes)]
+    lines = remarks(table, columns, classes)
     file = Path(table.where).name
     return tuple(remark if remark.startswith(table.where) else f"{file}: {remark}" for remark in lines)
 

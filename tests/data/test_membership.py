@@ -185,7 +185,7 @@ def few(seed, count=60):
     """Records of a table of few categories."""
     draws = np.random.default_rng(seed)
     features = draws.integers(0, 2, (count, 2)).astype(np.float32)
-    return Dataset("few", features, draws.integers(0, 2, count), ("no", "yes"), "", "")
+    return Dataset("few", features, draws.integers(0, 2, count), ("no", "yes"))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -211,7 +211,7 @@ def test_one_record_less_is_one_less_in_one_part_of_one_group_for_every_key(seed
 
 def test_equal_records_are_dealt_independently_and_their_three_numbers_too():
     """Otherwise whole patterns of a table of categories would never be learnt. Chances of a false alarm: 1e-5 each."""
-    data = Dataset("same", np.ones((4000, 2), np.float32), np.zeros(4000, np.int64), ("no", "yes"), "", "")
+    data = Dataset("same", np.ones((4000, 2), np.float32), np.zeros(4000, np.int64), ("no", "yes"))
     for seed in range(5):
         draws = with_draws(data, seed).draws / 2.0**64
         for which in range(3):

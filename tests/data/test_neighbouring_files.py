@@ -360,7 +360,7 @@ def of_column(change):
 
     def fault(right):
         def encoded(table, column):
-            values, read = right(table, column)
+            values, read, _ = right(table, column)
             known = np.isfinite(values)
             return Encoded(change(values, known, column), read) if known.any() else Encoded(values, read)
 
@@ -373,7 +373,7 @@ def numbers_unless_one_is_text(right):
     """The kind of a column follows from its values."""
 
     def encoded(table, column):
-        values, read = right(table, column)
+        values, read, _ = right(table, column)
         if column.levels is None and not column.may_miss and not read.all():
             return Encoded(np.zeros(len(values)), np.ones(len(values), dtype=bool))
         return Encoded(values, read)
