@@ -12,11 +12,6 @@ import math
 import numpy as np
 
 
-def lsi_constant(strong_convexity: float, sigma: float) -> float:
-    """Lemma 3.3: c = lambda / (2 sigma^2); needs eta < 1 / beta with beta of every record, and the prescribed start."""
-    return strong_convexity / (2 * sigma**2)
-
-
 def theorem33(order: float, lipschitz: float, n: int, sigma: float, lsi: float, total_step: float) -> float:
     """2 order L^2 / (c n^2 sigma^4) (1 - exp(-sigma^2 c sum eta)) where the iterates' laws satisfy c-LSI."""
     scale = 2 * order * lipschitz**2 / (lsi * n**2 * sigma**4)
@@ -84,11 +79,6 @@ def eps_of_slope(slope: float, delta: float) -> float:
     The rule of the paper; the later ones (`dpexp.accounting.renyi`) give about a fifth less at epsilon 1.
     """
     return slope + 2 * math.sqrt(slope * math.log(1 / delta))
-
-
-def best_order(slope: float, delta: float) -> float:
-    """The order at which `eps_of_slope` is reached: 1 + sqrt(log(1 / delta) / slope)."""
-    return 1 + math.sqrt(math.log(1 / delta) / slope)
 
 
 def slope_of_eps(eps: float, delta: float) -> float:

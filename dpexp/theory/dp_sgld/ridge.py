@@ -61,10 +61,6 @@ class Ridge:
         """E|grad L_B(theta*)|^2."""
         return float(np.mean(np.sum(self.gradients**2, axis=1))) * self._spread(batch_size)
 
-    def start_distance(self, sigma: float) -> float:
-        """E|theta_0 - theta*|^2 for the prescribed start."""
-        return 2 * sigma**2 / self.strong_convexity * self.d + float(self.optimum @ self.optimum)
-
     def risks(self, steps: np.ndarray, sigma: float, batch_size: int) -> np.ndarray:
         """E of the excess risk of theta_0 .. theta_K from the prescribed start, [K + 1]."""
         x, _ = self.records

@@ -9,17 +9,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-
-def smoothness_full(features: np.ndarray, regulariser: float) -> float:
-    """beta of the full loss: lmax(sum x x^T / n) / 2 + lambda, features [n, p] (the paper's lemma).
-
-    Not enough for the privacy and utility proofs, which need every record's loss (or every batch's) to be beta-smooth.
-    """
-    x = np.asarray(features, dtype=np.float64)
-    return float(np.linalg.eigvalsh(x.T @ x / len(x))[-1]) / 2 + regulariser
-
 
 def smoothness_of_norm(norm: float, regulariser: float) -> float:
     """beta of every record with |x| <= norm, since diag(p) - p p^T <= 1/2; public after normalisation."""
@@ -38,13 +27,3 @@ def minimiser_radius(norm: float, regulariser: float, classes: int) -> float:
     """A radius of a ball with the minimiser: the smaller of L0 / lambda and sqrt(2 log(classes) / lambda)."""
     # the first since the gradient vanishes there, the second since the loss at 0 is log(classes)
     return min(data_lipschitz(norm) / regulariser, math.sqrt(2 * math.log(classes) / regulariser))
-
-
-def table4_ratio(eps: float, n: int, order: float, d: float, condition: float) -> float:
-    """Table 4, last column: {eps n^2 / (order d)} / condition^2, condition = beta / lambda; below 1, K grows as n^2."""
-    return eps * n**2 / (order * d) / condition**2
-
-
-def implied_order_times_d(eps: float, n: int, condition: float, ratio: float) -> float:
-    """order d that a printed row of Table 4 implies; its three rows imply an order near 25 times the classes, not d."""
-    return eps * n**2 / (ratio * condition**2)

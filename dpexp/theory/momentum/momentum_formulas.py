@@ -32,11 +32,6 @@ class Prescription:
         """Whether the theorem's conditions on the schedule hold."""
         return not self.refused
 
-    @property
-    def path_length(self) -> float:
-        """eta T: no iterate is further than that from the first one."""
-        return self.eta * self.steps
-
 
 def require_problem(N: int, d: int, eps: float, delta: float) -> None:
     """Raises ValueError unless N >= 1, d >= 1, eps > 0 finite and 0 < delta < 1."""

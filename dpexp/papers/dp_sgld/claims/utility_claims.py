@@ -18,7 +18,7 @@ TOYS = {seed: Ridge(seed) for seed in range(6)}
 BATCH = 4
 RENYI = ((2.0, 0.5), (20.0, 5.0))
 """order and epsilon of Theorem 4.1"""
-DP, DP_DECREASING = (1.0, 1e-3), (0.5, 1e-3)
+DP = (1.0, 1e-3)
 """epsilon and delta"""
 MOMENTS = "exact moments of ridge regression (n = 200, d = 5, batches of 4), no simulation"
 Steps = Callable[[Ridge], np.ndarray]

@@ -11,7 +11,7 @@ from dpexp.papers.dp_sgld.printed import DELTA, RUNS
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.row import above, near
-from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, lsi_constant, total_decreasing_step
+from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, total_decreasing_step
 
 CONSTANT_STEPS = tuple(case for case in CASES if not case.decreasing)
 DECREASING_STEPS = tuple(case for case in CASES if case.decreasing)
@@ -28,7 +28,7 @@ def lemma_3_3() -> dict[str, float]:
     ratios = {}
     for case in CASES:
         reach, mean = case.eta * case.size / case.batch_size, _mean(case)
-        allowed = math.exp(-lsi_constant(case.strong_convexity, 1.0) * max(0.0, reach - mean) ** 2 / 2)
+        allowed = math.exp(-case.strong_convexity / 2 * max(0.0, reach - mean) ** 2 / 2)
         # P(theta_K >= eta B / m) is at least q / 2: earlier batches move theta up or not at all, the noise is symmetric
         ratios[case.name] = allowed / (case.q / 2 - case.leaving)
     return ratios
