@@ -10,7 +10,6 @@ import keyword
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -102,7 +101,7 @@ def read_formula(text: str) -> RegressionFormula:
         raise UsageError(f"--formula: the target is {name}", "a column, or log(y), sqrt(y), ...")
     present = {tuple(sorted(term)) for term in terms}
     for term in terms:
-        for less in combinations(term, len(term) - 1) if len(term) > 1 else ():
+        for less in [term[:k] + term[k + 1 :] for k in range(len(term)) if len(term) > 1]:
             # without it the coefficients of the product would depend on public centres
             if tuple(sorted(less)) not in present:
                 product, part = (":".join(factor.text for factor in factors) for factors in (term, less))
