@@ -2,12 +2,13 @@
 
 of: [rates_linear]                     experiments
 where: alpha < 1/2                     which of their runs; all where it is left out
-measured: slope of param_distance_sq   or `mean of`, at every checkpoint, or `final` (with `near`: the mean)
+measured: slope of param_distance_sq   or `mean of`, at every checkpoint; or with `near` the mean of the `final` values,
+                                       or `decade of`, the mean over the last decade of steps
 estimator: asgd                        or [asgd, sgd]: the first is compared with the second
 printed: table1_exponent(estimator, 'strongly convex', alpha)
 rule: near                             slopes; `below` of means (a theorem's bound) and of final values (the other)
 source: Table 1                        where it is printed, in words
-room: 0.01                             of `final` and `near`: the largest relative difference
+room: 0.01                             of `final` and `decade of`: the largest relative difference
 """
 
 from __future__ import annotations
@@ -17,9 +18,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.checks import Pair, bound_holds, in_order, predictions_agree, rates_agree, ratio_to
+from dpexp.reporting.checks import (
+    Pair,
+    bound_holds,
+    in_order,
+    predictions_agree,
+    rates_agree,
+    ratio_over_decade,
+    ratio_to,
+)
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.reporting.evidence import Evidence, Run, labels
 from dpexp.reporting.formula import parse
 
 KEYS = ("of", "where", "measured", "estimator", "printed", "rule", "source", "room")
@@ -35,8 +44,8 @@ class Numbers:
 
 
 def settings_of(run: Run) -> dict[str, Any]:
-    """The names that a formula may use of a run: the columns of its row, alpha and budget."""
-    return {**run.row, "alpha": run.alpha, "budget": run.budget}
+    """The names that a formula may use of a run: the columns of its row, alpha, budget and itself."""
+    return {**run.row, "alpha": run.alpha, "budget": run.budget, "run": run}
 
 
 def check_of(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Check:
@@ -66,13 +75,16 @@ def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[l
             if theorem.quantity != metric:
                 raise UsageError(f"{name}: {printed.text} bounds {theorem.quantity}, and {metric} is measured")
             return lambda runs: bound_holds(runs, theorem, numbers.constants)
-        case "final", "near":
+        case (("final" | "decade of"), "near"):
 
             def close(runs: list[Run]) -> Outcome:
-                ends = [(run, run.values(claim["estimator"], metric)[-1]) for run in runs]
-                ratios = [
-                    ratio_to(r.name, end, printed(settings_of(r), numbers.functions), len(runs)) for r, end in ends
-                ]
+                ratios = []
+                for run, label in zip(runs, labels(runs), strict=True):
+                    value = printed(settings_of(run), numbers.functions)
+                    if kind == "final":
+                        ratios.append(ratio_to(run.name, run.values(own, metric)[-1], value, len(runs)))
+                    else:
+                        ratios.append(ratio_over_decade(label, run, own, metric, value, len(runs)))
                 return predictions_agree(ratios, claim["room"], source)
 
             return close

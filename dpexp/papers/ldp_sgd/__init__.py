@@ -13,7 +13,7 @@ from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent, remark_exponent, table1_exponent
 
 NUMBERS = Numbers(
-    {function.__name__: function for function in (table1_exponent, remark_exponent, corrected_exponent)},
+    {f.__name__: f for f in (table1_exponent, remark_exponent, corrected_exponent, *level_claims.FUNCTIONS)},
     THEOREMS,
     constants_of,
 )
