@@ -19,14 +19,12 @@ from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import RecordTable, read_record_table
 
 COLUMNS = ("mu", "uses", "group")
-EVERYONE = "all"
-"""the row of all users together, so no group can be called so"""
+EVERYONE = "all"  # the row of all users together, so no group can be called so
 HINT = "a budget is written like 0.5, 2e-1 or inf"
 NO_NUMBER = "is not a number"
 Rule = tuple[str, str, np.ndarray]
 """a column, what is wrong with a value in words, and of which users [n]"""
-SHOWN = 5
-"""faults that a message lists"""
+SHOWN = 5  # faults that a message lists
 
 
 class UserBudgets(NamedTuple):
@@ -34,8 +32,7 @@ class UserBudgets(NamedTuple):
 
     mu: np.ndarray
     uses: np.ndarray | None
-    groups: Any
-    """text [N], or None"""
+    groups: Any  # text [N], or None
 
 
 def read_users(path: Path) -> UserBudgets:

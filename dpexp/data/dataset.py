@@ -23,10 +23,8 @@ from dpexp.core.errors import DataError
 from dpexp.core.seeds import generator
 from dpexp.data.public_inputs import PublicColumn
 
-BIAS = 0.25
-"""value of the constant entry that `prepare` appends"""
-NORM = (1 + BIAS**2) ** 0.5
-"""norm of every prepared record: its square is 1.0625"""
+BIAS = 0.25  # value of the constant entry that `prepare` appends
+NORM = (1 + BIAS**2) ** 0.5  # norm of every prepared record: its square is 1.0625
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class Dataset:
     labels: np.ndarray  # [n] int64, in 0 .. len(classes) - 1
     classes: tuple[str, ...]
     note: str = ""  # of a user's table: what was done to the records
-    columns: tuple[PublicColumn, ...] = ()
-    """of a user's table, in the order of their entries in `features`"""
+    columns: tuple[PublicColumn, ...] = ()  # of a user's table, in the order of their entries in `features`
     draws: np.ndarray | None = None
     """[n, 3] uint64, by which each record finds its part by itself (`split_by_draws`); None where places decide"""
     usable: np.ndarray | None = None
@@ -124,10 +121,8 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
     return Split(data.rows(order[test:]), data.rows(order[:test]))
 
 
-TEST, VALIDATION, GROUP = range(3)
-"""what each of a record's numbers decides"""
-_KEY = 2
-"""part of the role `data`: 0 and 1 draw orders of places"""
+TEST, VALIDATION, GROUP = range(3)  # what each of a record's numbers decides
+_KEY = 2  # part of the role `data`: 0 and 1 draw orders of places
 
 
 def with_draws(data: Dataset, seed: int) -> Dataset:

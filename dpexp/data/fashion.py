@@ -19,8 +19,7 @@ SHA256 = "1b87f6d1d9c1b61aba1e0be08c4bea16743974b13faff7f74e99a472f3d1488d"
 """of the records, which lie in a clone; they are four fifths of what dpexp would weigh, and so for others a package of
 their own (`tools/fashion`)"""
 DIMENSIONS = 256
-STEP = 1 / 3
-"""coordinates are rounded to (k + 1/2) STEP, k = -8 .. 7: four bits each"""
+STEP = 1 / 3  # coordinates are rounded to (k + 1/2) STEP, k = -8 .. 7: four bits each
 PUBLISHED_TEST = 10_000
 CLASSES = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

@@ -22,8 +22,7 @@ _FACTOR = re.compile(
 )
 _MISREAD = re.compile(rf"`([^`]+)`|(?<![\w%])(?:{'|'.join(keyword.kwlist)})(?![\w%])")
 """a name in backquotes, or a word of Python"""
-GRID = 257
-"""points of a range at which a function is looked at"""
+GRID = 257  # points of a range at which a function is looked at
 
 
 class FormulaFactor(NamedTuple):
@@ -31,8 +30,7 @@ class FormulaFactor(NamedTuple):
 
     text: str
     column: str
-    function: str = ""
-    """C, or a name of `FUNCTIONS`; empty: the column itself"""
+    function: str = ""  # C, or a name of `FUNCTIONS`; empty: the column itself
 
 
 @dataclass(frozen=True)

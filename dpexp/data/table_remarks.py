@@ -16,12 +16,9 @@ from dpexp.data.encode import PRIVATE, Unread, encoded, number_readings, unread
 from dpexp.data.public_inputs import PublicColumn
 from dpexp.data.records import RecordTable
 
-RANGE = "[LOW, HIGH]"
-"""what is to be filled in for a range"""
-SHOWN = 4
-"""faults that are named; more are counted"""
-TRIED = 200
-"""different values that are tried in another spelling"""
+RANGE = "[LOW, HIGH]"  # what is to be filled in for a range
+SHOWN = 4  # faults that are named; more are counted
+TRIED = 200  # different values that are tried in another spelling
 
 
 def remarks(table: RecordTable, columns: Sequence[PublicColumn], classes: PublicColumn) -> list[str]:

@@ -77,15 +77,15 @@ def _every(
 ) -> Registry[T]:
     """What papers and plug-ins hold of one kind, ours first. Raises UsageError where two have one name."""
     registry: Registry[T] = Registry(kind.__name__.lower(), {})
-    entries: list[tuple[Loaded | None, T]]
-    entries = [
-        (None, entry) for paper in our_papers().values() for entry in entries_of(paper) if isinstance(entry, kind)
-    ]
+    for paper in our_papers().values():
+        for entry in entries_of(paper):
+            if isinstance(entry, kind):
+                registry.add(name_of(entry), entry, where(None, name_of(entry)))
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
-        entries += [(loaded, entry) for holder in holders for entry in _each(entries_of(holder), kind, loaded)]
-    for origin, entry in entries:
-        registry.add(name_of(entry), entry, where(origin, name_of(entry)))
+        for holder in holders:
+            for entry in _each(entries_of(holder), kind, loaded):
+                registry.add(name_of(entry), entry, where(loaded, name_of(entry)))
     return registry
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.papers.hidden_state.slides import CLOSE, crossing
+from dpexp.papers.hidden_state.hidden_state_figures import CLOSE, crossing
 from dpexp.papers.noisy_sgd.claims.instances import Q
 from tests.papers.statements.dp_sgld import utility
 from tests.papers.statements.momentum import lemmas, privacy

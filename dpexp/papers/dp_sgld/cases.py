@@ -26,12 +26,9 @@ class Case:
     batch_size: int
     n: int
     strong_convexity: float
-    size: float
-    """B"""
-    radius: float
-    """R"""
-    decreasing: bool = False
-    """steps 1 / (2 beta + lambda k / 2); exact only for one step, of size 1 / (2 beta) = eta"""
+    size: float  # B
+    radius: float  # R
+    decreasing: bool = False  # steps 1 / (2 beta + lambda k / 2); exact only for one step, of size 1 / (2 beta) = eta
 
     def __post_init__(self) -> None:
         if not self.eta * self.strong_convexity < 1:

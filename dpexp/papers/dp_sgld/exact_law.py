@@ -32,17 +32,14 @@ MOST_POINTS = 40_000
 class QuadraticLangevin:
     """The pair of laws, in noise units. `start_variance` None is the prescribed one, 2 sigma^2 / lambda."""
 
-    eta_lambda: float
-    """eta lambda, in (0, 1)"""
+    eta_lambda: float  # in (0, 1)
     steps: int
-    q: float
-    """probability that the record is in a batch"""
-    shift: float
-    """replace-one shift of one step: (2 eta B / m) / (sqrt(2 eta) sigma)"""
-    start_variance: float | None = None
-    """variance of theta_0 over the variance of one step's noise; prescribed: 1 / (eta lambda)"""
-    resolution: int = 400
-    """grid points in the smaller of one bit's shift and one standard deviation"""
+    q: float  # probability that the record is in a batch
+    shift: float  # replace-one shift of one step: (2 eta B / m) / (sqrt(2 eta) sigma)
+    start_variance: float | None = (
+        None  # variance of theta_0 over that of one step's noise; prescribed: 1 / (eta lambda)
+    )
+    resolution: int = 400  # grid points in the smaller of one bit's shift and one standard deviation
 
     def __post_init__(self) -> None:
         if not (0 < self.eta_lambda < 1 and self.steps >= 1 and 0 < self.q <= 1 and self.shift >= 0):
@@ -88,15 +85,13 @@ class QuadraticLangevin:
         return max(_hockey_stick(self.law, other, eps), _hockey_stick(other.mirrored, self.law.mirrored, eps))
 
     def eps(self, delta: float, removed: bool = False) -> float:
-        """Smallest eps >= 0 at which the pair is (eps, delta)-close, by bisection to 1e-10 relative."""
-        from scipy.optimize import brentq
-
+        """Smallest eps >= 0 at which the pair is (eps, delta)-close, to 1e-10 relative."""
         if self.delta(0.0, removed) <= delta:
             return 0.0
         high = 1.0
         while self.delta(high, removed) > delta:
             high *= 2
-        return brentq(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
+        return root(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
 
     def claimed_slope(self) -> float:
         """eps(order) / order of Theorem 3.1 with L = B: 2 (q shift)^2 / (eta lambda) (1 - exp(-eta lambda K / 2))."""

@@ -14,8 +14,7 @@ from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 
-PANELS = ((0.5, 1), (0.5, 10))
-"""eta lambda and number of steps"""
+PANELS = ((0.5, 1), (0.5, 10))  # eta lambda and number of steps
 SHIFTS = np.geomspace(0.2, 16, 23)
 PROBABILITIES = np.geomspace(1e-4, 0.5, 14)
 SHIFT_TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)

@@ -30,8 +30,7 @@ METHODS = {
 }
 """key -> method; those with momentum release the last iterate or the average, whichever validation prefers"""
 SETTING = ["data", "method", "estimator", "batch", "epochs", "eta"]
-FULL = 0
-"""what `batch` is where a batch is all of the training records, a tenth fewer in tuning"""
+FULL = 0  # what `batch` is where a batch is all of the training records, a tenth fewer in tuning
 
 
 def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:

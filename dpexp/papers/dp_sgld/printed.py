@@ -39,8 +39,7 @@ RUNS = {
     "CIFAR-10, AlexNet": PrintedRun(0.0038, 0.005, 15.0, 0.001, 50_000, 128, 30, 11_730),
     "Pneumonia, ResNet18": PrintedRun(0.0014, 0.005, 18.0, 0.0082, 5163, 128, 50, 2050),
 }
-DELTA = 1e-5
-"""of all rows, by the text of section 5.2; the command of the Pneumonia run has 1e-4"""
+DELTA = 1e-5  # of all rows, by the text of section 5.2; the command of the Pneumonia run has 1e-4
 
 
 def beside(table: int) -> str:

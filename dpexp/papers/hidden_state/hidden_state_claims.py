@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from dpexp.papers.hidden_state.slides import REACH, Q
+from dpexp.papers.hidden_state.hidden_state_figures import REACH, Q
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw
 from dpexp.reporting.row import EXACT, above, near
@@ -39,8 +39,7 @@ CASES = {
     for diameter, q in ((1.0, 0.05), (2.0, 0.2), (4.0, 0.1))
 }
 """a loss, and in noise units the diameter of the set; one record a batch, chosen with probability q"""
-PUSH = 0.5
-"""eta C in noise units: no step of a batch is longer"""
+PUSH = 0.5  # eta C in noise units: no step of a batch is longer
 
 
 def bound_holds() -> dict[str, float]:

@@ -1,7 +1,11 @@
-"""Figures of `hidden-state`: delta against steps, with composition."""
+"""The figure of `hidden-state`: delta against steps, with composition in two readings of its step, and where they cross.
+
+dia(W) = 1, C = 1, eta = 0.01, sigma = 1, p = 0.001.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.papers.hidden_state.slides import REACH, Q, crossing, eta_forgotten, limit, same_mechanism
+from dpexp.accounting.loss_steps import StepLoss, step_loss
+from dpexp.accounting.search import narrow
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
 from dpexp.reporting import style
@@ -18,7 +23,43 @@ from dpexp.reporting.figure import Drawing
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dpexp.accounting.loss_steps import StepLoss
+DIAMETER, CLIP, STEP_SIZE, NOISE, Q = 1.0, 1.0, 0.01, 1.0, 0.001
+REACH = (DIAMETER + 2 * STEP_SIZE * CLIP) / NOISE
+CLOSE = 0.02  # relative error of the steps at a crossing
+
+
+def same_mechanism() -> StepLoss:
+    """A step of the figure's mechanism, batches of one: record step eta C, fixed batch size, one record replaced."""
+    # the batch size is not given: batches of one record are taken, for which the record's step is largest (with b
+    # records the steps at a crossing grow by b^2)
+    return step_loss(Q, NOISE / (2 * STEP_SIZE * CLIP), "fixed-size")
+
+
+def eta_forgotten() -> StepLoss:
+    """An accountant with noise multiplier sigma / C, which forgets eta: Poisson, one record added or removed."""
+    return step_loss(Q, NOISE / CLIP, "add-remove")
+
+
+def limit(eps: float) -> float:
+    """The bound's delta as T grows."""
+    return last_iterate_delta(eps, REACH, Q, math.inf)
+
+
+def crossing(composed: Callable[[int], float], level: float, first: tuple[int, int] = (1, 16)) -> float:
+    """The steps, to 2%, at which an increasing delta of T steps reaches `level`; inf beyond 2^33 steps.
+
+    `first` is where to begin to look: delta is below the level at its lower end.
+    """
+    low, high = first
+    while composed(high) < level:
+        low, high = high, 16 * high
+        if high > 1 << 33:
+            return math.inf
+    # a delta of 10^9 steps takes half a second: few of them, on the scale of logarithms
+    end = narrow(lambda log_steps: composed(round(math.exp(log_steps))) >= level, math.log(low), math.log(high),
+                 absolute=CLOSE)  # fmt: skip
+    return float(round(math.exp(end.above)))
+
 
 COLOURS = {0.0: "#a50f4c", 0.1: "#e0701a", 0.5: "#2a9d6f", 1.0: "#2b6cb8", 2.0: "#111111"}
 """of an epsilon"""
@@ -27,8 +68,7 @@ BASELINES: dict[str, tuple[Callable[[], StepLoss], str, Any]] = {
     "forgotten": (eta_forgotten, r"step size ignored: multiplier $\sigma/C$ = 1", "lower right"),
 }
 """a step, a title, and where the crossings are listed"""
-LONGEST = 1.5e9
-"""steps"""
+LONGEST = 1.5e9  # steps
 LOOKS: dict[str, dict[str, Any]] = {
     "bound": {"linestyle": "-", "linewidth": 1.8, "label": "main result"},
     "composition": {"linestyle": (0, (4, 1.6)), "linewidth": 1.2, "label": "composition (loss distribution)"},

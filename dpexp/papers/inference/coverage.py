@@ -22,32 +22,30 @@ COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
 NAMES = "intercept, first slope, mean over slopes, last slope, scale"
 PROMISED = 0.95
 LEAST_TOLERANCE = 0.01
-STANDARD_ERRORS = 2.6
-"""simultaneous over the seven coordinates of d = 5, where 2 would be for one"""
+STANDARD_ERRORS = 2.6  # simultaneous over the seven coordinates of d = 5, where 2 would be for one
 
 
 def rows_of(results: Path) -> list[dict[str, Any]]:
     """One record for each setting and method, of all experiments."""
-    return [row for experiment in EXPERIMENTS for row in rows_of_one(results, experiment)]
-
-
-def rows_of_one(results: Path, experiment: str) -> list[dict[str, Any]]:
-    """Those of one experiment."""
-    summary = at_last_step(load_summary(results, experiment, ["problem", "budget"]))
     records = []
-    for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):
-        means = dict(zip(group["metric"], group["mean"].astype(float), strict=True))
-        first = group.iloc[0]
-        row: dict[str, Any] = {
-            "experiment": experiment, "cell_id": cell, "method": method, "setting": _setting(first),
-            "n": int(first["step"]), "budget": str(first["budget"]), "replicates": int(first["n"]),
-        }  # fmt: skip
-        row["single"] = COORDINATES if str(first["problem"]).startswith("huber") else COORDINATES[:-1]
-        for name in row["single"]:
-            row[f"covered_{name}"], row[f"unbounded_{name}"] = means[f"covered_{name}"], 1 - means[f"bounded_{name}"]
-        row["verdict"] = verdict(row, row["replicates"])
-        row["worst"] = min(row[f"covered_{name}"] for name in row["single"])
-        records.append(row)
+    for experiment in EXPERIMENTS:
+        summary = at_last_step(load_summary(results, experiment, ["problem", "budget"]))
+        for (cell, method), group in summary.groupby(["cell_id", "estimator"], sort=False):
+            means = dict(zip(group["metric"], group["mean"].astype(float), strict=True))
+            first = group.iloc[0]
+            row: dict[str, Any] = {
+                "experiment": experiment, "cell_id": cell, "method": method, "setting": _setting(first),
+                "n": int(first["step"]), "budget": str(first["budget"]), "replicates": int(first["n"]),
+            }  # fmt: skip
+            row["single"] = COORDINATES if str(first["problem"]).startswith("huber") else COORDINATES[:-1]
+            for name in row["single"]:
+                row[f"covered_{name}"], row[f"unbounded_{name}"] = (
+                    means[f"covered_{name}"],
+                    1 - means[f"bounded_{name}"],
+                )
+            row["verdict"] = verdict(row, row["replicates"])
+            row["worst"] = min(row[f"covered_{name}"] for name in row["single"])
+            records.append(row)
     return records
 
 

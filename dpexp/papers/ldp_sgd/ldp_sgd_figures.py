@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-ALPHA = 0.5
-"""the paper does not say; 1/2 is the middle of its range"""
+ALPHA = 0.5  # the paper does not say; 1/2 is the middle of its range
 PATHS, USERS = 5, "users = steps $i$"
 LINE_STYLES: dict[str, Any] = {"sgd": "-", "asgd": (0, (4, 1.6))}
 NAMES = {"sgd": "LDP-SGD", "asgd": "LDP-ASGD"}

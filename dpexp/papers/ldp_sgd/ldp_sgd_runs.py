@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpexp.algorithms.near_the_optimum import Local, linear_predictor_of, local
@@ -37,16 +36,14 @@ def predicted_of(run: Run) -> Curves:
     return predictions.predicted(local_of(run), run.cell.schedule, run.steps)
 
 
-@dataclass(frozen=True)
 class Used:
     """The runs that a claim uses: of these experiments, with these settings as `Evidence.runs` takes them."""
 
-    experiments: tuple[str, ...]
-    levels: Mapping[str, Any]
-    keep: Callable[[Run], bool] = lambda run: True
+    def __init__(self, *experiments: str, **levels: Any) -> None:
+        self.experiments, self.levels = experiments, levels
 
     def __call__(self, evidence: Evidence) -> list[Run]:
-        return [run for name in self.experiments for run in evidence.runs(name, **self.levels) if self.keep(run)]
+        return [run for name in self.experiments for run in evidence.runs(name, **self.levels)]
 
     def judged(self, check: Callable[[list[Run]], Outcome]) -> Check:
         """The check of a claim about these runs."""
@@ -55,11 +52,6 @@ class Used:
     def read_by(self, check: Callable[[Evidence], Outcome]) -> Check:
         """The same where the check takes single runs of these experiments out of the evidence itself."""
         return Check(check, self.experiments)
-
-
-def used(*experiments: str, keep: Callable[[Run], bool] = lambda run: True, **levels: Any) -> Used:
-    """The runs of some experiments with these settings that are kept."""
-    return Used(experiments, levels, keep)
 
 
 def theorem_holds(runs: Sequence[Run], theorem: str, log10: bool = False) -> Outcome:

@@ -39,36 +39,32 @@ NOTE = (
 
 def build(results: Path) -> Content:
     """A row an experiment, alpha and estimator: exponents, last slope with its interval, the decade before, state."""
-    return by_column(COLUMNS, [record for experiment in REACHED for record in _records(results, experiment)], NOTE)
-
-
-def _records(results: Path, experiment: str) -> list[dict[str, Any]]:
-    convexity = REACHED[experiment]
-    metric = QUANTITIES[convexity]
-    load_cells(results, experiment, ["alpha"])  # refuses results of other settings
     records = []
-    for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
-        corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
-        # a quadratic has no third derivative, so that its average has no bias
-        if experiment == "rates_quadratic" and estimator == "asgd":
-            corrected = -1.0
-        record: dict[str, Any] = {
-            "experiment": experiment,
-            "metric": metric,
-            "alpha": run.alpha,
-            "estimator": estimator,
-            "table1": table1_exponent(estimator, convexity, run.alpha),
-            "remarks": remark_exponent(estimator, convexity, run.alpha),
-            "corrected": corrected,
-            **dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree")),
-        }
-        with suppress(SlopeError):
-            two = rate(run.steps, run.controlled(estimator, metric))
-            record |= {name: getattr(two.last, name) for name in FITTED}
-            agree = two.agrees_within(RATE_TOLERANCE)
-            record |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
-        records.append(record)
-    return records
+    for experiment, convexity in REACHED.items():
+        metric = QUANTITIES[convexity]
+        load_cells(results, experiment, ["alpha"])  # refuses results of other settings
+        for run, estimator in product(Evidence(results).runs(experiment), ("sgd", "asgd")):
+            corrected = corrected_exponent(estimator, run.alpha) if convexity == STRONGLY else None
+            # a quadratic has no third derivative, so that its average has no bias
+            if experiment == "rates_quadratic" and estimator == "asgd":
+                corrected = -1.0
+            record: dict[str, Any] = {
+                "experiment": experiment,
+                "metric": metric,
+                "alpha": run.alpha,
+                "estimator": estimator,
+                "table1": table1_exponent(estimator, convexity, run.alpha),
+                "remarks": remark_exponent(estimator, convexity, run.alpha),
+                "corrected": corrected,
+                **dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree")),
+            }
+            with suppress(SlopeError):
+                two = rate(run.steps, run.controlled(estimator, metric))
+                record |= {name: getattr(two.last, name) for name in FITTED}
+                agree = two.agrees_within(RATE_TOLERANCE)
+                record |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}
+            records.append(record)
+    return by_column(COLUMNS, records, NOTE)
 
 
 TABLE1 = Table("table1", "Table 1: printed exponents of n and fitted slopes", "ldp-sgd", tuple(REACHED), build)

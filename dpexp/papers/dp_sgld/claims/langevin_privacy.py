@@ -42,8 +42,7 @@ def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> 
 
 
 CERTAIN = "exact laws of quadratics, less the probability of leaving the set: certain"
-FULL_BATCH_STEPS = (0.01, 0.1, 0.5, 0.9)
-"""eta lambda"""
+FULL_BATCH_STEPS = (0.01, 0.1, 0.5, 0.9)  # eta lambda
 
 
 def full_batches() -> dict[str, float]:

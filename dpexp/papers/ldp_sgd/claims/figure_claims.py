@@ -10,7 +10,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.reporting.evidence import Evidence, Run
@@ -18,14 +18,13 @@ from dpexp.reporting.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
 from dpexp.store.stats import interval, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 
-FIRST_COMPARED = 100
-"""first step at which curves are compared: before, all are at the start"""
-FIGURE_1 = used("figure1")
-STEADY = used("figure1", alpha=0.5, budget="2")
-ALPHA_ONE = used("linear_d5", "logistic_d5", alpha=1.0)
-BUDGETS, MONOTONE = used("linear_d5"), used("monotone_logistic")
-BY_DISTANCE = used("logistic_d5")
-FIGURE_3 = used("logistic_d5", alpha=(1 / 3, 0.5, 2 / 3))
+FIRST_COMPARED = 100  # first step at which curves are compared: before, all are at the start
+FIGURE_1 = Used("figure1")
+STEADY = Used("figure1", alpha=0.5, budget="2")
+ALPHA_ONE = Used("linear_d5", "logistic_d5", alpha=1.0)
+BUDGETS, MONOTONE = Used("linear_d5"), Used("monotone_logistic")
+BY_DISTANCE = Used("logistic_d5")
+FIGURE_3 = Used("logistic_d5", alpha=(1 / 3, 0.5, 2 / 3))
 
 
 def between(evidence: Evidence) -> Outcome:
@@ -191,7 +190,7 @@ def consistent(evidence: Evidence) -> Outcome:
     )
 
 
-CONSISTENT_SGD = used("logistic_d5", alpha=(0.5, 2 / 3))
+CONSISTENT_SGD = Used("logistic_d5", alpha=(0.5, 2 / 3))
 CHECKS = {
     "ldp-sgd/figure-1/between": FIGURE_1.read_by(between),
     "ldp-sgd/figure-1/stable": STEADY.judged(stability),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpexp.algorithms.near_the_optimum import decay_of, local
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, local_of, predicted_of, problem_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of, local_of, predicted_of, problem_of
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.reporting.checks import predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NEAR = 0.25
 """root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
-BIASED = used("rates_linear", alpha=(1 / 3, 0.4))
+BIASED = Used("rates_linear", alpha=(1 / 3, 0.4))
 
 
 def is_near_the_optimum(run: Run) -> bool:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpexp.accounting.gaussian import delta_of
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import local_of, problem_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, local_of, problem_of
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.reporting.checks import JOINT, Ratio, predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome, Verdict
@@ -19,15 +19,13 @@ from dpexp.store.stats import paired_difference
 from dpexp.theory.ldp_sgd.terms import theorem1, theorem2
 
 EXPERIMENTS = ("linear_d5", "linear_d10", "linear_d20", "logistic_d5", "logistic_d10", "logistic_d20")
-RUNS = used(*EXPERIMENTS, alpha=0.5)
-MIXED = used("figure1", "linear_d5", alpha=0.5)
-POWER = 0.2
-"""by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide"""
+RUNS = Used(*EXPERIMENTS, alpha=0.5)
+MIXED = Used("figure1", "linear_d5", alpha=0.5)
+POWER = 0.2  # by how much the noise power may differ from the claimed: the smallest that 200 replicates can decide
 SQUARED = "param_distance_sq"
 STRETCHED = ("ldp-sgd", "stretched-ldp-sgd")
-UNUSED = used("stretched")
-ROOM = 0.15
-"""by how much the measured ratio may differ from that of the asymptotes"""
+UNUSED = Used("stretched")
+ROOM = 0.15  # by how much the measured ratio may differ from that of the asymptotes
 
 
 def noise_unit(run: Run) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used
 from dpexp.reporting.checks import JOINT, last_decade
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
@@ -75,11 +75,11 @@ def _verdict(drawn: str, steady: str) -> Verdict:
 
 
 BELOW, BELOW_RATES = (
-    used(*names, alpha=(1 / 3, 0.4)) for names in (("linear_d5", "interior_linear"), ("rates_linear",))
+    Used(*names, alpha=(1 / 3, 0.4)) for names in (("linear_d5", "interior_linear"), ("rates_linear",))
 )
-ABOVE, ABOVE_RATES = used("interior_linear", alpha=(0.8, 0.9)), used("rates_linear", "rates_quadratic", alpha=0.8)
-DRAWN_LOGISTIC = used("logistic_d5", "interior_logistic", alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
-STEADY_LOGISTIC = used("rates_logistic")
+ABOVE, ABOVE_RATES = Used("interior_linear", alpha=(0.8, 0.9)), Used("rates_linear", "rates_quadratic", alpha=0.8)
+DRAWN_LOGISTIC = Used("logistic_d5", "interior_logistic", alpha=(1 / 3, 0.4, 0.5, 2 / 3, 0.8, 0.9))
+STEADY_LOGISTIC = Used("rates_logistic")
 CHECKS = {
     "ldp-sgd/section-5/asgd-faster": compared(BELOW, BELOW_RATES, "param_distance_sq", True, "(0, 1/2)"),
     "ldp-sgd/section-5/asgd-slower": compared(ABOVE, ABOVE_RATES, "param_distance_sq", False, "(2/3, 1)"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Run
 from dpexp.reporting.row import EVALUATED, near
@@ -29,8 +29,7 @@ NUMBERS: dict[str, Any] = {
 FAR = np.array([1e30, 1e33])
 FARTHEST = np.array([1e290, 1e300])
 """where Theorem 3 forgets its start, exp(-m eta n^(1 - alpha)), also for alpha near 1; for 0.99 no number is so large"""
-SLACK = 0.02
-"""what a logarithm adds to a local exponent at n = 10^30 is 1 / log n = 0.0145"""
+SLACK = 0.02  # what a logarithm adds to a local exponent at n = 10^30 is 1 / log n = 0.0145
 Cases = Mapping[str, tuple[float, float]]
 
 
@@ -50,8 +49,7 @@ def rate_of(theorem: str, alpha: float) -> float:
     return _local(bound(theorem, FAR, alpha=alpha))
 
 
-ALPHAS = tuple(k / 100 for k in range(100))
-"""the decays of [0, 1) at which a statement about all of them is tried"""
+ALPHAS = tuple(k / 100 for k in range(100))  # the decays of [0, 1) at which a statement about all of them is tried
 
 
 def falls_like(
@@ -95,7 +93,7 @@ def best_rate() -> Cases:
 
 CHECKS = {
     "ldp-sgd/remark-1/rate": falls_like("theorem-3", "sgd", STRONGLY, FARTHEST, (0.99,)),
-    "ldp-sgd/remark-1/smallest-budget": used("budget_mix").judged(smallest_budget),
+    "ldp-sgd/remark-1/smallest-budget": Used("budget_mix").judged(smallest_budget),
     "ldp-sgd/remark-2/rate": falls_like("theorem-4/without-b", "asgd", STRONGLY),
     "ldp-sgd/remark-4/optimal": near(best_rate, SLACK, "exponent of n"),
 }  # fmt: skip

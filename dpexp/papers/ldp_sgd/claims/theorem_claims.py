@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.ldp_sgd_runs import constants_of, predicted_of, problem_of, theorem_holds, used
+from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of, predicted_of, problem_of, theorem_holds
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, Run
@@ -21,12 +21,11 @@ from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
 
 BELOW_1 = (1 / 3, 0.5, 2 / 3)
-SMALL = used("linear_d5", "logistic_d5", alpha=BELOW_1)
-START = used("logistic_d5", alpha=2 / 3, budget="non-private")
-SWEEP_D, SWEEP_MU, MIX = used("sweep_d"), used("sweep_mu"), used("budget_mix")
-LONG = used("long_linear", alpha=1 / 3)
-VACUOUS = 6.0
-"""a bound of a million times the error of the start says nothing"""
+SMALL = Used("linear_d5", "logistic_d5", alpha=BELOW_1)
+START = Used("logistic_d5", alpha=2 / 3, budget="non-private")
+SWEEP_D, SWEEP_MU, MIX = Used("sweep_d"), Used("sweep_mu"), Used("budget_mix")
+LONG = Used("long_linear", alpha=1 / 3)
+VACUOUS = 6.0  # a bound of a million times the error of the start says nothing
 
 
 def theorem_4(runs: list[Run]) -> Outcome:
@@ -78,8 +77,7 @@ def _log_slope(x: Sequence[float], values: Sequence[np.ndarray]) -> tuple[float,
     return log_contrast(slope_weights(np.log(x)), np.array(values))
 
 
-QUARTER = 0.25
-"""a quarter of the distance between the exponents 1 and 2"""
+QUARTER = 0.25  # a quarter of the distance between the exponents 1 and 2
 
 
 def _exponent(
@@ -168,7 +166,7 @@ def start_is_forgotten(runs: list[Run]) -> Outcome:
     )
 
 
-KINKED = used("pinball", "hinge")
+KINKED = Used("pinball", "hinge")
 
 
 def not_differentiable(runs: list[Run]) -> Outcome:

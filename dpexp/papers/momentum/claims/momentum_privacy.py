@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.papers.momentum.momentum_runs import DELTA
+from dpexp.privacy.audit.scores import largest_rate
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_streams import node_sensitivities, printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
@@ -28,7 +29,7 @@ from dpexp.reporting.row import above
 from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 
 FIRST_EPOCH = 3
-CONFIDENCE = 0.975
+SIDE = 0.025
 
 
 class Attack(NamedTuple):
@@ -40,13 +41,9 @@ class Attack(NamedTuple):
 
     def delta(self, eps: float) -> float:
         """The delta that is needed at least at eps, with 95 % confidence: each probability by Clopper and Pearson."""
-        from scipy.stats import beta
-
-        count, other = self.with_record, self.with_neighbour
         # 2.5% on either side: both bounds hold together with 95%
-        low = beta.ppf(1 - CONFIDENCE, count, self.runs - count + 1) if count else 0.0
-        high = beta.ppf(CONFIDENCE, other + 1, self.runs - other) if other < self.runs else 1.0
-        return max(0.0, float(low) - math.exp(eps) * float(high))
+        low = 1 - largest_rate(self.runs - self.with_record, self.runs, SIDE)
+        return max(0.0, low - math.exp(eps) * largest_rate(self.with_neighbour, self.runs, SIDE))
 
 
 def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -112,8 +109,7 @@ def over_orders() -> dict[str, float]:
     return ratios
 
 
-ATTACKED = 3
-"""records of the example that the iterates show, alpha = 1 / N"""
+ATTACKED = 3  # records of the example that the iterates show, alpha = 1 / N
 COMPLETED = {
     f"N = {n}, T = {k * n + extra}": (n, k * n + extra)
     for n in (3, 4, 16, 63, 200, 1000)

@@ -70,8 +70,7 @@ class Point(NamedTuple):
     q: float
     multiplier: float
     order: float
-    curvature: float = 0.0
-    """eta M, the largest curvature of a loss over a step"""
+    curvature: float = 0.0  # eta M, the largest curvature of a loss over a step
 
 
 class Wide(NamedTuple):
@@ -83,5 +82,4 @@ class Wide(NamedTuple):
     width: float
 
 
-C_D, C_SIGMA, C_ALPHA, ORDER = 1e3, 1e-3, 1e-7, 100.0
-"""the constants of Theorem 4.1, footnote 11"""
+ORDER = 100.0  # of Theorem 4.1, footnote 11

@@ -16,8 +16,7 @@ DRIFTING = {
     for times in (1, 10, 100)
 }
 """the hypotheses of Theorem 4.1, the second with equality at theta = 1500; with q >= 1/5 footnote 10 proves the upper bound"""
-KNEE = round(2 * WIDTH / (Q * SLOPE)) // 2
-"""T-bar; the linear bound meets (3.6) at twice of it"""
+KNEE = round(2 * WIDTH / (Q * SLOPE)) // 2  # T-bar; the linear bound meets (3.6) at twice of it
 
 
 def tight(evidence: Evidence) -> Outcome:

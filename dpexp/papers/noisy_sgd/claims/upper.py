@@ -27,8 +27,7 @@ from dpexp.reporting.row import above
 STEPS = (1, 10, 125, 1000, 10**6)
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))
 """q = b / n and b sigma / (2 L) above 4 sqrt 2, which is the printed condition on the noise"""
-CONSTANT = 17.0
-"""what the printed proofs add up to: 16 by Lemma 2.12 with half the noise, and 1 for the shift"""
+CONSTANT = 17.0  # what the printed proofs add up to: 16 by Lemma 2.12 with half the noise, and 1 for the shift
 SPRING_Q, SPRING_WIDTH = 1e-3, 12.0
 """batches of one of 1000 records, L = M D / 2: the record moves a step by half of the set"""
 CONTRACTION, CONTRACTING_BATCH = 0.95, 100

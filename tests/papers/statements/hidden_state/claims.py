@@ -9,7 +9,7 @@ from itertools import product
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.loss_steps import StepLoss
 from dpexp.papers.hidden_state.hidden_state_claims import FIELDS, PUSH, _pair, exact_delta
-from dpexp.papers.hidden_state.slides import crossing, limit, same_mechanism
+from dpexp.papers.hidden_state.hidden_state_figures import crossing, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, WalkLaw
 from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpexp.papers.noisy_sgd.claims.instances import C_ALPHA, C_D, ORDER, Wide, opposite
+from dpexp.papers.noisy_sgd.claims.instances import ORDER, Wide, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
 from dpexp.privacy.exact.walk import shifting
 from dpexp.reporting.row import above, near
@@ -18,10 +18,10 @@ DELTA, NEEDED = 0.15, 0.9
 NEAR, PANEL = 14.0, 6.0
 """steps of the wide walk are kept up to this many noise standard deviations; its panels change nothing beyond 1e-8"""
 EVENTS = {
-    f"n = 2, b = {b}": Wide(b / 2, b, math.sqrt(0.75 / (b * b / 2)), C_D * b * math.sqrt(0.75 / (b * b / 2)))
+    f"n = 2, b = {b}": Wide(b / 2, b, math.sqrt(0.75 / (b * b / 2)), 1e3 * b * math.sqrt(0.75 / (b * b / 2)))
     for b in (1, 2)
 }
-"""both hypotheses of Theorem 4.1 with equality"""
+"""both hypotheses of Theorem 4.1 with equality, at the constants of footnote 11"""
 STARTS = (-0.5, -0.25, 0.0, 0.25, 0.5)
 """omega_0 over D; the proof starts at 0"""
 SEEN = 1e-12
@@ -44,7 +44,7 @@ def theorem_4_1() -> dict[str, float]:
 
 def equation_4_1(s: Wide, steps: float) -> float:
     """c_alpha alpha (L / (n sigma))^2 min(T, T-bar) at order 100, T-bar = 0.75 D n / (L eta)."""
-    return C_ALPHA * ORDER * (s.q * s.slope) ** 2 * min(steps, 0.75 * s.width / (s.q * s.slope))
+    return 1e-7 * ORDER * (s.q * s.slope) ** 2 * min(steps, 0.75 * s.width / (s.q * s.slope))
 
 
 def _moves(q: float, slope: float) -> tuple[tuple[float, float], ...]:
