@@ -13,12 +13,34 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dpexp.data.adult import CATEGORIES, CLASSES, FILE, NUMBERS
+from dpexp.data import adult
+from dpexp.data.adult import CLASSES, FILE, NUMBERS
 
 COLUMNS = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
     "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income",
 )  # fmt: skip
+_CODEBOOK = """
+workclass: Private Self-emp-not-inc Self-emp-inc Federal-gov Local-gov State-gov Without-pay Never-worked
+education: Bachelors Some-college 11th HS-grad Prof-school Assoc-acdm Assoc-voc 9th 7th-8th 12th Masters 1st-4th 10th
+  Doctorate 5th-6th Preschool
+marital-status: Married-civ-spouse Divorced Never-married Separated Widowed Married-spouse-absent Married-AF-spouse
+occupation: Tech-support Craft-repair Other-service Sales Exec-managerial Prof-specialty Handlers-cleaners
+  Machine-op-inspct Adm-clerical Farming-fishing Transport-moving Priv-house-serv Protective-serv Armed-Forces
+relationship: Wife Own-child Husband Not-in-family Other-relative Unmarried
+race: White Asian-Pac-Islander Amer-Indian-Eskimo Other Black
+sex: Female Male
+native-country: United-States Cambodia England Puerto-Rico Canada Germany Outlying-US(Guam-USVI-etc) India Japan Greece
+  South China Cuba Iran Honduras Philippines Italy Poland Jamaica Vietnam Mexico Portugal Ireland France
+  Dominican-Republic Laos Ecuador Taiwan Haiti Columbia Hungary Guatemala Nicaragua Scotland Thailand Yugoslavia
+  El-Salvador Trinadad&Tobago Peru Hong Holand-Netherlands
+"""
+CATEGORIES: dict[str, tuple[str, ...]] = {
+    line.partition(":")[0]: tuple(line.partition(":")[2].split())
+    for line in _CODEBOOK.replace("\n  ", " ").strip().splitlines()
+}
+"""the published codebook's values of every text column"""
+assert {name: len(levels) for name, levels in CATEGORIES.items()} == adult.CATEGORIES
 
 
 def coded(paths: list[Path]) -> dict[str, np.ndarray]:

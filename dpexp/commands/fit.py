@@ -18,7 +18,7 @@ from dpexp.core.seeds import generator
 from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, unread
 from dpexp.data.records import Header, read_header, read_record_table
-from dpexp.data.regression import FitRecords, Units, by_person, persons_of, read_records, units_of
+from dpexp.data.regression import FitRecords, Units, by_person, read_records, units_of
 from dpexp.data.table_remarks import losses, none_read
 from dpexp.inference import rehearsals, user_blocks
 from dpexp.inference.fit_document import fit_document
@@ -154,10 +154,9 @@ def entering(request: Request, seed: int) -> tuple[FitRecords, np.ndarray, list[
     if not len(records.y):
         raise none_read(table, remarks)
     if roles.person is not None:
-        whose, _ = persons_of(table, roles.person)
-        if alone := int(np.count_nonzero(whose < 0)):
+        records, alone = by_person(table, records, roles.person)
+        if alone:
             remarks.append(f"{alone:,} of {len(table):,} rows have no id in {roles.person} and are left out {PRIVATE}")
-        records = by_person(table, records, roles.person)
     records = records.in_order(np.random.Generator(np.random.PCG64(seed)).permutation(records.n))
     mu = np.full(records.n, request.budget()) if records.mu is None else records.mu
     # what a deployment prints may be handed on with its result

@@ -79,12 +79,12 @@ class DataShape(NamedTuple):
 
 
 def load_shipped(file: Path, digest: str) -> Any:
-    """The arrays of a shipped npz file. Raises DataError where its SHA-256 is not `digest`; empty asks for none.
+    """The arrays of a shipped npz file. Raises DataError where its SHA-256 is not `digest`.
 
     The digest is part of the code, so that the hash of the code identifies the records of a result.
     """
     content = file.read_bytes()
-    if digest and sha256(content).hexdigest() != digest:
+    if sha256(content).hexdigest() != digest:
         hint = "put the file back, or reinstall"
         raise DataError(f"{file}: these are not the records that come with this dpexp", hint)
     return np.load(BytesIO(content))

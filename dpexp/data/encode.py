@@ -119,8 +119,10 @@ def encode(value: Value, column: PublicColumn) -> float:
         value, column = repr(value).removesuffix(".0"), column._replace(decimal=".", thousands="")
     text = value.strip()
     # a stated category comes first, also one that is spelled like a missing value
-    if column.levels is not None and (place := _places(column.levels).get(letters(text))) is not None:
-        return float(place)
+    spelled = letters(text)
+    for place, level in enumerate(column.levels or ()):
+        if letters(level) == spelled:
+            return float(place)
     if text.lower() in MISSING:
         if column.may_miss:
             return math.nan
@@ -134,7 +136,8 @@ def encode(value: Value, column: PublicColumn) -> float:
         raise Unread(f"{column.name} is not a number", text)
     if abs(value) > _LARGEST:
         raise Unread(f"{column.name} is infinite or above {_LARGEST:.1e}", text)
-    return value
+    # without the sign of a zero: 0.0 and -0.0 are one key of a dict, so that one record would decide it for another
+    return value + 0.0
 
 
 def day(text: str, name: str = "it") -> float:
@@ -156,11 +159,6 @@ def limits_of(name: str, pair: Sequence[float | str]) -> tuple[float, float]:
 def _number(text: str, decimal: str = ".", thousands: str = "") -> float | None:
     value = read_number(text, decimal, thousands)
     return _TRUTH.get(text.lower()) if value is None else value
-
-
-@lru_cache(maxsize=64)
-def _places(levels: tuple[str, ...]) -> dict[str, int]:
-    return {letters(level): k for k, level in enumerate(levels)}
 
 
 def _level_place(text: str, column: PublicColumn) -> float:
@@ -195,7 +193,7 @@ def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
     if isinstance(entries, np.ndarray) and column.levels is None and not column.days:
         read = (np.abs(entries) <= _LARGEST) | (np.isnan(entries) & column.may_miss)
         if read.all():
-            return Encoded(entries, read)
+            return Encoded(entries + 0.0, read)
     each = listed(entries)
     readings: dict[Value, float | Unread] = {}
     # equal texts have equal numbers, whoever holds them, and are read once
@@ -214,10 +212,10 @@ def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
 
 def unread(table: RecordTable, columns: Sequence[PublicColumn]) -> dict[int, Unread]:
     """For every record with an unreadable value, the first reason: for the owner of the table alone."""
-    each = [encoded(table, column).faults for column in columns]
-    return {
-        k: next(faults[k] for faults in each if k in faults) for k in sorted({k for faults in each for k in faults})
-    }
+    first: dict[int, Unread] = {}
+    for column in reversed(columns):
+        first |= encoded(table, column).faults
+    return dict(sorted(first.items()))
 
 
 def listed(values: Values) -> Sequence[Value]:

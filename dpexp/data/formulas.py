@@ -9,7 +9,6 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,7 @@ class FormulaFactor(NamedTuple):
     function: str = ""  # C, or a name of `FUNCTIONS`; empty: the column itself
 
 
-@dataclass(frozen=True)
-class RegressionFormula:
+class RegressionFormula(NamedTuple):
     """Target and terms: products of factors; a power repeats one factor."""
 
     target: FormulaFactor
@@ -70,7 +68,9 @@ def read_formula(text: str) -> RegressionFormula:
         from formulaic.errors import FormulaicError
     except ImportError:
         raise UsageError("--formula needs formulaic", "pip install 'dpexp[formula]'") from None
-    hidden, names = _hidden(text)
+    # names that Python reads as something else are hidden from it
+    names = list(dict.fromkeys(match[1] or match[0] for match in _MISREAD.finditer(text)))
+    hidden = _MISREAD.sub(lambda match: f"column_{names.index(match[1] or match[0])}_", text)
     where, example = f"--formula {text!r}:", "for instance 'log(y) ~ x + C(g)'"
     try:
         parsed = formulaic.Formula(hidden)
@@ -105,19 +105,6 @@ def read_formula(text: str) -> RegressionFormula:
                 product, part = (":".join(factor.text for factor in factors) for factors in (term, less))
                 raise UsageError(f"--formula: {product} needs {part} too", "a * b means a + b + a:b")
     return RegressionFormula(target, terms)
-
-
-def _hidden(text: str) -> tuple[str, list[str]]:
-    """A formula in which no column has a name that Python reads as something else, and these names."""
-    names: list[str] = []
-
-    def place(match: re.Match[str]) -> str:
-        name = match[1] or match[0]
-        if name not in names:
-            names.append(name)
-        return f"column_{names.index(name)}_"
-
-    return _MISREAD.sub(place, text), names
 
 
 def _restored(text: str, names: Sequence[str]) -> str:

@@ -132,12 +132,10 @@ def read_record_table(source: Path | object) -> RecordTable:
     return table
 
 
-def _header(
-    kinds: Sequence[tuple[str, ColumnKind]], where: str, separator: str = "", line: int = 1, by_hand: bool = False
-) -> Header:
-    """The header of some columns. `by_hand`: (e) may apply. Raises DataError where two have one name."""
+def _header(kinds: Sequence[tuple[str, ColumnKind]], where: str, separator: str = "", line: int = 1) -> Header:
+    """The header of some columns. Raises DataError where two have one name."""
     # (e)
-    unnamed = tuple(k for k, (name, _) in enumerate(kinds, 1) if by_hand and _UNNAMED.fullmatch(name))
+    unnamed = tuple(k for k, (name, _) in enumerate(kinds, 1) if _UNNAMED.fullmatch(name))
     kinds = [kind for k, kind in enumerate(kinds, 1) if k not in unnamed]
     names = [name for name, _ in kinds]
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -159,7 +157,7 @@ def _of_memory(data: object) -> RecordTable:
         raise DataError(f"columns have {' and '.join(map(str, sorted(lengths)))} values", "one of every record")
     if not lengths or lengths == {0}:
         raise DataError("the frame holds no records", "one record a row")
-    header = _header([(name, "unknown") for name, _ in named], "frame", by_hand=True)
+    header = _header([(name, "unknown") for name, _ in named], "frame")
     columns = [values for k, (_, values) in enumerate(named, 1) if k not in header.unnamed]
     # a row without a value is none, as (a) has it for lines
     blank = list(range(lengths.pop()))
@@ -234,7 +232,7 @@ def _header_line(first: bytes, second: bytes, path: Path) -> Header:
     separator = max(separators, key=lambda mark: len(split[mark]))
     if not split[separator]:
         raise DataError(f"{where}: a quoted name does not end on its line", "this line names the columns")
-    return _header([(name, "unknown") for name in split[separator]], where, separator, number, by_hand=True)
+    return _header([(name, "unknown") for name in split[separator]], where, separator, number)
 
 
 def _read_lines(path: Path, header: Header) -> tuple[list[int], dict[str, Values]]:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,8 +93,7 @@ def _factor_entries(factor: FormulaFactor, column: PublicColumn) -> list[Entry]:
     return [Entry(factor.text, column.name, (low + high) / 2, (high - low) / 4, function=factor.function), *missing]
 
 
-@dataclass(frozen=True)
-class Roles:
+class Roles(NamedTuple):
     """Which column is what."""
 
     target: str
@@ -314,30 +313,25 @@ def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     return np.asarray(z if entry.level == MISSING else np.where(missing, 0.0, z))
 
 
-def persons_of(table: RecordTable, column: str) -> tuple[np.ndarray, int]:
-    """Whose each line is [lines], by the place of its id among all in their order, and how many persons there are.
+def by_person(table: RecordTable, records: FitRecords, column: str) -> tuple[FitRecords, int]:
+    """The records with persons as their holders, by the order of their ids; and how many lines have no id.
 
-    Ids are public, and one however they are spelled (`read_id`); a line without one has no person, -1. Raises DataError
-    where all are.
+    Ids are public, and one however they are spelled (`read_id`). Raises DataError where no line has one.
     """
     values = listed(table.columns[column])
-    known = {value: read_id("" if value is None else str(value)) for value in set(values)}
+    ids = {value: read_id("" if value is None else str(value)) for value in set(values)}
     # ids are public, and so is their order; where their lines stand is not
-    places = {person: k for k, person in enumerate(sorted(set(known.values()) - {""}))}
+    places = {person: k for k, person in enumerate(sorted(set(ids.values()) - {""}))}
     if not places:
         raise DataError(f"{table.where}: no line says whose it is in {column}", "--person names the column of the ids")
-    return np.array([places.get(known[value], -1) for value in values]), len(places)
-
-
-def by_person(table: RecordTable, records: FitRecords, column: str) -> FitRecords:
-    """The records with persons as their holders: of each the rows in the order of their bits, on whatever lines."""
-    # an average depends on the order of its rows in its last digits, and where a row stands is no public input
-    whose, n = persons_of(table, column)
+    whose, n = np.array([places.get(ids[value], -1) for value in values]), len(places)
+    # of each the rows in the order of their bits, on whatever lines: an average depends on the order of its rows in its
+    # last digits. By owner first, so that the rows of nobody, -1, are the first and are left out
     bits, owners = np.column_stack([records.x, records.y]).view(np.uint64), whose[records.owners]
-    # by owner first, so that the rows of nobody, -1, are the first and are left out
     rows = np.lexsort((*bits.T, owners))[np.count_nonzero(owners < 0) :]
     mu = None
     if records.mu is not None:  # of several budgets of a person the smallest counts
         mu = np.full(n, math.inf)
         np.minimum.at(mu, whose[whose >= 0], records.mu[whose >= 0])
-    return FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
+    own = FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
+    return own, int(np.count_nonzero(whose < 0))
