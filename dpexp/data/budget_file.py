@@ -84,7 +84,7 @@ def _require(table: RecordTable, rules: Sequence[Rule], error: type[UsageError |
             text = f"{name} {words}" if name == "group" else f"{name} {words}, got {value}"
             text = f"does not hold one value for each of the {len(table.columns)} columns" if entry is None else text
             faults.append(f"{table.place(k)}: {text}")
-    # a line that does not fit is found in every column, and said once
+    # a line that does not fit is a fault of every column, and listed once
     if different := list(dict.fromkeys(faults)):
         rest = f" (and {len(different) - SHOWN} more)" if len(different) > SHOWN else ""
         raise error("; ".join(different[:SHOWN]) + rest, HINT)

@@ -320,6 +320,8 @@ def by_person(table: RecordTable, records: FitRecords, column: str) -> tuple[Fit
     """
     values = listed(table.columns[column])
     ids = {value: read_id("" if value is None else str(value)) for value in set(values)}
+    if any(isinstance(value, float) and abs(value) >= 2**53 for value in ids):
+        raise DataError(f"{table.where}: ids in {column} are floats, which hold 15 digits", "write them as text")
     # ids are public, and so is their order; where their lines stand is not
     places = {person: k for k, person in enumerate(sorted(set(ids.values()) - {""}))}
     if not places:

@@ -18,15 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.reporting.checks import (
-    Pair,
-    bound_holds,
-    in_order,
-    predictions_agree,
-    rates_agree,
-    ratio_over_decade,
-    ratio_to,
-)
+from dpexp.reporting import checks
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence, Run, labels
 from dpexp.reporting.formula import parse
@@ -67,14 +59,14 @@ def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[l
     own: Any = claim.get("estimator")
     match kind, claim["rule"]:
         case "slope of", "near":
-            return lambda runs: rates_agree(
+            return lambda runs: checks.rates_agree(
                 runs, own, metric, lambda alpha: printed({"alpha": alpha, "estimator": own}, numbers.functions), source
             )
         case "mean of", "below":
             theorem = printed({}, {"bound": numbers.theorems.__getitem__})
             if theorem.quantity != metric:
                 raise UsageError(f"{name}: {printed.text} bounds {theorem.quantity}, and {metric} is measured")
-            return lambda runs: bound_holds(runs, theorem, numbers.constants)
+            return lambda runs: checks.bound_holds(runs, theorem, numbers.constants)
         case (("final" | "decade of"), "near"):
 
             def close(runs: list[Run]) -> Outcome:
@@ -82,15 +74,15 @@ def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[l
                 for run, label in zip(runs, labels(runs), strict=True):
                     value = printed(settings_of(run), numbers.functions)
                     if kind == "final":
-                        ratios.append(ratio_to(run.name, run.values(own, metric)[-1], value, len(runs)))
+                        ratios.append(checks.ratio_to(run.name, run.values(own, metric)[-1], value, len(runs)))
                     else:
-                        ratios.append(ratio_over_decade(label, run, own, metric, value, len(runs)))
-                return predictions_agree(ratios, claim["room"], source)
+                        ratios.append(checks.ratio_over_decade(label, run, own, metric, value, len(runs)))
+                return checks.predictions_agree(ratios, claim["room"], source)
 
             return close
         case "final", "below":
             smaller, larger = claim["estimator"]
-            return lambda runs: in_order(
-                [Pair(r.name, r.values(smaller, metric)[-1], r.values(larger, metric)[-1]) for r in runs], source
+            return lambda runs: checks.in_order(
+                [checks.Pair(r.name, r.values(smaller, metric)[-1], r.values(larger, metric)[-1]) for r in runs], source
             )
     raise UsageError(f"{name}: no claim is measured by '{kind}' and judged by '{claim['rule']}'")

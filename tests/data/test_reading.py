@@ -10,6 +10,7 @@ from dpexp.data.dataset import DataError
 from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, unread
 from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
 from dpexp.data.records import read_header, read_record_table
+from dpexp.data.regression import Roles, by_person, read_records
 
 ZONE = PublicColumn("zone", levels=("1", "2", "3", "other"))
 STRICT = PublicColumn("zone", levels=("1", "2", "3"))
@@ -193,3 +194,43 @@ def test_whatever_holds_columns_is_read_as_its_frame_is():
     for wrong in ([1, 2], 3, None, {"x": [1], "y": [1, 2]}, np.zeros((2, 2, 2))):
         with pytest.raises(DataError):
             read_record_table(wrong)
+
+
+BASE = {"a": [31, 45, 58], "g": [1, 2, 1], "t": [True, False, True], "d": ["1980-02-03"] * 3, "w": [1.5, -0.0, 0.0],
+        "who": [1, 2, 3], "y": [10, 20, 30]}  # fmt: skip
+STATED = PublicInputs({"a": (20.0, 70.0), "d": (0.0, 9e3), "y": (0.0, 60.0)}, {"g": ("1", "1.0", "2"), "t": ("no", "yes")}, ("a",), (), ("d",), decimal=",")  # fmt: skip
+MADE = [pd.DataFrame, dict, lambda columns: pd.DataFrame([dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize(
+    ("column", "odd"),
+    [("a", None), ("a", "x"), ("a", 31.5), ("g", None), ("g", 2.0), ("g", "01"), ("t", None), ("t", 1), ("d", 20010101),
+     ("d", None), ("w", "x"), ("w", np.float32(0.1)), ("who", None), ("who", 7.5), ("who", "1e99999999999999999999"), ("y", "x")],
+)  # fmt: skip
+def test_in_memory_the_type_of_a_column_moves_nobody(made, column, odd):
+    """One value makes a column of whole numbers one of floats or of objects; all other records enter as they were."""
+
+    def rows(columns):
+        table = read_record_table(made(columns))
+        records = by_person(table, read_records(table, Roles("y", person="who"), STATED, False), "who")[0]
+        own = [records.owners == k for k in range(records.n)]
+        return [(records.x[k].tobytes(), records.y[k].tobytes()) for k in own]
+
+    for place in range(3):
+        changed = {name: list(values) for name, values in BASE.items()}
+        changed[column][place] = odd
+        others = [k for k in range(3) if k != place]
+        # a changed id has another place among the persons
+        new = rows(changed)
+        if column != "who":
+            assert [new[k] for k in others] == [rows(BASE)[k] for k in others]
+        else:
+            assert {rows(BASE)[k] for k in others} <= set(new)
+
+
+def test_a_truth_value_is_a_number_where_it_is_the_target_of_a_linear_fit(tmp_path):
+    pd.DataFrame({"x": [0.5, 1.0], "y": [True, False]}).to_parquet(tmp_path / "t.parquet")
+    records = read_records(read_record_table(tmp_path / "t.parquet"), Roles("y"), PublicInputs(), False)
+    assert records.y.tolist() == [1, 0]
+    assert not records.units.binary

@@ -115,31 +115,6 @@ def test_the_private_regime_is_a_square_whose_constant_is_a_variance():
     assert answers.limit("flat", 4.0, order) == pytest.approx(divergence, rel=1e-3)
 
 
-@pytest.mark.slow
-def test_the_private_regime_by_chains_of_cells_and_its_spectral_gap():
-    """A second program: cells of the set, powers of a matrix. The way to the limit has the gap of the reflected walk."""
-    width, theta = 40.0, 0.05
-    edges = np.linspace(-width / 2, width / 2, 801)
-    middle = (edges[1:] + edges[:-1]) / 2
-
-    def step(drift):
-        upper = np.array([[math.erf((b - c - drift) / math.sqrt(2)) for b in edges] for c in middle]) / 2
-        upper[:, 0], upper[:, -1] = -0.5, 0.5
-        return np.diff(upper, axis=1)
-
-    one, other = step(theta / (2 * width)), step(-theta / (2 * width))
-
-    def divergence(steps):
-        p, q = (np.linalg.matrix_power(matrix, steps)[399:401].mean(axis=0) for matrix in (one, other))
-        return math.log((p**2 / q).sum())
-
-    wide = width + 2 * 0.5826  # a walk overshoots a wall by 0.5826 deviations on average (Chernoff, 1965)
-    end = divergence(20_000)
-    assert end == pytest.approx(answers.limit("flat", theta, 2.0) * (wide / width) ** 2, rel=5e-3)
-    rate = math.log((end - divergence(1200)) / (end - divergence(1600))) / 400
-    assert rate == pytest.approx(math.pi**2 / (2 * wide**2), rel=0.01)
-
-
 def test_the_walk_of_the_law_is_the_one_of_the_cells(monkeypatch):
     monkeypatch.setattr(answers, "WIDTH", 40.0)
     ours = renyi(*answers._laws.__wrapped__("flat", 0.05, 10**6), 2.0)

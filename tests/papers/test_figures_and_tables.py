@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from dpexp.papers import figures, overlays, tables
-from dpexp.papers.momentum.momentum_runs import METHODS
 from dpexp.reporting.figure import written
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
@@ -122,19 +121,6 @@ def test_a_figure_has_no_words_on_top_of_each_other_and_nothing_cut(name, toys):
         assert faults(drawing.canvas) == []
 
 
-def test_results_of_other_settings_are_refused(tmp_path):
-    """A figure whose experiment was run with other settings says so, and how to run the right ones."""
-    from tests.conftest import ROOT, call
-
-    arguments = ["--set", "run.n=200", "--replicates", 4, "--results", tmp_path, "-q"]
-    call("run", ROOT / "configs" / "linear_d5.yaml", "--set", "schedule={name: constant, eta: 0.1}", *arguments)
-    call("run", ROOT / "configs" / "figure1.yaml", "--set", "privacy.mu=[1, 3]", *arguments)
-    for name, message in (("figure2", "no column alpha"), ("figure1", "no cell with alpha = 1/2 and mu = 2")):
-        result = call("plot", name, "--results", tmp_path, code=3)
-        assert message in result.stderr
-        assert "run: dpexp run configs/" in result.stderr
-
-
 def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):
     results = needed(TABLES["table1"], toys)
     rows = pd.DataFrame(TABLES["table1"].build(results).records)
@@ -144,15 +130,6 @@ def test_table1_holds_printed_exponents_beside_fitted_slopes(toys):
     fitted = rows[rows.slope.notna()]
     assert (fitted.ci_lo <= fitted.slope).all()
     assert (fitted.slope <= fitted.ci_hi).all()
-
-
-def test_every_tuned_method_is_shown_with_its_grid_and_without_noise(toys):
-    results = needed(TABLES["momentum_tuned"], toys)
-    rows = pd.DataFrame(TABLES["momentum_tuned"].build(results).records)
-    assert set(rows.method) <= set(METHODS)
-    assert set(rows.method) >= {"descent", "poisson", "recursion"}  # runs of a few steps have no best setting of others
-    assert rows.settings.between(3, 5).all()  # the best one, and the next on either side where the grid goes on
-    assert {*rows[np.isinf(rows.eps)].settings} == {3}  # more epochs are always better without noise
 
 
 def test_what_the_page_says_of_intervals_is_in_the_table():

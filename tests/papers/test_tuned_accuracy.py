@@ -122,31 +122,3 @@ def test_the_choice_is_validations_and_its_accuracy_is_of_the_test_records(resul
     assert plain["test_records"] == 359
     p = plain["accuracy"] / 100
     assert plain["test_reach"] == pytest.approx(196 * math.sqrt(p * (1 - p) / 359), rel=1e-3)
-
-
-def test_what_validation_did_not_choose_is_told(results, rows):
-    """Full batches run with a step that is not the best one, and lies at the end of the grid."""
-    full = rows["full"]
-    assert full["batch"] == langevin_tables.FULL
-    assert full["behind"] > 5
-    assert full["edges"] == ["eta"]
-    note = langevin_tables.build_tuned(results).note
-    assert "Not the best in validation: full batches" in note
-    assert "DP-SGD on digits" not in note
-
-
-def test_methods_are_compared_with_both_errors(rows):
-    found = langevin_tables.against(list(rows.values()), "digits", "free", "full")
-    assert found["difference"] == pytest.approx(rows["free"]["accuracy"] - rows["full"]["accuracy"])
-    assert found["records"] == 1
-    assert found["reach"] > found["seeds_reach"]
-
-
-def test_a_method_without_its_choice_is_refused(results, rows, monkeypatch):
-    """The settings that were run are hidden from one method."""
-    usual = langevin_tables._method
-    monkeypatch.setattr(
-        langevin_tables, "_method", lambda row: "" if row.step == 45 and usual(row) == "plain" else usual(row)
-    )
-    with pytest.raises(ValueError, match="runs no setting of DP-SGD on digits that was tuned"):
-        langevin_tables.tuned_accuracy_rows(results)

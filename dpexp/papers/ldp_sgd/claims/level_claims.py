@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 NEAR = 0.25
-"""root mean square distance to which the linearised iteration is taken at its word: there F''' adds a few percent"""
+"""root mean square distance up to which the linearised iteration is compared: there F''' adds a few percent"""
 BIASED = Used("rates_linear", alpha=(1 / 3, 0.4))
 
 
