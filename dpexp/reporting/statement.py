@@ -141,12 +141,11 @@ class MechanismAnalyses:
         kinds = {kind: self.covering(kind) for kind in (ALL, LAST)}
         return {kind: min(own, key=lambda a: a.at(self.deltas)[0]) for kind, own in kinds.items() if own}
 
-    @cached_property
-    def promises(self) -> list[tuple[float, str, str]]:
+    def promises(self, most: int) -> list[tuple[float, str, str]]:
         """The largest success of a guess, neighbours and what is seen: a second time if the last iterate shows less."""
         kinds = [ALL] if self.best.get(LAST) is self.best.get(ALL) else list(self.best)
         relation = self.mechanism.neighboring_relation
-        return [(success(self.covering(k), self.deltas), relation, self.seen or SEES[k]) for k in kinds]
+        return [(success(self.covering(k), self.deltas), relation, self.seen or SEES[k]) for k in kinds[:most]]
 
     @property
     def names(self) -> dict[str, str]:
@@ -154,15 +153,14 @@ class MechanismAnalyses:
         budget = {"budget": self.mechanism.mu.label} if isinstance(self.mechanism, LocalGaussian) else {}
         return {"mechanism": self.label, **budget}
 
-    def document_of_best(self) -> dict[str, Any]:
-        """By what is released, the best analysis with its epsilons, and mu of Gaussian DP up to the least delta."""
-        gdp = cache(lambda kind: gaussian_of(self.best[kind], min(self.deltas)))
-        same = self.best.get(LAST) is self.best.get(ALL)
-        return {
-            kind: {"analysis": a.name, "mu": a.mu, "eps": a.statement(self.deltas, ())["eps"],
-                   "gdp": gdp(ALL if same else kind)}
-            for kind, a in self.best.items()
-        }  # fmt: skip
+    def document_of_best(self, gaussian: Sequence[str]) -> dict[str, Any]:
+        """By what is released, the best analysis with its epsilons, and of some mu up to the least delta: a search."""
+        best: dict[str, Any] = {}
+        for kind, a in self.best.items():
+            same = best[ALL].get("gdp") if kind == LAST and a is self.best.get(ALL) else None
+            best[kind] = {"analysis": a.name, "mu": a.mu, "eps": a.statement(self.deltas, ())["eps"]}
+            best[kind] |= {"gdp": same or gaussian_of(a, min(self.deltas))} if same or kind in gaussian else {}
+        return best
 
     def description(self) -> list[tuple[str, str]]:
         """Topics; of a run with what states its row of cells.parquet."""
@@ -207,8 +205,9 @@ class PrivacyStatement(Printed):
     def plain(self) -> list[str]:
         """The guarantees in words: a sentence for each mechanism that promises anything; of many, one."""
         if len(self.parts) == 1:
-            return [sentence(*promise) for promise in self.parts[0].promises]
-        labelled = [(*part.promises[0], part.label) for part in each(self.parts, "mechanism", lambda part: part.label)]
+            return [sentence(*promise) for promise in self.parts[0].promises(2)]
+        parts = each(self.parts, "mechanism", lambda part: part.label)
+        labelled = [(*part.promises(1)[0], part.label) for part in parts]
         promising = [promise for promise in labelled if promise[0] < ALWAYS] or [max(labelled)]
         if len(promising) > MOST_SENTENCES:
             probability, relation, sees, label = max(promising)
@@ -222,6 +221,7 @@ class PrivacyStatement(Printed):
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
         mechanisms = [part.mechanism for part in self.parts]
+        gaussian = (ALL, LAST) if len(self.parts) == 1 else (ALL,)
         sampling = (m.scheme if isinstance(m, Mechanism) else m.sampling for m in mechanisms)
         return {
             "plain": self.plain,
@@ -230,7 +230,7 @@ class PrivacyStatement(Printed):
             "sampling": _listed(sampling),
             "statements": self.statements(),
             "attained": [{**p.names, **b.statement(p.deltas)} for p in self.parts for b in p.lower],
-            "best": {part.label: part.document_of_best() for part in self.parts},
+            "best": {part.label: part.document_of_best(gaussian) for part in self.parts},
             "data": self.data,
             "cautions": self.cautions,
         }
