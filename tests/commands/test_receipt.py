@@ -178,23 +178,6 @@ def test_a_history_leaves_the_sampler_open(tmp_path):
     assert not [line for line in text.splitlines() if "holds" in line and "if" not in line]
 
 
-@pytest.mark.parametrize(
-    "contradiction",
-    [
-        ["microbatch_size=2"],
-        ["clipping=microbatch"],
-        ["sampler=full-batch"],
-        ["cap=700"],
-        ["n=60000"],
-        ["epochs=7"],
-        ["batch_size=500"],
-    ],
-)
-def test_fields_that_contradict_each_other_are_an_error(card, contradiction):
-    """The card has records, and phases of 1,000 steps with a share of 0.01."""
-    call("receipt", card, *contradiction, code=2)
-
-
 def test_one_vocabulary(card):
     of_sizes = document("n=60000", "batch_size=600", "epochs=10", "noise_multiplier=1", "sampling=poisson", "neighboring_relation=add-remove", "eps=1.83")  # fmt: skip
     assert only(of_sizes)[1]["eps"] == pytest.approx(1.8283, abs=1e-4)  # as of the card
@@ -231,12 +214,6 @@ def test_caps_of_an_event_that_differ_are_no_card():
     assert cut.mechanism is None
 
 
-def test_the_blank_card_is_a_card(tmp_path):
-    path = tmp_path / "card.yaml"
-    call("init", "--card", "--out", path)
-    assert document(path)["assumed"] == []
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -248,6 +225,18 @@ def test_the_blank_card_is_a_card(tmp_path):
         {"accounted_as": "k-of-t", "sampling_probability": 0.01, "steps": 1000},
         {"sampler": "poisson", "accounted_as": "truncated-poisson", "sampling_probability": 0.01, "steps": 1000},
         {"sampler": "poisson", "sampling_probability": 0.01, "steps": [1000, 2000], "epochs": 1},
+        *(
+            {"sampler": "poisson", "sampling_probability": 0.01, "steps": 1000, "records": 60000, **more}
+            for more in (
+                {"microbatch_size": 2},
+                {"clipping": "microbatch"},
+                {"sampler": "full-batch"},
+                {"cap": 700},
+                {"n": 60000},
+                {"epochs": 7},
+                {"batch_size": 500},
+            )
+        ),
     ],
 )
 def test_what_would_be_ignored_is_an_error(words):

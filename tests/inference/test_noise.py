@@ -22,7 +22,6 @@ from dpexp.inference.staged_newton import Server
 from dpexp.inference.user_blocks import TableUsers, hessian_users
 from tests.conftest import share
 from tests.oracles.hessians import hessians
-from tests.oracles.watched_messages import isometric, received
 
 SEEDS = range(1, 6)
 SCALES = (2 / 3, 3 / 2)
@@ -42,6 +41,26 @@ def records(model, n, seed):
 
 def with_ones(x):
     return np.concatenate([np.ones((len(x), 1)), x], axis=1)
+
+
+def received(before, after, theta, moved, v, eta, least):
+    """The gradient message [8, p] that the server used, from theta [p, 8] before and after it; v and eta [8].
+
+    What the sums grew by is one message, and theta has to have moved by the same one; its last coordinate is at least
+    `least`.
+    """
+    of_sums = (after.gradients - before.gradients) / v
+    free = theta - eta * v * of_sums
+    free[-1] = np.maximum(free[-1], least)
+    assert np.max(np.abs(free - moved)) <= 1e-9 * (1 + np.max(np.abs(moved)))
+    return of_sums.T
+
+
+def isometric(matrices):
+    """Symmetric matrices [8, p, p] as vectors of the same norm: the diagonal, and sqrt 2 times what is above it."""
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    # an entry off the diagonal stands twice in the matrix, and once here
+    return matrices[:, rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2))
 
 
 # --- estimators: (name, seed, kind of message, scale of its noise) -> residuals of each kind [messages, k] ----------
