@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,6 @@ FAR = 100.0
 """times the best guarantee: what is nowhere below is named in the caption, and not drawn"""
 WIDE = 10.0
 """ratio of the swept values from which on their axis is logarithmic"""
-COLOURS = ("#2b6cb8", "#e0701a", "#2a9d6f", "#7a4fa3", "#a50f4c", "#c9a300", "#5c5c5c", "#8fb8de")
 Row = dict[str, Any]
 """One number: the swept parameters, delta, analysis, released, secret, role, eps (inf: nothing), reason."""
 
@@ -48,16 +47,16 @@ class EpsilonCurve(Printed):
     @cached_property
     def rows(self) -> list[Row]:
         """Every number of every setting."""
-        return [row for setting in each(self.settings, "setting", lambda s: _words(s[0])) for row in self._of(*setting)]
-
-    def _of(self, values: Mapping[str, float], mechanism: Mechanism) -> Iterator[Row]:
-        statement = MechanismStatement(self.name, mechanism, self.deltas).part
-        for a in (*statement.analyses, *statement.lower):
-            role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
-            epsilons = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)
-            about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
-            for delta, eps in zip(self.deltas, epsilons, strict=True):
-                yield {**values, "delta": delta, **about, "eps": eps, "reason": a.refused}
+        rows = []
+        for values, mechanism in each(self.settings, "setting", lambda setting: _words(setting[0])):
+            statement = MechanismStatement(self.name, mechanism, self.deltas).part
+            for a in (*statement.analyses, *statement.lower):
+                role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
+                about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
+                epsilons = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)
+                pairs = zip(self.deltas, epsilons, strict=True)
+                rows += [{**values, "delta": delta, **about, "eps": eps, "reason": a.refused} for delta, eps in pairs]
+        return rows
 
     def _documents(self) -> list[Row]:
         return [{**row, "eps": row["eps"] if math.isfinite(row["eps"]) else None} for row in self.rows]
@@ -100,7 +99,7 @@ class EpsilonCurve(Printed):
         from dpexp.reporting.figure import laid_out, put
 
         file = f"epsilon_{self.name.replace('-', '_')}_{'_'.join(self.over)}"
-        return put(file, laid_out(self.draw).files(file, formats), out)
+        return put(file, laid_out(self.draw), out, formats)
 
     def draw(self) -> Drawing:
         """A panel for each release: guarantees solid, attained dashed, a band between the best of both."""
@@ -131,7 +130,7 @@ class EpsilonCurve(Printed):
 
     def _panel(self, axes: Axes, kind: str) -> list[str]:
         """Draws one release; the names of what is too far above the best."""
-        from dpexp.reporting.style import BAND_ALPHA
+        from dpexp.reporting.style import BAND_ALPHA, BLACK, COLOURS
 
         (x, values), *others = self.over.items()
         second = [{key: value} for key, own in others for value in own] or [{}]
@@ -144,7 +143,7 @@ class EpsilonCurve(Printed):
             low = [r for r in rows if r["role"] == ATTAINED and (kind == ALL or r["released"] == LAST)]
             best = [min((r["eps"] for r in high if r[x] == v and not r["secret"]), default=math.inf) for v in values]
             attained = [max((r["eps"] for r in low if r[x] == v), default=math.nan) for v in values]
-            shade, dark, label = (colour, colour, "") if len(groups) > 1 else (COLOURS[3], "#111111", "attained")
+            shade, dark, label = (colour, colour, "") if len(groups) > 1 else (COLOURS[3], BLACK, "attained")
             if len(groups) > 1:
                 axes.plot(values, best, "-", color=colour, label=_words(group, len(self.deltas) > 1))
                 high = []

@@ -6,7 +6,7 @@ import io
 import re
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Canvas
 
-# neither dates nor versions, so that an unchanged figure is the same file
-_UNDATED: dict[str, Any] = {
+FORMATS: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None},
     "svg": {"Date": None},
     "eps": {"Creator": "dpexp"},
 }
-FORMATS = ("png", "pdf", "svg", "eps")
+"""with metadata: neither dates nor versions, so that an unchanged figure is the same file"""
 DRAWS = threading.RLock()
 """held by the thread that draws: matplotlib has one set of parameters and one parser of mathematics for all threads"""
 
@@ -59,17 +58,16 @@ class Look:
         from dpexp.reporting.style import RC
 
         with DRAWS, mpl.rc_context(RC):
-            if self.style_file is not None:
-                try:
+            try:
+                if self.style_file is not None:
                     settings = re.findall(r"^\s*([\w.-]+)\s*:", self.style_file.read_text(encoding="utf-8"), re.M)
                     if unknown := [name for name in settings if name not in mpl.rcParams]:
                         raise ValueError(f"matplotlib has no setting {unknown[0]!r}")
                     mpl.rcParams.update(mpl.rc_params_from_file(self.style_file, True, False))
                     if mpl.rcParams["text.usetex"] and not shutil.which("latex"):
                         raise ValueError("text.usetex needs latex, which is not installed")
-                except (OSError, ValueError, KeyError) as error:
-                    message = f"--style-file {self.style_file}: {error}"
-                    raise UsageError(message, "a file of matplotlib settings") from None
+            except (OSError, ValueError, KeyError) as error:
+                raise UsageError(f"--style-file {self.style_file}: {error}", "a file of matplotlib settings") from None
             if self.width is not None:
                 mpl.rcParams["figure.figsize"] = (self.width, mpl.rcParams["figure.figsize"][1])
             yield
@@ -98,24 +96,22 @@ class Drawing(NamedTuple):
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
         # the colours of EPS are changed for good, so it comes last
         pictures = {form: self.picture(form, title=name) for form in sorted(formats, key="eps".__eq__)}
-        files = {f"{name}.{form}": pictures[form] for form in formats}
-        data = self.data.map(csv_cell).rename(columns=csv_cell)
         head = "".join(f"# {line}\n" for line in self.parameters.splitlines())
-        files[f"{name}.csv"] = (head + data.to_csv(index=False, float_format="%.6g")).encode("utf-8")
-        return files | {f"{name}.caption.txt": f"{self.caption}\n".encode()}
+        numbers = self.data.map(csv_cell).rename(columns=csv_cell).to_csv(index=False, float_format="%.6g")
+        texts = {"csv": head + numbers, "caption.txt": f"{self.caption}\n"}
+        return {f"{name}.{form}": pictures[form] for form in formats} | {
+            f"{name}.{ending}": text.encode() for ending, text in texts.items()
+        }
 
     def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
         """The picture in one format; `dpi` are those of the style where it is None."""
-        import matplotlib as mpl
-
-        buffer, about = io.BytesIO(), dict(_UNDATED[form])
+        buffer, about = io.BytesIO(), dict(FORMATS[form])
         if form == "svg" and title:
             about |= {"Title": title, "Description": self.caption}
         if form == "eps":
             _make_opaque(self.canvas)
         with self.look.applied():
-            dots = mpl.rcParams["savefig.dpi"] if dpi is None else dpi
-            self.canvas.savefig(buffer, format=form, metadata=about, dpi=dots)
+            self.canvas.savefig(buffer, format=form, metadata=about, dpi=dpi)
         return re.sub(rb"%%CreationDate: [^\n]*\n", b"", buffer.getvalue()) if form == "eps" else buffer.getvalue()
 
 
@@ -157,16 +153,15 @@ def written(
 
     Its files have this `name`, else that of the figure with the marks of its look.
     """
-    name = name or "_".join(filter(None, [figure.name, *look.marks]))
-    return put(name, drawn(figure, results, look).files(name, formats), out)
+    return put(name or "_".join(filter(None, [figure.name, *look.marks])), drawn(figure, results, look), out, formats)
 
 
-def put(name: str, files: Mapping[str, bytes], out: Path) -> Written:
+def put(name: str, drawing: Drawing, out: Path, formats: Sequence[str]) -> Written:
     """Write the files of a figure into a folder, each whole or not at all."""
+    files = drawing.files(name, formats)
     for file, content in files.items():
         atomically(out / file, methodcaller("write_bytes", content))
-    caption = files[f"{name}.caption.txt"].decode("utf-8").rstrip("\n")
-    return Written(name, [out / file for file in files], caption)
+    return Written(name, [out / file for file in files], drawing.caption)
 
 
 def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
@@ -178,10 +173,9 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
     from dpexp.store.stats import CI_NAME
 
     drawing = laid_out(partial(figure.draw, results), look)
-    parameters = drawing.parameters or of_experiments(results, figure.needs)
-    bands = f"Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
-    words = [f"{figure.caption.rstrip('.')}.", f"[{figure.paper}, {figure.place}]", bands]
-    return drawing._replace(caption=drawing.caption or " ".join(filter(None, words)), parameters=parameters)
+    bands = f" Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
+    caption = drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}"
+    return drawing._replace(caption=caption, parameters=drawing.parameters or of_experiments(results, figure.needs))
 
 
 def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:

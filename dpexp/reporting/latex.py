@@ -38,6 +38,10 @@ def table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[
     cells = DataFrame([list(map(cell, row)) for row in rows], columns=list(map(cell, head)))
     label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', name)}"
     text = cells.to_latex(index=False, escape=False, caption=escaped(caption), label=label)
-    text = text.replace("\\begin{tabular}", "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}")
-    text = text.replace("\\end{tabular}", "\\end{tabular}\n\\end{adjustbox}")
+    for old, new in (
+        ("\\begin{table}", "\\begin{table}\n\\centering"),
+        ("\\begin{tabular}", "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}"),
+        ("\\end{tabular}", "\\end{tabular}\n\\end{adjustbox}"),
+    ):
+        text = text.replace(old, new)
     return f"% \\usepackage{{booktabs,adjustbox}}\n{text.rstrip()}"

@@ -32,7 +32,6 @@ class Slope:
     ci_lo: float
     ci_hi: float
     window: tuple[float, float]
-    points: int
 
 
 def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> Slope:
@@ -46,16 +45,16 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
     inside = (steps >= low) & (steps <= high)
     if not 0 < low < high or inside.sum() < 3:
         raise SlopeError(f"the window {low:g} to {high:g} holds {int(inside.sum())} checkpoints; at least 3 are needed")
-    values, replicates = values[inside], values.shape[1]
-    if replicates < 3:
-        raise SlopeError(f"{replicates} replicates; at least 3 are needed")
+    values = values[inside]
+    if values.shape[1] < 3:
+        raise SlopeError(f"{values.shape[1]} replicates; at least 3 are needed")
     mean = values.mean(axis=1)
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
     slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values)
-    reach = t_quantile(replicates - 1) * se
-    return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)), int(inside.sum()))
+    reach = t_quantile(values.shape[1] - 1) * se
+    return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)))
 
 
 def slope_weights(x: np.ndarray) -> np.ndarray:
@@ -65,7 +64,7 @@ def slope_weights(x: np.ndarray) -> np.ndarray:
 
 
 def log_contrast(weights: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """Weighted sum of the log means of values [K, R] over replicates, and its standard error (delta method).
+    """Weighted sum of the log means of values [K, R] over replicates, and its standard error by the delta method.
 
     The rows are paired by replicate: their covariance is that of the replicates.
     """
@@ -104,12 +103,9 @@ class Rate:
         return abs(self.drift) - 2 * self.drift_se <= tolerance
 
     def compared(self, exponent: float, tolerance: float | None = None) -> str:
-        """How the rate compares with an exponent, within `rate_tolerance` unless another one is given.
-
-        "transient" where two decades disagree. Else "reached" where the interval of the last slope is within the
-        tolerance of the exponent, "faster" or "slower" where it is off it by more, and "unresolved" where it is too
-        wide.
-        """
+        """How the rate compares with an exponent, within `rate_tolerance` unless another one is given: "transient"
+        where two decades disagree, "reached" where the interval of the last slope is within the tolerance, "faster" or
+        "slower" where it is off by more, and "unresolved" where it is too wide."""
         tolerance = rate_tolerance(exponent) if tolerance is None else tolerance
         if not self.agrees_within(tolerance):
             return "transient"
@@ -124,10 +120,8 @@ class Rate:
 
 
 def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
-    """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps.
-
-    Errors come from the covariance of the replicates (delta method). Raises SlopeError as `loglog_slope` does.
-    """
+    """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps. Raises
+    SlopeError as `loglog_slope` does."""
     n = float(steps[-1])
     windows = [(n / 10, n), (n / 100, n / 10)]
     last, before = (loglog_slope(steps, values, window) for window in windows)
@@ -162,10 +156,8 @@ def is_asymptotic(
 
 
 def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Slopes of log mean of values [K, R] on log step over a moving window of a decade.
-
-    Returns the geometric middles of the windows, the slopes and half their 95% intervals (delta method).
-    """
+    """Slopes of log mean of values [K, R] on log step over a moving window of a decade: the geometric middles of the
+    windows, the slopes and half their 95% intervals."""
     windows = [(float(low), float(low) * 10 * (1 + 1e-9)) for low in steps if low * 10 <= steps[-1] * (1 + 1e-9)]
     windows = [(low, high) for low, high in windows if np.sum((steps >= low) & (steps <= high)) >= 3]
     fits = [loglog_slope(steps, values, window) for window in windows]

@@ -25,14 +25,15 @@ RC: Any = {
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
 }  # fmt: skip
 """all text is relative to `font.size`, so that a style file resizes it by one line"""
-BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": "#111111"}
+BLACK = "#111111"
+BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": BLACK}
 """dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and
 with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA = 0.22
 GUIDE = 30.0
 """last step over first step of a reference slope, and of an asymptote"""
-COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", "#111111", "#b58ad6", "#5c5c5c", "#8fb8de")
+COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", BLACK, "#b58ad6", "#5c5c5c", "#8fb8de")
 """the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
 STYLES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
@@ -70,7 +71,7 @@ def colours_of(factor: Factor) -> list[str]:
 
     # dark to light, of a map whose lightest end cannot be seen on white; no privacy is black beside them
     shades = iter(colormaps["viridis"](np.linspace(0, 0.8, sum(map(math.isfinite, numbers)))))
-    return [to_hex(next(shades)) if math.isfinite(number) else "#111111" for number in numbers]
+    return [to_hex(next(shades)) if math.isfinite(number) else BLACK for number in numbers]
 
 
 def points(size: str = "medium") -> float:

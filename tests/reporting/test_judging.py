@@ -36,7 +36,7 @@ def test_a_curve_that_does_not_fall_reaches_no_rate():
 
 def _rate(last, before, drift_se, half=0.01):
     window = (1.0, 10.0)
-    slopes = [Slope(s, half / 2, s - half, s + half, window, 5) for s in (last, before)]
+    slopes = [Slope(s, half / 2, s - half, s + half, window) for s in (last, before)]
     return Rate(*slopes, last - before, drift_se)
 
 

@@ -76,7 +76,9 @@ def choose(
     reserved = _reserved(declared, vary)
     names = needed(lines, vary, reserved)
     axes = [name for name in names if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
-    x = declared.x or _axis([name for name in axes if name not in reserved], names, lines, checkpoints)
+    swept = [(len({line[name] for line in lines} - {math.inf}), name) for name in axes if name not in reserved]
+    curves = [pair for pair in swept if pair[0] >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE)]
+    x = declared.x or (max(curves, key=lambda pair: pair[0])[1] if curves else STEP if checkpoints >= SWEEP else DOTS)
     if x not in (STEP, DOTS, *axes):
         raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *axes])}")
     free = [name for name in names if name not in (x, *reserved)]
@@ -144,21 +146,6 @@ def _reserved(declared: Declaration, vary: Sequence[str]) -> list[str]:
     if len(set(names)) < len(names):
         raise UsageError("--x, --hue, --style and --facet name one setting twice", "each setting has one place")
     return names
-
-
-def _axis(axes: Sequence[str], names: Sequence[str], lines: Sequence[Settings], checkpoints: int) -> str:
-    """The number with the longest curve along which nothing else changes; the step; or none."""
-    lengths: dict[str, int] = {}
-    for name in axes:
-        curves: dict[tuple[Any, ...], set[float]] = {}
-        # infinity is beyond the axis, and makes no curve
-        for line in (line for line in lines if math.isfinite(line[name])):
-            curves.setdefault(_key(line, [other for other in names if other != name]), set()).add(float(line[name]))
-        lengths[name] = max(map(len, curves.values()), default=0)
-    longest = max(lengths, key=lengths.__getitem__, default="")
-    if longest and lengths[longest] >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE):
-        return longest
-    return STEP if checkpoints >= SWEEP else DOTS
 
 
 def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[str, str]) -> list[str]:
