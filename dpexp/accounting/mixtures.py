@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, log1p, log_ndtr
+from dpexp.accounting.functions import exp, gauss_legendre, log, log_ndtr
 
 BELOW = 60.0
 """a cell whose integrand is this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such cells
@@ -106,28 +107,41 @@ def log_mean_excess(
     # gap from the real line, and large powers grow from half of that on: with 2 l <= 2 / gap that is rho = 3.4 at
     # least, 1e-17; and with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
     pieces = max(1, math.ceil(gap / 2))
-    nodes, weights = gauss_legendre(16)
-    offsets = ((np.arange(pieces)[:, None] + (nodes + 1) / 2) / pieces).ravel()
-    values = log_integrand((starts[used][:, None] + offsets).ravel()).reshape(-1, len(offsets))
-    values = values + np.tile(log(weights / (2 * pieces)), pieces)
+    offsets, log_weights = _rule(pieces)
+    values = log_integrand((starts[used][:, None] + offsets).ravel()).reshape(-1, len(offsets)) + log_weights
     top = float(values.max())
     total = top + math.log(float(exp(values - top).sum())) - math.log(2 * math.pi) / 2
     return math.log1p(math.exp(total)) if total < 30 else total  # log(1 + e^x) = x + e^-x - ..
 
 
+@lru_cache(maxsize=16)
+def _rule(pieces: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places in a cell that is cut into pieces, and the logarithms of their weights."""
+    nodes, weights = gauss_legendre(16)
+    places = ((np.arange(pieces)[:, None] + (nodes + 1) / 2) / pieces).ravel()
+    return places, np.tile(log(weights / (2 * pieces)), pieces)
+
+
 def log_excess(log_r: np.ndarray, power: float) -> np.ndarray:
     """log of r^k - 1 - k (r - 1) >= 0, k = `power` above 1 or below 0, without cancellation; [N] -> [N]."""
     k, top = power, np.maximum(power * log_r, log_r)
-    u = expm1(np.minimum(log_r, 700.0))
     with np.errstate(all="ignore"):
+        u = np.expm1(np.minimum(log_r, 700.0))
         # in two forms: by the first no digits are lost where the power is next to 1
-        near = (1 + u) * expm1((k - 1) * log_r) - (k - 1) * u if k > 1 else expm1(k * log_r) - k * u
+        near = (1 + u) * np.expm1((k - 1) * log_r) - (k - 1) * u if k > 1 else np.expm1(k * log_r) - k * u
         # where k u is small all digits would cancel: the binomial series from its second term on, as far as the next
         # term is below 0.01^9 of the first
         small = np.abs(u) * max(1.0, abs(k)) < 0.01
-        v = u[small]
-        factors = np.cumprod([(k - n + 1) / n for n in range(1, 11)])
-        near[small] = v * v * np.polynomial.polynomial.polyval(v, factors[1:])
+        if small.any():
+            term = k * u[small]
+            near[small] = 0.0
+            for n in range(2, 11):
+                term = term * u[small] * ((k - n + 1) / n)
+                near[small] += term
+        logs = np.log(near)
         # beyond e^300 it is r^k - k r
-        far = k * log_r + log1p(-k * exp((1 - k) * log_r)) if k > 1 else np.logaddexp(k * log_r, math.log(-k) + log_r)
-    return np.where(top > 300.0, far, log(near))
+        if top.max() > 300.0:
+            both = k * log_r, math.log(abs(k)) + log_r
+            far = both[0] + np.log1p(-np.exp(both[1] - both[0])) if k > 1 else np.logaddexp(*both)
+            logs = np.where(top > 300.0, far, logs)
+    return np.asarray(logs)

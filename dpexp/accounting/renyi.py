@@ -33,7 +33,8 @@ from dpexp.accounting.functions import expm1, log1p
 from dpexp.accounting.mixtures import log_mean_excess
 from dpexp.accounting.search import GOLDEN, minimum
 
-_REACH = 14.0
+_REACH, _LONG = 14.0, 200
+"""deviations beyond a peak that are integrated, and length of a line from which on only parts of it are"""
 _LEAST = 0.02
 """below this noise multiplier the step is bounded as if the record were always there, which loses next to nothing"""
 _LEAST_FROM_MIXTURE = 0.05
@@ -78,8 +79,12 @@ def _divergence(order: float, q: float, sigma: float, powers: tuple[float, ...])
     k, start = powers[0], 1 / (2 * sigma) if len(powers) > 1 else 0.0
     left, top = math.sqrt(_REACH**2 - 2 * min(k, 0.0) * -math.log1p(-q)), max(1.0, k) / sigma
     ends = [(-left, 2 * sigma), (1 / sigma, 1 / sigma), (top - 2 * sigma, top)]
-    ranges = [np.arange(math.floor(a - _REACH - start), b + _REACH - start) for a, b in ends]
-    starts = np.unique(np.concatenate(ranges))
+    first, last = -left - _REACH - start, max(end for _, end in ends) + _REACH - start
+    if last - first < _LONG:
+        starts = np.arange(math.floor(first), last)
+    else:
+        ranges = (np.arange(math.floor(a - _REACH - start), b + _REACH - start) for a, b in ends)
+        starts = np.unique(np.concatenate([*ranges]))
     cells = starts[starts >= 0] + start if len(powers) > 1 else starts
     return log_mean_excess(log_laws, powers, cells, 1 / sigma) / (order - 1)
 

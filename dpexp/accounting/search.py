@@ -55,19 +55,31 @@ def root(
 
 
 def minimum(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> float:
-    """The least value found between two ends, of a valley to xatol: a golden section whose larger part is cut again."""
-    left, right = low + GOLDEN * (high - low), high - GOLDEN * (high - low)
-    values = function(left), function(right)
-    while high - low > 2 * xatol + math.sqrt(EPSILON) * abs(left):
-        if values[0] <= values[1]:
-            high, right = right, left
-            left = low + GOLDEN * (high - low)
-            values = function(left), values[0]
+    """The least value found between two ends, of a valley to about xatol: by parabolas through the lowest place and the
+    ends around it, or a golden section of the larger part where two of these have not halved what is left."""
+    x = low + GOLDEN * (high - low)
+    best, at_low, at_high = function(x), math.inf, math.inf
+    widths = [math.inf, math.inf]
+    while high - low > (near := 2 * xatol + math.sqrt(EPSILON) * abs(x)):
+        vertex = math.nan
+        if 2 * (high - low) <= widths[-2] and max(at_low, at_high) < math.inf:
+            rise, fall = (x - low) * (at_high - best), (high - x) * (at_low - best)
+            vertex = x + ((high - x) * fall - (x - low) * rise) / (2 * (rise + fall)) if rise + fall > 0 else x
+        widths.append(high - low)
+        larger = 1 if 2 * x < low + high else -1
+        if not low < vertex < high:
+            vertex = x + GOLDEN * (high - x if larger > 0 else low - x)
+        # at least what counts as found, so that the minimum is soon enclosed from both sides
+        place = vertex if abs(vertex - x) >= near / 3 else x + larger * near / 3
+        value = function(place)
+        if value <= best:
+            low, at_low, high, at_high = (x, best, high, at_high) if place > x else (low, at_low, x, best)
+            x, best = place, value
+        elif place > x:
+            high, at_high = place, value
         else:
-            low, left = left, right
-            right = high - GOLDEN * (high - low)
-            values = values[1], function(right)
-    return min(values)
+            low, at_low = place, value
+    return best
 
 
 class Narrowed(NamedTuple):
