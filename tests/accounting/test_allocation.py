@@ -139,16 +139,6 @@ def test_literal_draws_are_in_the_bracket_and_those_of_other_noise_are_not():
         assert not low - 4 * error < mean < high + 4 * error
 
 
-def test_one_batch_is_normal():
-    for epochs in (1, 7, 40):
-        low, high = bracket(of(3.0, 1, epochs))
-        exact = eps_of(math.sqrt(epochs) / 3, 1e-5)
-        assert low < exact
-        assert high == pytest.approx(exact, rel=1e-14)  # the smaller of the two statements
-        assert max(sides(EpochLoss(1 / 3, 1), epochs, 1e-5)["remove"]) >= exact * (1 - 1e-12)
-        assert low == pytest.approx(exact, rel=2e-3)
-
-
 def opposite_delta(mu, eps):
     """delta of the half-half mixture of N(mu e_j) against that of N(-mu e_j), two batches, on a grid."""
     x = np.linspace(-9 - mu, 9 + mu, 1201)

@@ -85,14 +85,6 @@ def test_a_replaced_record_displaces_another_where_sizes_are_shown(n, q, z, step
     assert kind.lower_bounds()[0].eps(delta) == pytest.approx(attained, rel=2e-4)
 
 
-@pytest.mark.parametrize(("n", "q", "z", "steps", "delta"), [
-    (60_000, 0.004, 1.1, 15_000, 1e-6), (1_000_000, 0.0005, 0.8, 20_000, 1e-10)])  # fmt: skip
-def test_sizes_that_are_shown_of_many_records_over_many_steps_are_counted(n, q, z, steps, delta):
-    kind = MECHANISMS["shown-sizes"](n=n, sampling_probability=q, noise_multiplier=z, steps=steps)
-    attained = kind.lower_bounds()[0].eps(delta)
-    assert attained <= kind.upper_bounds()[0].eps(delta) <= 1.01 * attained
-
-
 @pytest.mark.parametrize(
     ("n", "q", "cap", "z", "steps", "over", "share", "eps"),
     [

@@ -57,12 +57,8 @@ def answer(row):
             return mu if name.startswith("mu") else eps_of(mu, place)
         case "bok-proj":
             # lengths in noise units: a record moves a step by m, the set has diameter 1
-            p, width, steps, length = (
-                setting["m"] / setting["sigma"],
-                1 / (setting["eta"] * setting["sigma"]),
-                setting["steps"],
-                setting["l"],
-            )
+            steps, length = setting["steps"], setting["l"]
+            p, width = setting["m"] / setting["sigma"], 1 / (setting["eta"] * setting["sigma"])
             if length is None:
                 return last_iterate.full_batch_convex(p, width, steps)
             return last_iterate.cyclic_convex(p, width, length, steps // length)
@@ -75,32 +71,18 @@ def answer(row):
 
 
 def of_accountant(accountant, name, place):
-    match name:
-        case "eps":
-            return accountant.get_epsilon(place)
-        case "delta":
-            return accountant.get_delta(place)
-        case "mu":
-            return accountant.get_mu(place)
-        case "tpr":
-            return accountant.profile.tpr(place)
-        case "advantage":
-            return accountant.profile.advantage
-    raise LookupError(name)
+    answers = {
+        "eps": accountant.get_epsilon,
+        "delta": accountant.get_delta,
+        "mu": accountant.get_mu,
+        "tpr": lambda rate: accountant.profile.tpr(rate),
+        "advantage": lambda _: accountant.profile.advantage,
+    }
+    return answers[name](place)
 
 
 def accountant(setting):
     match setting["via"]:
-        case "accountant":
-            found = Accountant(setting["relation"])
-            for kind, noise, q, steps, *cut in setting["steps"]:
-                if kind == "truncated-poisson":
-                    records, cap = cut
-                    step = ["TruncatedSubsampledGaussian", records, q, cap, noise]
-                else:
-                    step = ["Gaussian", noise] if kind == "full-batch" else ["PoissonSampled", q, ["Gaussian", noise]]
-                found.compose(tree(step), steps)
-            return found
         case "event":
             return composed(setting["tree"])
         case "tree":
@@ -109,7 +91,13 @@ def accountant(setting):
             return composed(["ZC", setting["rho"]])
         case "forest":
             return composed(["Gaussian", setting["noise"] / math.sqrt(forest(setting["batches"], setting["epochs"]))])
-    raise LookupError(setting["via"])
+    found = Accountant(setting["relation"])
+    for kind, noise, q, steps, *cut in setting["steps"]:
+        step = ["Gaussian", noise] if kind == "full-batch" else ["PoissonSampled", q, ["Gaussian", noise]]
+        if kind == "truncated-poisson":
+            step = ["TruncatedSubsampledGaussian", cut[0], q, cut[1], noise]
+        found.compose(tree(step), steps)
+    return found
 
 
 def tree(short):
