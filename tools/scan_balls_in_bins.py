@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 
 from dpexp.accounting.allocation import EpochLoss, losses_of
-from dpexp.accounting.compose import Composed, TooWide
+from dpexp.accounting.compose import ComposedLoss, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.loss_steps import REACHES, StepLoss, grid
 
@@ -52,7 +52,10 @@ def of_poisson(step: StepLoss, opposite: StepLoss, steps: int, delta: float) -> 
             interval = grid(step.spread, step.top(reach), steps)
             try:
                 low, high = (
-                    [Composed([(law, steps)], interval, side).eps(delta) for law in step.laws(interval, reach, side)]
+                    [
+                        ComposedLoss([(law, steps)], interval, side).eps(delta)
+                        for law in step.laws(interval, reach, side)
+                    ]
                     for side in SIDES
                 )
             except TooWide:

@@ -183,7 +183,7 @@ class Accountant:
         for tree, count in self._events.items():
             for kind in parts_of(tree, count):
                 counts[kind._replace(steps=0)] += kind.steps
-        return [kind for one, steps in counts.items() if not (kind := one._replace(steps=steps)).empty]
+        return [kind for alike, steps in counts.items() if not (kind := alike._replace(steps=steps)).empty]
 
     @property
     def history(self) -> list[tuple[float, float, int]]:

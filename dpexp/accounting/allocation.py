@@ -34,7 +34,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dpexp.accounting.compose import Composed, TooWide
+from dpexp.accounting.compose import ComposedLoss, TooWide
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
 from dpexp.accounting.gaussian import delta_of, eps_of
@@ -273,9 +273,9 @@ def _power_of_two(bound: float) -> float:
     return float(2.0 ** math.floor(math.log2(bound)))
 
 
-def _doubled(one: Law, batches: int, join: Callable[[Law, int, Law, int], Law]) -> Law:
+def _doubled(batch: Law, batches: int, join: Callable[[Law, int, Law, int], Law]) -> Law:
     """The pair of so many batches from that of one, by binary doubling; `join` takes two groups and their sizes."""
-    power, size = one, 1
+    power, size = batch, 1
     total: tuple[Law, int] | None = None
     while True:
         if batches & size:
@@ -306,8 +306,8 @@ class EpochLoss:
         """Delta of so many epochs at epsilon >= 0, rounded up, both orders of the neighbours."""
         # at epsilon 0 it is the total variation distance, which is the same in either order
         orders = 1 if eps == 0 else 2
-        shown = delta_of(self.mu * math.sqrt(epochs), eps)
-        return _smaller(((self, epochs),), shown, lambda laws: max(law.delta(eps) for law in laws[:orders]))
+        known = delta_of(self.mu * math.sqrt(epochs), eps)
+        return _smaller(((self, epochs),), known, lambda laws: max(law.delta(eps) for law in laws[:orders]))
 
     def eps_of_replaced(self, epochs: int, delta: float) -> float:
         """Epsilon where a record is replaced by any other: it is removed, then the other is added.
@@ -316,14 +316,14 @@ class EpochLoss:
         split of delta is valid.
         """
 
-        def split(laws: tuple[Composed, Composed], share: float) -> float:
+        def split(laws: tuple[ComposedLoss, ComposedLoss], share: float) -> float:
             first = laws[0].eps(share * delta)
             rest = (1 - share) * delta * math.exp(-first)
             return first + (laws[1].eps(rest) if rest >= LEAST_SHARE else math.inf)
 
-        shown = eps_of(2 * self.mu * math.sqrt(epochs), delta)
+        known = eps_of(2 * self.mu * math.sqrt(epochs), delta)
         kinds = ((self, epochs),) if 0 < delta < 1 else ()
-        return _smaller(kinds, shown, lambda laws: min(split(laws, share) for share in SHARES))
+        return _smaller(kinds, known, lambda laws: min(split(laws, share) for share in SHARES))
 
     def attained(self, epochs: int, delta: float) -> float:
         """What the pair itself attains, rounded down; 0 where it is not known."""
@@ -348,12 +348,12 @@ class EpochLoss:
         return Atoms(p, pair.q, pair.relative + 4 * UNIT) if self.left_out else pair
 
 
-Epochs = tuple[tuple[EpochLoss, int], ...]
+EpochKinds = tuple[tuple[EpochLoss, int], ...]
 """kinds of epochs, and how many of each"""
 
 
 @lru_cache(maxsize=64)
-def losses_of(kinds: Epochs, side: Side) -> tuple[Composed, Composed]:
+def losses_of(kinds: EpochKinds, side: Side) -> tuple[ComposedLoss, ComposedLoss]:
     """The losses of a removed and of an added record; from below of one kind."""
     if side == "above":
         # intervals are powers of 2, so that the finest grid has the points of all others
@@ -368,20 +368,20 @@ def losses_of(kinds: Epochs, side: Side) -> tuple[Composed, Composed]:
         reach = float(np.abs(losses).max())
         interval = max(_deviation(losses, pair.q) / FINE_BELOW, reach / MOST_BELOW)
         eps = interval / 2 * np.arange(2 * math.ceil(reach / interval) + 3)
-        one, other = pair.curve(eps), pair.swapped.curve(eps)
-        both = (from_below(*heights, interval, pair.relative) for heights in ((one, other), (other, one)))
+        removed, added = pair.curve(eps), pair.swapped.curve(eps)
+        both = (from_below(*heights, interval, pair.relative) for heights in ((removed, added), (added, removed)))
         laws = [(next(both), count)], [(next(both), count)]
-    return Composed(laws[0], interval, side), Composed(laws[1], interval, side)
+    return ComposedLoss(laws[0], interval, side), ComposedLoss(laws[1], interval, side)
 
 
-def _smaller(kinds: Epochs, shown: float, answer: Callable[[tuple[Composed, Composed]], float]) -> float:
+def _smaller(kinds: EpochKinds, known: float, answer: Callable[[tuple[ComposedLoss, ComposedLoss]], float]) -> float:
     """The smaller of what holds with the batches shown, and of what the losses say where they can be written down."""
     if not any(count for _, count in kinds) or not all(epoch.finite for epoch, _ in kinds):
-        return shown
+        return known
     try:
-        return min(shown, answer(losses_of(kinds, "above")))
+        return min(known, answer(losses_of(kinds, "above")))
     except TooWide:
-        return shown
+        return known
 
 
 def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
@@ -395,9 +395,9 @@ def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
     assert size <= 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
     parts = [kinds[k : k + size] for k in range(0, len(kinds), max(size, 1))]
     few = [(max(mu for mu, _, _ in part), part[0][1], sum(count for _, _, count in part)) for part in parts]
-    shown = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
+    known = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
     epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count and 0 < delta < 1)
-    return _smaller(epochs, shown, lambda laws: max(law.eps(delta) for law in laws))
+    return _smaller(epochs, known, lambda laws: max(law.eps(delta) for law in laws))
 
 
 @lru_cache(maxsize=32)

@@ -83,7 +83,7 @@ class TooWide(ValueError):
     """The window has more than `MOST_CELLS` cells."""
 
 
-class Composed:
+class ComposedLoss:
     """Sum of independent losses, of laws on one grid and how many times each is summed; bounds from the given side.
 
     Raises TooWide.

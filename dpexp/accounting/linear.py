@@ -45,14 +45,14 @@ which every count is an atom"""
 
 @dataclass(frozen=True, eq=False)
 class LinearLaw:
-    """The pair: P has mean `one` times the number of uses, Q `other` times it; both have the `variance`."""
+    """The pair: P has mean `present` times the number of uses, Q `absent` times it; both have the `variance`."""
 
     counts: np.ndarray
     """how often the record is used, or the sums of (b), increasing, [A]"""
     log_p: np.ndarray
     """[A]"""
-    one: float
-    other: float
+    present: float
+    absent: float
     variance: float
     log_lost: float = -math.inf
     """bound on the log of the probability of other counts"""
@@ -61,7 +61,9 @@ class LinearLaw:
     def laws(self) -> tuple[GaussianMixture, GaussianMixture]:
         """P and Q, in deviations."""
         unit = self.counts / math.sqrt(self.variance)
-        return GaussianMixture(self.one * unit, self.log_p, 1.0), GaussianMixture(self.other * unit, self.log_p, 1.0)
+        return GaussianMixture(self.present * unit, self.log_p, 1.0), GaussianMixture(
+            self.absent * unit, self.log_p, 1.0
+        )
 
     def _largest(
         self, value: Callable[[float, float, float], float], before: float, places: int, close: float
@@ -70,10 +72,10 @@ class LinearLaw:
 
         `value` is of log P, log Q and the place, and less where the half line is better.
         """
-        one, other = self.laws
+        present, absent = self.laws
         largest = [0.0]
         # the exchanged pair is mirrored, so that events lie on the right
-        for p, q in ((one, other), (other.mirrored, one.mirrored)):
+        for p, q in ((present, absent), (absent.mirrored, present.mirrored)):
 
             def negative(t: float, p: GaussianMixture = p, q: GaussianMixture = q) -> float:
                 return value(p.log_above(t), float(np.logaddexp(q.log_above(t), self.log_lost)), t)
@@ -105,8 +107,10 @@ class LinearLaw:
 
     def renyi(self, order: float) -> float:
         """The larger divergence; 0 where counts are left out, since a large order asks for the rarest ones."""
-        one, other = self.laws
-        return max(renyi_of(one, other, order), renyi_of(other, one, order)) * (1 - 1e-9) if self.every else 0.0
+        present, absent = self.laws
+        return (
+            max(renyi_of(present, absent, order), renyi_of(absent, present, order)) * (1 - 1e-9) if self.every else 0.0
+        )
 
     @property
     def every(self) -> bool:
@@ -136,10 +140,10 @@ def linear(
         raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")
     step = 1 / multiplier
     # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
-    one, other = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
+    present, absent = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
     drawn = sampling not in ("full-batch", *ONCE_AN_EPOCH) and q < 1 and steps >= MOST_LISTED
     log_lost = math.log(steps) + _FLOOR if drawn else -math.inf
-    return LinearLaw(*uses(sampling, q, steps, batches), one, other, float(steps), log_lost)
+    return LinearLaw(*uses(sampling, q, steps, batches), present, absent, float(steps), log_lost)
 
 
 def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Callable[[float], float] | None:

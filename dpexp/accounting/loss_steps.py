@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from dpexp.accounting import pairs
-from dpexp.accounting.compose import MOST_CELLS, Composed, TooWide
+from dpexp.accounting.compose import MOST_CELLS, ComposedLoss, TooWide
 from dpexp.accounting.curve import Curve, Side
 from dpexp.accounting.functions import log1p
 from dpexp.accounting.gaussian import delta_of, eps_of
@@ -164,7 +164,7 @@ class StepLoss:
         # five times the relative error of the curves beside 60 digits in test_curves_have_the_stated_digits
         accuracy = 3e-14 * reach**2 * (1 + 1 / float(self.distances.min()))
         on_grid = from_above if side == "above" else from_below
-        laws = [on_grid(heights[one], heights[other], interval, accuracy) for one, other in orders]
+        laws = [on_grid(heights[first], heights[second], interval, accuracy) for first, second in orders]
         return [replace(law, unbounded=law.unbounded + self.lost) for law in laws] if self.lost else laws
 
     def rdp(self, order: float) -> float:
@@ -325,7 +325,7 @@ NONE = Steps()
 
 
 @lru_cache(maxsize=12)
-def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[Composed, ...]:
+def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[ComposedLoss, ...]:
     """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down."""
     if any(step.top(reach) >= _LARGEST for step, _ in parts):
         return ()
@@ -339,7 +339,7 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]
     # steps that show nothing on this grid from below are left out: whoever sees the others sees no more
     visible = ([(law, n) for law, n in kind if side == "above" or law.masses.any()] for kind in kinds)
-    return tuple(Composed(kind, interval, side) for kind in visible)
+    return tuple(ComposedLoss(kind, interval, side) for kind in visible)
 
 
 @lru_cache(maxsize=8)

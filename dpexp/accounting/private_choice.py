@@ -25,11 +25,11 @@ from collections.abc import Callable
 from dpexp.accounting.renyi import Rdp, delta_of_curve, least_over_orders
 from dpexp.accounting.search import narrow
 
-Delta = Callable[[float], float]
+DeltaOfRun = Callable[[float], float]
 """epsilon -> delta of one run"""
 
 
-def best_of(rdp: Rdp, delta: Delta, runs: float, shape: float) -> Rdp:
+def best_of(rdp: Rdp, delta: DeltaOfRun, runs: float, shape: float) -> Rdp:
     """Renyi curve of the best of K runs, from the curve and the delta of one; `runs` is the mean of K.
 
     `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with no release

@@ -237,10 +237,10 @@ def _event(laws: Laws, users: int, delta: float, eps: float, accuracy: float) ->
         mean, square = float((rest * values).sum()), float((rest * values * values).sum())
         values = np.minimum(values, users * max(-mean, 0.0) + DECIDES * math.sqrt(users * square))
     try:
-        interval, _, (own, one, two) = _on_grid(values, users, rest, record, other)
+        interval, _, (own, with_record, with_other) = _on_grid(values, users, rest, record, other)
         others = [(own, users - 1)] if users > 1 else []
-        over = Tilted([*others, (one, 1)], interval, 1.0, "below")
-        under = Tilted([*others, (two, 1)], interval, 1.0, "above")
+        over = Tilted([*others, (with_record, 1)], interval, 1.0, "below")
+        under = Tilted([*others, (with_other, 1)], interval, 1.0, "above")
     except (TooWide, OverflowError):
         return 0.0
     first = max(over.first, under.first)
