@@ -107,15 +107,10 @@ class LinearLaw:
 
     def renyi(self, order: float) -> float:
         """The larger divergence; 0 where counts are left out, since a large order asks for the rarest ones."""
+        if math.isfinite(self.log_lost):
+            return 0.0
         present, absent = self.laws
-        return (
-            max(renyi_of(present, absent, order), renyi_of(absent, present, order)) * (1 - 1e-9) if self.every else 0.0
-        )
-
-    @property
-    def every(self) -> bool:
-        """Whether no count is left out."""
-        return math.isinf(self.log_lost)
+        return max(renyi_of(present, absent, order), renyi_of(absent, present, order)) * (1 - 1e-9)
 
 
 def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> tuple[np.ndarray, np.ndarray]:
