@@ -56,7 +56,7 @@ def of_poisson(step: StepLoss, opposite: StepLoss, steps: int, delta: float) -> 
                         ComposedLoss([(law, steps)], interval, side).eps(delta)
                         for law in step.laws(interval, reach, side)
                     ]
-                    for k in SIDES
+                    for side in SIDES
                 )
             except TooWide:
                 continue
