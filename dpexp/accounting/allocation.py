@@ -34,11 +34,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from dpexp.accounting import pairs
 from dpexp.accounting.compose import ComposedLoss, TooWide
 from dpexp.accounting.curve import Side
-from dpexp.accounting.functions import exp, expm1, gauss_legendre, log, ndtr
+from dpexp.accounting.functions import exp, expm1, log, normal_cells
 from dpexp.accounting.gaussian import delta_of, eps_of
-from dpexp.accounting.loss_grid import UNIT, Discrete, from_below
+from dpexp.accounting.loss_grid import UNIT, Discrete, from_above, from_below
 
 REACH, TRIMMED = 9.5, 1e-20
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may
@@ -50,7 +51,6 @@ ATOMS, CELLS = 1000, 4000
 """atoms from below, and cells of one coordinate"""
 LARGEST = 500.0
 """largest loss: e^500 is a number"""
-_NODES = 12
 Law = TypeVar("Law", "OnGrid", "Atoms")
 """of laws, from above or from below"""
 FINE_BELOW, MOST_BELOW = 60.0, 20_000
@@ -101,25 +101,13 @@ class OnGrid:
 
 
 def normal_above(mu: float) -> OnGrid:
-    """N(mu, 1) against N(0, 1), from above."""
-    # outcomes are shifted by mu / 2, so that the means are mu / 2 and -mu / 2 and the loss is mu x
+    """N(mu, 1) against N(0, 1), from above: its chords are (c), averaged over the outcomes of a cell."""
     h = _power_of_two(mu / FINE)
-    half = math.ceil(mu * (mu / 2 + REACH) / h)
-    x, width = h / mu * np.arange(-half, half + 1), h / mu
-    # y of (c) is averaged over the outcomes of a cell, by a quadrature of positive terms
-    nodes, weights = gauss_legendre(_NODES)
-    ahead = (nodes + 1) / 2 * h
-    at = x[:-1, None] + (nodes + 1) / 2 * width
-    density = exp(-((at + mu / 2) ** 2) / 2) * weights * width / math.sqrt(8 * math.pi)
-    # (c), as integrals of positive terms: (1 - y) q to the lower point of a cell and y q to the upper one
-    q = np.zeros(len(x))
-    q[:-1] += (density * (expm1(h - ahead) * exp(ahead) / math.expm1(h))).sum(axis=1)
-    q[1:] += (density * (expm1(ahead) / math.expm1(h))).sum(axis=1)
-    # what lies outside: P has `far` below the grid and `near` above it, Q the other way round
-    far, near = float(ndtr(-x[-1] - mu / 2)), float(ndtr(mu / 2 - x[-1]))
-    q[0] += far * math.exp(mu * x[-1])
-    q[-1] += far
-    return OnGrid(-half, h, q * (1 + 1e-12), near, near)
+    curve = pairs.gaussian(h * np.arange(math.ceil(mu * (mu / 2 + REACH) / h) + 1.0), mu)
+    # the exchanged pair is the same; five times the relative error of the curve as of all steps
+    law = from_above(curve, curve, h, 3e-14 * REACH**2 * (1 + 1 / mu))
+    q = law.masses * exp(-h * (law.start + np.arange(len(law.masses))))
+    return OnGrid(law.start, h, q * (1 + 1e-12), law.unbounded, law.unbounded)
 
 
 def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
@@ -129,9 +117,8 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
     twins = a is b
     a, b = a.refined(h), b.refined(h)
     # the loss of both groups together is narrower than that of one by about the root of the larger group's share
-    narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * max(
-        _deviation(each.losses, each.q) for each in (a, b)
-    )
+    spread = max(_deviation(each.losses, each.q) for each in (a, b))
+    narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * spread
     first, last = min(a.start, b.start), max(a.start + len(a.q), b.start + len(b.q))
     times = max(1, round(h / _power_of_two(max(narrower / FINE, h * (last - first) / MOST))))
     # losses: the larger by log share at most below the lower end of the larger, never above the upper end
@@ -227,10 +214,9 @@ class Atoms:
 
 def normal_below(mu: float) -> Atoms:
     """N(mu, 1) against N(0, 1), from below: outcomes merged in cells of equal width."""
-    x, means = np.linspace(-mu / 2 - REACH, mu / 2 + REACH, CELLS + 1), (mu / 2, -mu / 2)
-    # from the side where probabilities are small; a difference of neighbours loses digits where the cells are narrow
-    inner = [np.where(x[1:] <= m, np.diff(ndtr(x - m)), -np.diff(ndtr(m - x))) for m in means]
-    p, q = (np.concatenate([[ndtr(x[0] - m)], v, [ndtr(m - x[-1])]]) for m, v in zip(means, inner, strict=True))
+    x = np.linspace(-mu / 2 - REACH, mu / 2 + REACH, CELLS + 1)
+    p, q = normal_cells(x - mu / 2), normal_cells(x + mu / 2)
+    # a difference of neighbours loses digits where the cells are narrow
     return _merged(p, q, 8 * UNIT * (1 + 1 / float(x[1] - x[0])))
 
 

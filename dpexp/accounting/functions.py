@@ -85,6 +85,12 @@ def log_ndtr(x: Any) -> Floats:
         return np.asarray(np.where(x < 0, log(tail) - half, log1p(-exp(-half) * tail)))
 
 
+def normal_cells(edges: np.ndarray) -> Floats:
+    """Normal probabilities below, between and above ascending places [A] -> [A + 1], each to its own digits."""
+    inner = np.where(edges[1:] <= 0, np.diff(ndtr(edges)), -np.diff(ndtr(-edges)))
+    return np.concatenate([ndtr(edges[:1]), inner, ndtr(-edges[-1:])])
+
+
 @lru_cache(maxsize=16)
 def gauss_legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [count] of the rule that integrates polynomials of degree 2 count - 1 over (-1, 1)."""

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.accounting.compose import Tilted, TooWide
-from dpexp.accounting.functions import exp, gauss_legendre, log, ndtr
+from dpexp.accounting.functions import exp, gauss_legendre, log, normal_cells
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.least_noise import solve
 from dpexp.accounting.loss_grid import UNIT, Discrete
@@ -86,7 +86,7 @@ def ball_cells(c: float, dimension: int) -> Cells:
     ends = exp(c * edges)
     if dimension == 1:
         # t = r or -r: one of u and w is 0
-        record, other = between(edges / 2 - c), between(edges / 2 + c)
+        record, other = normal_cells(edges / 2 - c)[1:-1], normal_cells(edges / 2 + c)[1:-1]
         low, high, one = ends[:-1], ends[1:], np.ones(len(ends) - 1)
         laws = [np.concatenate(pair) for pair in ((other, other), (record, other), (other, record))]
         over = np.concatenate([low, one]), np.concatenate([high, one])
@@ -114,15 +114,10 @@ def ball_cells(c: float, dimension: int) -> Cells:
     return Cells(blanket[used], record[used], other[used], over, under, lost)
 
 
-def between(places: np.ndarray) -> np.ndarray:
-    """Normal probabilities between ascending places [A + 1] -> [A], each to its own digits."""
-    return np.where(places[1:] <= 0, np.diff(ndtr(places)), -np.diff(ndtr(-places)))
-
-
 def normal_laws(mu: float) -> Laws:
     """Those of means mu apart, in units of the noise, all others' being the second one."""
     edges = np.linspace(-REACH, REACH + mu, 6000)
-    record, other = (np.concatenate([[ndtr(x[0])], between(x), [ndtr(-x[-1])]]) for x in (edges - mu, edges))
+    record, other = normal_cells(edges - mu), normal_cells(edges)
     return record, other, other
 
 
