@@ -15,7 +15,7 @@ from benchmarks.turns import HEAD, columns
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.finite_sum.following import company_of
-from dpexp.engine.finite_sum.momentum_loop import Data
+from dpexp.engine.finite_sum.looking import Data
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.privacy.budgets import Target
 from dpexp.problems import PROBLEMS

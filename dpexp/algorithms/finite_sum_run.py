@@ -20,7 +20,8 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.momentum_loop import Data, Order
+    from dpexp.engine.finite_sum.looking import Data
+    from dpexp.engine.finite_sum.momentum_loop import Momentum, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.theory.momentum.momentum_formulas import Prescription
 
@@ -67,7 +68,7 @@ class FiniteSumAlgorithm(Algorithm):
 
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
-    ) -> Stepper:
+    ) -> Momentum | Stepper:
         """A run at its start, with its noise calibrated."""
         raise NotImplementedError
 
@@ -131,13 +132,12 @@ class FiniteSumAlgorithm(Algorithm):
     ) -> Passed:
         """Run every setting and replicate, with metrics at `steps`; see `dpexp.engine.finite_sum.following`."""
         from dpexp.engine.finite_sum.following import SLACK, follow_all
-        from dpexp.engine.finite_sum.momentum_loop import Data
+        from dpexp.engine.finite_sum.looking import Data
 
         steps = np.asarray(steps, dtype=np.int64)
         data = Data(problem.record_loss, *problem.records, problem.constants)
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
         plans = [self.plan(problem, schedule, budget, int(steps[-1])) for schedule, budget in settings]
-        # what the settings of a replicate share is made once for them all where they are stepped together
         runs = [(r, s) for r in range(len(replicates)) for s in range(len(settings))]
         group = self.side_by_side(problem, int(steps[-1]))
         for first in range(0, len(runs), group):

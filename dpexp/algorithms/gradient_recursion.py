@@ -18,7 +18,7 @@ from dpexp.problems.finite_sum import FiniteSum
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.momentum_loop import Data
+    from dpexp.engine.finite_sum.looking import Data
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Stated
 

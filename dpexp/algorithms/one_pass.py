@@ -115,7 +115,7 @@ class OnePassAlgorithm(Algorithm):
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once: iterates and averages of eight replicates, and two rows a step."""
-        from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
+        from dpexp.engine.linear import BLOCK, KEPT, SEGMENT
 
         # What a rule remembers is one more state of every setting for each of its vectors.
         states, remembered = 8 * 2 * checkpoints * settings, 8 * 8 * settings * problem.p * len(self.rule().memory)
@@ -208,6 +208,5 @@ class OnePassAlgorithm(Algorithm):
                 for metric, numbers in enumerate(measured):
                     per_setting = numbers.reshape(*theta.shape[:3], LANES)[..., : len(lanes)]
                     values[own, :, :, metric, places] = per_setting.transpose(2, 1, 0, 3)
-                # projections are of the pass, and so the same for every estimator
                 values[own, :, :, 3, places] = record.projections[at][..., : len(lanes)].transpose(1, 0, 2)[:, None]
         return Passed(steps, self.estimators, self.metrics, values, last)

@@ -23,8 +23,8 @@ from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.momentum_loop import Data
+    from dpexp.engine.finite_sum.looking import Data
+    from dpexp.engine.finite_sum.momentum_loop import Momentum
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
     from dpexp.privacy.momentum.certificates import Certificate
@@ -76,15 +76,16 @@ class ReducedMomentum(PrivateMomentum):
 
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
-    ) -> Stepper:
+    ) -> Momentum:
         from dpexp.engine.finite_sum.momentum_loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import Noise, WindowNoise
+        from dpexp.engine.finite_sum.noise_designs import Noise
+        from dpexp.engine.finite_sum.noise_windows import window_sequence
 
         n = problem.count
         order = drawn_order(seed, replicate, n, plan.steps, self.order)
         units, factor = self.unit_stds(problem, plan, budget)
         arguments = (seed, replicate, problem.dimension, plan.steps, n, plan.alpha, plan.gamma, tuple(units.tolist()))
-        start, noise = problem.start(), Noise(factor, WindowNoise, arguments)
+        start, noise = problem.start(), Noise(factor, window_sequence, arguments)
         return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
 
     def released(self) -> type[Mechanism]:

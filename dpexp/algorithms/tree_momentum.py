@@ -21,8 +21,8 @@ from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
     from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.finite_sum.following import Stepper
-    from dpexp.engine.finite_sum.momentum_loop import Data, Order
+    from dpexp.engine.finite_sum.looking import Data
+    from dpexp.engine.finite_sum.momentum_loop import Momentum, Order
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
 
@@ -102,9 +102,9 @@ class TreeMomentum(PrivateMomentum):
 
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
-    ) -> Stepper:
+    ) -> Momentum:
         from dpexp.engine.finite_sum.momentum_loop import Momentum
-        from dpexp.engine.finite_sum.noise_process import DESIGNS, Noise
+        from dpexp.engine.finite_sum.noise_designs import DESIGNS, Noise
 
         order = drawn_order(seed, replicate, problem.count, plan.steps, self.order)
         arguments = (seed, replicate, problem.dimension, plan.steps, plan.alpha)

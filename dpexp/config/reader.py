@@ -31,7 +31,7 @@ from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, config_er
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
-from dpexp.plugins.loaded import LOADED, is_research
+from dpexp.plugins.loaded import LOADED, research_folders
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -114,7 +114,7 @@ class Reader:
         files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])
         for k, file in enumerate(files):
             where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
-            if not self.trusted and path.name not in LOADED and not is_research(path.resolve()):
+            if not self.trusted and path.name not in LOADED and path.resolve().parent not in research_folders():
                 raise NotChecked([Issue(where, f"not checked: needs --plugin {shlex.quote(file)}", UNTRUSTED)])
             try:
                 use(path)

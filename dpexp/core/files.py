@@ -144,7 +144,7 @@ def files_below(place: Path) -> list[Path]:
 
 
 def atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then rename it. Raises OSError."""
+    """Let `write` fill a temporary file next to `path`, then rename it. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:

@@ -1,9 +1,7 @@
 """The name under which a compiled function is cached: what it is, the text of its packages, and what compiles it.
 
-(a) A function is named by its module, name, options and the content of its closure, and one of a plug-in also by the
-numbers, arrays and functions that it refers to by name: numba compiles them in.
-(b) What these call is not followed: all text of the rooms with compiled functions counts, or of a plug-in's folder.
-(c) What cannot be named, or was edited after this process began, is compiled in every process.
+A function is named by its module, name, options and closure, and one of a plug-in also by what it refers to. Calls are
+not followed: all text of the rooms with compiled functions counts, or of a plug-in's folder.
 """
 
 from __future__ import annotations
@@ -25,16 +23,13 @@ from numba.core.dispatcher import Dispatcher
 from dpexp.core import IMPORTED_AT
 
 PACKAGE = Path(__file__).parent.parent
-ROOMS = ("core", "engine", "algorithms", "problems", "inference")
-"""with the room of the function itself"""
-LIBRARIES = {name: version(name) for name in ("numba", "llvmlite", "numpy", "scipy")}
-"""what counts by its version"""
-EXCLUDED = ("CACHE", "NUM_THREADS", "THREADING", "CUDA", "COLOR", "SHOW_HELP", "CHROME_TRACE", "GDB")
-"""parts of the names of numba's settings that do not reach the machine code of one thread"""
+ROOMS = ("core", "engine", "algorithms", "problems", "inference")  # with the room of the function itself
+LIBRARIES = {name: version(name) for name in ("numba", "llvmlite", "numpy", "scipy")}  # what counts by its version
+NO_CODE = ("CACHE", "NUM_THREADS", "THREADING", "CUDA", "COLOR", "SHOW_HELP", "CHROME_TRACE", "GDB")
 
 
 class Unknown(TypeError):
-    """A value whose effect on compiled code is not known."""
+    """What cannot be named, or was edited after this process began: it is compiled in every process."""
 
 
 def key_of(dispatcher: Dispatcher, sig: Any) -> str:
@@ -42,14 +37,14 @@ def key_of(dispatcher: Dispatcher, sig: Any) -> str:
     places = set[Path]()
     name = _name([dispatcher, *sig], places, set())
     settings = sorted((key, repr(value)) for key, value in vars(config).items() if key.isupper())
-    reaching = [pair for pair in settings if not any(word in pair[0] for word in EXCLUDED)]
+    reaching = [pair for pair in settings if not any(word in pair[0] for word in NO_CODE)]
     processor = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     content = [name, sys.version, LIBRARIES, reaching, processor, *(_text(place) for place in sorted(places))]
     return hashlib.sha256(repr(content).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _name(value: Any, places: set[Path], followed: set[int]) -> object:
-    """(a) With the folders of functions in `places`; `followed` are functions whose globals are named already."""
+    """With the folders of functions in `places`; `followed` are functions whose globals are named already."""
     kind, inside = type(value).__qualname__, value.dispatcher if isinstance(value, types.Dispatcher) else value
     if isinstance(inside, Dispatcher):
         return _name(inside.py_func, places, followed), sorted(inside.targetoptions.items())
@@ -69,7 +64,7 @@ def _name(value: Any, places: set[Path], followed: set[int]) -> object:
     if isinstance(value, types.BaseTuple):
         return kind, str(getattr(value, "instance_class", "")), _name([*inside.types], places, followed)
     text = str(value) if isinstance(value, types.Type) else repr(value)
-    # (c): a text with an address names nothing in another process
+    # a text with an address names nothing in another process
     if " at 0x" in text or "..." in text or "dtype=object" in text:
         raise Unknown(f"nothing names a {kind}")
     return kind, text
@@ -92,14 +87,12 @@ def _globals(function: FunctionType) -> list[object]:
 
 @lru_cache(maxsize=64)
 def _text(place: Path) -> str:
-    """(b) A hash of the Python files of a room with those of the other rooms, or of a plug-in's folder. Raises Unknown
-    where one was edited since this process began: the code that runs may be older."""
+    """A hash of the Python files of a room and of ROOMS, or of a plug-in's folder, less hidden ones. Raises Unknown."""
     own = place.is_relative_to(PACKAGE)
     if "site-packages" in place.parts and not own:
         if place.parts[place.parts.index("site-packages") + 1] in LIBRARIES:
             return ""
         raise Unknown(f"{place} is of another library")
-    # hidden folders, such as environments, are left out
     tops = {place, *(PACKAGE / room for room in ROOMS)} if own else {place}
     files = sorted(top / name for top in tops for name in iglob("**/*.py", root_dir=top, recursive=True))
     if any(file.stat().st_mtime_ns > IMPORTED_AT for file in files):

@@ -11,12 +11,10 @@ import numpy as np
 class CellData(NamedTuple):
     """The numbers of one setting, which is a cell of an experiment, as its trajectory file holds them."""
 
-    steps: np.ndarray
-    """checkpoints, int64 [K]"""
+    steps: np.ndarray  # checkpoints, int64 [K]
     estimators: tuple[str, ...]
     metrics: tuple[str, ...]
-    values: np.ndarray
-    """float64 [estimators, K, metrics, replicates]"""
+    values: np.ndarray  # float64 [estimators, K, metrics, replicates]
 
     def joined(self, more: Sequence[CellData]) -> CellData:
         """With further replicates of the same setting, recorded at the same steps."""
@@ -30,12 +28,10 @@ class CellData(NamedTuple):
 class Passed(NamedTuple):
     """Metrics of every setting of one pass, at every checkpoint, for every replicate."""
 
-    steps: np.ndarray
-    """checkpoints, int64 [K]"""
+    steps: np.ndarray  # checkpoints, int64 [K]
     estimators: tuple[str, ...]
     metrics: tuple[str, ...]
-    values: np.ndarray
-    """float64 [settings, estimators, K, metrics, replicates]"""
+    values: np.ndarray  # float64 [settings, estimators, K, metrics, replicates]
     parameters: np.ndarray | None = None
     """after the last step, [settings, estimators, replicates, ...]; given where the records are a user's own"""
 

@@ -29,9 +29,8 @@ from numba import njit
 
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
-from dpexp.engine.lanes.aligned import lanes_zeros
 from dpexp.engine.lanes.elementwise import maximum, where
-from dpexp.engine.lanes.vectors import load, read, reals, store
+from dpexp.engine.lanes.vectors import lanes_zeros, load, read, reals, store
 from dpexp.inference.capped import capped_gradient, capped_hessian
 
 

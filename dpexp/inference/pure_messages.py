@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpexp.engine.lanes.aligned import lanes_zeros
+from dpexp.engine.lanes.vectors import lanes_zeros
 from dpexp.inference.capped import Caps, Sphere
 from dpexp.inference.messages import Sums, Users
 from dpexp.inference.models import Model

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpexp.core.seeds import generator, stream_states
-from dpexp.engine.lanes.aligned import lanes_empty
 from dpexp.engine.lanes.streams import draw_normal, fill_uniform
-from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.lanes.vectors import LANES, lanes_empty
 from dpexp.engine.linear.linear_pass import UserStream
 from dpexp.inference.messages import Users
 from dpexp.inference.models import Model

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
-from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.lanes.vectors import LANES, lanes_empty, lanes_zeros
 from dpexp.inference.messages import Constants, Sums, Users, compiled_messages, no_sums
 from dpexp.inference.models import VARIANCE_OF_STEPS, Model
 from dpexp.inference.newton import Corrected, corrected, mean_hessian, newton_corrected

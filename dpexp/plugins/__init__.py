@@ -1,7 +1,4 @@
-"""Plug-ins: one value `PLUGIN` in a Python file lists what the file adds to dpexp.
-
-Papers, figures, tables and claims are classes of `dpexp.reporting`, and checked by `dpexp.papers` where they are used.
-"""
+"""Plug-ins: one value `PLUGIN` in a Python file lists what the file adds to dpexp."""
 
 from __future__ import annotations
 
@@ -30,12 +27,10 @@ class Plugin:
     weights: Mapping[str, type[Weight]] = field(default_factory=dict)
     budgets: Mapping[str, type[Budget]] = field(default_factory=dict)
     mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
-    analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)
-    """more analyses of mechanisms that are there: `mechanism/analysis` -> a function of the mechanism"""
+    analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)  # by mechanism/analysis
     theorems: Mapping[str, Theorem] = field(default_factory=dict)
     papers: tuple[Any, ...] = ()
-    figures: tuple[Any, ...] = ()
-    """figures, tables and claims that belong to no paper of the plug-in"""
+    figures: tuple[Any, ...] = ()  # as tables and claims, those that belong to no paper of the plug-in
     tables: tuple[Any, ...] = ()
     claims: tuple[Any, ...] = ()
     inputs: tuple[str, ...] = ()

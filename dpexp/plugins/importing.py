@@ -1,31 +1,43 @@
-"""The Python files of a plug-in, and importing its file: its folder is the last place where Python looks for modules.
-
-Whatever goes wrong is a UsageError that begins with file and line.
-"""
+"""The Python files of a plug-in, and importing its file: its folder is where Python looks last for modules."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import sys
-from collections.abc import Collection, Iterable
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
 from dpexp.core.errors import DpexpError, UsageError
 
-MAX_FILES = 500
-_FOLDERS: set[str] = set()
-"""places where Python looks because of a plug-in"""
+_FOLDERS: set[str] = set()  # where Python looks because of a plug-in
 
 
-def sources(file: Path, typed: Path) -> tuple[Path, ...]:
-    """The Python files in the folder of a plug-in's file, and those of the packages there that these import.
+@dataclass(frozen=True)
+class Code:
+    """A plug-in's file, and the Python files that count as its code."""
 
-    Raises UsageError beyond `MAX_FILES`.
-    """
+    file: Path
+    typed: Path  # the file as the user wrote it
+    files: tuple[Path, ...]
+
+    def as_typed(self, path: Path) -> str:
+        """A file below the plug-in's folder as the user would write it."""
+        root = self.file.parent
+        return str(self.typed.parent / path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+    def line_of(self, error: BaseException) -> str:
+        """`file:line` of the innermost of its lines that an error passed through; empty where none took part."""
+        own = [(Path(frame.filename), frame.lineno) for frame in extract_tb(error.__traceback__)]
+        return next((f"{self.as_typed(file)}:{line}" for file, line in own[::-1] if file in self.files), "")
+
+
+def code_of(file: Path, typed: Path) -> Code:
+    """With the Python files in the folder of a plug-in's file, and those of the packages there that these import."""
     # a clone of dpexp may be the folder, and dpexp is no part of a plug-in
     root, names = file.parent, {"dpexp"}
     files = added = sorted(path for path in root.glob("*.py") if path.is_file())
@@ -34,10 +46,10 @@ def sources(file: Path, typed: Path) -> tuple[Path, ...]:
         names |= new
         added = [path for name in sorted(new) for path in sorted((root / name).rglob("*.py"))]
         files = [*files, *added]
-        if len(files) > MAX_FILES:
-            message = f"{typed}: its folder has over {MAX_FILES} Python files, which all count as the plug-in's"
+        if len(files) > 500:
+            message = f"{typed}: its folder has over 500 Python files, which all count as the plug-in's"
             raise UsageError(message, "move the plug-in into a folder of its own")
-    return tuple(files)
+    return Code(file, typed, tuple(files))
 
 
 def _imports(file: Path) -> set[str]:
@@ -51,28 +63,21 @@ def _imports(file: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def import_file(file: Path, typed: Path, files: Collection[Path]) -> ModuleType:
+def import_file(code: Code) -> ModuleType:
     """Import a plug-in's file. Whatever goes wrong is a UsageError at the line of the plug-in that it comes from."""
-    root = file.parent
-    names = sorted({name for path in files for name in _imports(path)} - {"dpexp"})
+    file, root = code.file, code.file.parent
+    names = sorted({name for path in code.files for name in _imports(path)} - {"dpexp"})
     for path in (file, *(path for name in names for path in (root / f"{name}.py", root / name))):
         if path.exists() and (path.suffix or any(path.glob("*.py"))) and (other := _other_module(path)):
-            message = f"{path_below(path, root, typed)}: another module is called {path.stem}: {other}"
-            raise UsageError(message, "rename the file")
+            raise UsageError(f"{code.as_typed(path)}: another module is called {path.stem}: {other}", "rename the file")
     if str(root) not in sys.path:
         sys.path.append(str(root))
         _FOLDERS.add(str(root))
     importlib.invalidate_caches()
-    spec = spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[file.stem] = module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
-    # an import runs the file, which may raise anything, or end the process
+        return importlib.import_module(file.stem)
     except (Exception, SystemExit) as error:
-        raise _located(error, files, root, typed) from error
-    return module
+        raise _located(error, code) from error
 
 
 def _other_module(own: Path) -> str:
@@ -87,30 +92,17 @@ def _other_module(own: Path) -> str:
     return "" if any(Path(place).is_relative_to(own) for place in places) else str(next(iter(places), ""))
 
 
-def _located(error: BaseException, files: Collection[Path], root: Path, typed: Path) -> UsageError:
+def _located(error: BaseException, code: Code) -> UsageError:
     """The error at the last of the plug-in's own lines."""
-    # of libraries that add where to read on, the first line
     message = error.message if isinstance(error, DpexpError) else f"{type(error).__name__}: {error}".splitlines()[0]
-    place, hint = line_of(error, files, root, typed), "--debug shows the traceback"
+    place, hint = code.line_of(error), "--debug shows the traceback"
     if isinstance(error, SyntaxError):
-        place, message = f"{path_below(Path(error.filename or ''), root, typed)}:{error.lineno}", error.msg
+        place, message = f"{code.as_typed(Path(error.filename or ''))}:{error.lineno}", error.msg
     elif isinstance(error, ModuleNotFoundError):
-        hint = f"it is neither installed nor in {typed.parent}"
+        hint = f"it is neither installed nor in {code.typed.parent}"
     elif isinstance(error, FileNotFoundError):
         hint = "list the files that it reads as Plugin(inputs=...), and open them by their path from its own file"
-    return UsageError(f"{place or typed}: {message}", hint)
-
-
-def line_of(error: BaseException, files: Collection[Path], root: Path, typed: Path) -> str:
-    """`file:line` of the innermost of a plug-in's lines that an error passed through: those further in are of
-    libraries, which it called wrongly; empty where none took part."""
-    own = [(Path(frame.filename), frame.lineno) for frame in extract_tb(error.__traceback__)]
-    return next((f"{path_below(file, root, typed)}:{line}" for file, line in own[::-1] if file in files), "")
-
-
-def path_below(file: Path, root: Path, typed: Path) -> str:
-    """A file below the root as the user would write it; `typed` is a file in the root."""
-    return str(typed.parent / file.relative_to(root)) if file.is_relative_to(root) else str(file)
+    return UsageError(f"{place or code.typed}: {message}", hint)
 
 
 def drop_modules(files: Iterable[Path]) -> None:

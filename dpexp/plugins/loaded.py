@@ -1,8 +1,4 @@
-"""The plug-ins that this process has loaded, where their code is, and which of their lines an error comes from.
-
-`dpexp.plugins.loading` loads them. Plug-ins of dpexp's own repository are `research/FOLDER/NAME.py`, in a clone and not
-in a wheel.
-"""
+"""The plug-ins that this process has loaded, where their code is, and which of their lines an error comes from."""
 
 from __future__ import annotations
 
@@ -16,32 +12,19 @@ from pathlib import Path
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import files_below
 from dpexp.plugins import Plugin
-from dpexp.plugins.importing import line_of
+from dpexp.plugins.importing import Code
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Loaded(Code):
     """A plug-in that was loaded, and where its code is."""
 
-    name: str
-    """in results and messages: the name of its file, or the module that an installed package offers"""
+    name: str  # in results and messages: that of its file, or the module that an installed package offers
     plugin: Plugin
-    file: Path
-    typed: Path
-    """the file as the user wrote it"""
-    files: tuple[Path, ...]
-    """the Python files that count as its code"""
-    installed: bool
-    """from an entry point, not by its path"""
-    read_at: int
-    """when reading its code began: nanoseconds since 1970"""
-
-    @property
-    def root(self) -> Path:
-        """The folder of its files, from which they have their names."""
-        return Path(os.path.commonpath([file.parent for file in self.files]))
+    installed: bool  # from an entry point, not by its path
+    read_at: int  # when reading its code began: nanoseconds since 1970
 
     def inputs(self) -> list[Path]:
         """The files of its `inputs`. Raises UsageError where a pattern fits none."""
@@ -54,8 +37,7 @@ class Loaded:
         return [file for place in places for file in files_below(place)]
 
 
-LOADED: dict[str, Loaded] = {}
-"""the plug-ins of this process by name; filled by `dpexp.plugins.loading` alone"""
+LOADED: dict[str, Loaded] = {}  # the plug-ins of this process by name; filled by `dpexp.plugins.loading` alone
 
 
 def owners_of(kind: type) -> list[Loaded]:
@@ -66,8 +48,7 @@ def owners_of(kind: type) -> list[Loaded]:
 
 def blame(error: BaseException) -> str:
     """`file:line: ` of the innermost line of a plug-in that an error passed through; empty where none took part."""
-    lines = (line_of(error, loaded.files, loaded.file.parent, loaded.typed) for loaded in LOADED.values())
-    return next((f"{line}: " for line in lines if line), "")
+    return next((f"{line}: " for loaded in LOADED.values() if (line := loaded.line_of(error))), "")
 
 
 def error_words(error: Exception) -> tuple[str, str]:
@@ -79,25 +60,19 @@ def error_words(error: Exception) -> tuple[str, str]:
 
 def shell(words: Sequence[str], results: Path) -> str:
     """A command of dpexp on some results, with today's plug-ins, as it is typed here."""
-    # Nobody types the folder that is the default.
     where = [] if results == Path("results") else ["--results", str(results)]
     return " ".join([shlex.join(["dpexp", *words, *where]), *as_options()])
 
 
 def as_options() -> list[str]:
-    """The words of a command line that load today's plug-ins again, quoted for a shell."""
-    # those of `research/` are loaded without
-    files = [loaded.typed for loaded in LOADED.values() if not (loaded.installed or is_research(loaded.file))]
+    """The words of a command line that load today's plug-ins again, but those of `research/`, quoted for a shell."""
+    own, ours = (loaded for loaded in LOADED.values() if not loaded.installed), research_folders()
+    files = [loaded.typed for loaded in own if loaded.file.parent not in ours]
     return [word for file in files for word in ("--plugin", shlex.quote(str(file)))]
 
 
 def research_folders() -> list[Path]:
-    """The folders of the plug-ins of dpexp's own repository; none outside a clone."""
+    """The folders of dpexp's own plug-ins, `research/FOLDER/NAME.py`; none outside a clone."""
     # beside an installed package a folder of this name may be anybody's
     in_clone = (ROOT / "pyproject.toml").is_file()
     return sorted(path.parent for path in (ROOT / "research").glob("*/*.py")) if in_clone else []
-
-
-def is_research(file: Path) -> bool:
-    """Whether a plug-in's file, an absolute path, is one of these."""
-    return file.parent in research_folders()

@@ -85,12 +85,11 @@ class FiniteSum(Problem):
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """F(w) and grad F(w) [d]."""
-        from dpexp.engine.finite_sum.losses import mean_of
+        from dpexp.engine.finite_sum.looking import Data, slope
 
-        # in the order of the records, so that there is one sum
-        out, data = np.empty(self.dimension), self.records
-        value = mean_of(self.record_loss)(np.asarray(w, dtype=np.float64), data.x, data.y, self.constants, out)
-        return float(value), out
+        out = np.empty(self.dimension)
+        data = Data(self.record_loss, *self.records, self.constants)
+        return slope(data, np.asarray(w, dtype=np.float64), out), out
 
 
 @kept_once(8)

@@ -192,7 +192,7 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
         if law.law == "contaminated":
             of_errors[2:4] = ndtri(law.value("share")), law.value("far") / law.value("sd")
         of_errors[:2] = law.heteroscedastic or (1.0, 0.0)
-        unit, grows = getattr(designs, f"{law.law}_error"), law.heteroscedastic is not None
+        unit, grows = designs.ERRORS[law.law], law.heteroscedastic is not None
         errors = designs.ErrorShape("normal", unit, law.law in ("t", "contaminated"), grows)
     if population.bend:
         of_errors[6] = population.mean_square

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.plugins import loading
+from dpexp.plugins.loaded import LOADED
 from dpexp.store import fingerprint
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _LOADING = threading.Lock()
 
 def packed(task: Task) -> tuple[tuple[str, ...], bytes]:
     """The plug-ins that another process has to load, by absolute path, and the task."""
-    return loading.files_in_use(), pickle.dumps(task)
+    return tuple(str(plugin.file) for plugin in LOADED.values() if not plugin.installed), pickle.dumps(task)
 
 
 def in_process(plugins: tuple[str, ...], content: bytes) -> Any:

@@ -102,7 +102,8 @@ def _files(rooms: tuple[str, ...]) -> tuple[Path, ...]:
 
 
 def _of_plugin(loaded: Loaded) -> str:
-    return _hashes(loaded.root, (*loaded.files, *loaded.inputs()))
+    root = Path(os.path.commonpath([file.parent for file in loaded.files]))
+    return _hashes(root, (*loaded.files, *loaded.inputs()))
 
 
 @lru_cache(maxsize=64)

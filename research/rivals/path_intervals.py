@@ -38,8 +38,7 @@ from scipy.special import stdtrit
 from dpexp.algorithms.covering import Coverage, Covering, LaneIntervals, Trial
 from dpexp.core.seeds import generator
 from dpexp.engine.compiled import compiled
-from dpexp.engine.lanes.aligned import lanes_zeros
-from dpexp.engine.lanes.vectors import LANES, load, store
+from dpexp.engine.lanes.vectors import LANES, lanes_zeros, load, store
 from dpexp.inference.messages import Sums, Users, compiled_messages, no_sums, symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import corrected, mean_hessian, regularise, standard_errors

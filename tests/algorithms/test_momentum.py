@@ -10,8 +10,8 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, drawn_order
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import stream_state
-from dpexp.engine.finite_sum.following import follow_all, looks
-from dpexp.engine.finite_sum.momentum_loop import Data
+from dpexp.engine.finite_sum.following import company_of, follow_all, looks
+from dpexp.engine.finite_sum.looking import Data
 from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms.momentum import recursion_coefficients, recursion_sensitivities, recursion_stds
 from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, stream_mu, stream_sensitivities, unit_split
@@ -57,11 +57,12 @@ def follow(run, data, at, eta, smoothness):
 
 def traced(run, steps):
     """Iterates and estimates of a run, step by step."""
-    path, estimates = [run.w.copy()], []
+    company = company_of([run])
+    path, estimates = [company.w[:, 0].copy()], []
     for t in range(1, steps + 1):
-        run.advance(t, t)
-        path.append(run.w.copy())
-        estimates.append(run.estimate.copy())
+        company.advance(t, t)
+        path.append(company.w[:, 0].copy())
+        estimates.append(company.estimate[:, 0].copy())
     return np.array(path), np.array(estimates)
 
 

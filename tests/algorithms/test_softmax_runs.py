@@ -10,7 +10,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.seeds import generator
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.softmax_metrics import tally
+from dpexp.engine.softmax.softmax_metrics import tallies
 from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax
 from tests.oracles import softmax as oracle
@@ -103,8 +103,8 @@ def test_runs_are_the_update_rules(algorithm, schedule):
     assert passed.estimators == ("last", "average")[: 1 if algorithm.name == "dp-sgld" else 2]
     test, train = DIGITS.split.test, DIGITS.split.train
     for wanted, values in zip(both, passed.values[0, :, 0, :, 0], strict=False):
-        mean = tally(wanted, train.features, train.labels).loss / len(train)
-        right = tally(wanted, test.features, test.labels).right / len(test)
+        mean = tallies(wanted[None], train.features, train.labels)[0].loss / len(train)
+        right = tallies(wanted[None], test.features, test.labels)[0].right / len(test)
         size = np.sum(wanted**2)
         assert values[[0, 2]] == pytest.approx([size, mean + DIGITS.regulariser / 2 * size], rel=1e-4)
         assert values[1] == pytest.approx(right, abs=0.004)

@@ -21,7 +21,7 @@ from scipy import special, stats
 
 from dpexp.core.seeds import stream_states
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.noise_process import Normals
+from dpexp.engine.finite_sum.noise_designs import Normals
 from dpexp.engine.lanes.streams import fill_normal
 from dpexp.engine.lanes.vectors import LANES
 

@@ -3,10 +3,8 @@
 import io
 import re
 
-import pytest
-
 from dpexp.core.terminal import plain, say
-from tests.conftest import ROOT, call
+from tests.conftest import ROOT
 
 RED = "\x1b[31m"
 
@@ -32,17 +30,3 @@ def test_everything_that_is_printed_goes_one_way():
     files = sorted((ROOT / "dpexp").rglob("*.py"))
     bare = [path.name for path in files if re.search(r"(?<![\w.])print\(", path.read_text(encoding="utf-8"))]
     assert bare == ["terminal.py"]
-
-
-@pytest.mark.slow
-def test_names_of_columns_do_not_reach_the_terminal_as_commands(tmp_path):
-    """In messages of `validate`, and in the ledger of users; `call` asserts that no escape is printed."""
-    table, config, users = tmp_path / "t.csv", tmp_path / "c.yaml", tmp_path / "users.csv"
-    table.write_text(f"{RED}age,y\n" + "".join(f"{k},{k % 3}\n" for k in range(40)))
-    config.write_text(
-        f"experiment: c\nproblem: {{name: softmax, data: {{path: {table}, target: y, categories: {{y: [0, 1, 2]}}, "
-        "records: 40}}\nalgorithm: {name: dp-sgd, batch_size: 8, epochs: 1}\nprivacy: {eps: 1, delta: 1e-5}\n"
-    )
-    assert "\\x1b[31mage: used as they are" in call("validate", config).stdout
-    users.write_text(f"mu,group\n1,{RED}staff\n")
-    assert "\\x1b[31mstaff" in call("privacy", "--users", users).stdout

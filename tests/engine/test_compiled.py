@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from dpexp.engine import compiled as compiled_code
-from tests.conftest import ROOT, at_length
+from tests.conftest import ROOT
 
 HELPER = """
 FACTOR = 2.0
@@ -49,19 +49,14 @@ def square(x):
     return x * x
 
 
-@njit
-def cube(x):
-    return x * x * x
-
-
 total = make(SLOPE)
 print(repr(total(square, np.arange(4.0))), sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values()))
 """
 VALUES = [0.0, 1.0, 2.0, 3.0]
 
 
-def right(slope=0.5, factor=2.0, table=3.0, f=lambda x: x * x):
-    return sum(slope * (x * factor) + 1.0 + f(x) + table for x in VALUES)
+def right(slope=0.5, table=3.0, f=lambda x: x * x):
+    return sum(slope * (x * 2.0) + 1.0 + f(x) + table for x in VALUES)
 
 
 FORKS = """
@@ -110,10 +105,10 @@ def place(tmp_path, forks):
     code, folder = tmp_path / "code", tmp_path / "cache"
     code.mkdir()
 
-    def run(kernel=KERNEL, helper=HELPER, slope="0.5", cache=folder, extra=""):
+    def run(kernel=KERNEL, helper=HELPER, slope="0.5", extra=""):
         (code / "helper.py").write_text(helper)
         (code / "kernel.py").write_text(kernel.replace("SLOPE", slope) + extra)
-        forks.stdin.write(json.dumps({"folder": str(code), "cache": str(cache)}) + "\n")
+        forks.stdin.write(json.dumps({"folder": str(code), "cache": str(folder)}) + "\n")
         forks.stdin.flush()
         printed, status = json.loads(forks.stdout.readline())
         assert status == 0, printed
@@ -121,14 +116,6 @@ def place(tmp_path, forks):
         return float(value), int(hits), int(misses)
 
     return run, folder / "kernels"
-
-
-@pytest.mark.slow
-def test_a_second_process_compiles_nothing_and_finds_the_same(place):
-    run, _ = place
-    assert run() == (right(), 0, 1)
-    assert run() == (right(), 1, 0)
-    assert run(cache="off") == (right(), 0, 1)
 
 
 RECORDED = """
@@ -145,12 +132,11 @@ with event.install_recorder("numba:compile") as recorder:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["momentum_epochs", pytest.param("coverage_local", marks=at_length)])
-def test_a_second_run_of_any_engine_compiles_nothing(name, tmp_path):
+def test_a_second_run_compiles_nothing(tmp_path):
     """Also what Python calls by itself, such as the noise of momentum runs."""
     counts = []
     for results in ("first", "second"):
-        words = ["run", str(ROOT / "configs" / f"{name}.yaml"), "--profile", "smoke", "-q", "-j", "1"]
+        words = ["run", str(ROOT / "configs" / "momentum_epochs.yaml"), "--profile", "smoke", "-q", "-j", "1"]
         command = [sys.executable, "-c", RECORDED, *words, "--results", str(tmp_path / results)]
         ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
         counts.append(int(ended.stderr.splitlines()[-1]))
@@ -162,16 +148,12 @@ def test_every_edit_of_what_a_kernel_calls_is_seen(place):
     run, _ = place
     run()
     edits = {
-        "a constant of a module": ({"helper": HELPER.replace("2.0", "2.5")}, right(factor=2.5)),
         "a table that is reached through a module": ({"helper": HELPER.replace("3.0", "4.0")}, right(table=4.0)),
-        "an operator in a helper": ({"helper": HELPER.replace("x * FACTOR", "x / FACTOR")}, right(factor=0.5)),
         "a number in a closure": ({"slope": "0.75"}, right(slope=0.75)),
-        "another function as argument": ({"kernel": KERNEL.replace("total(square", "total(cube")}, right(f=lambda x: x**3)),
         "the function that is an argument": (
             {"kernel": KERNEL.replace("return x * x\n", "return x + x\n")}, right(f=lambda x: x + x),
         ),
         "a callee": ({"kernel": KERNEL.replace("+ 1.0", "+ 2.0")}, right() + 4),
-        "options of the compiler": ({"kernel": KERNEL.replace("cached=True", "cached=True, fastmath={'nnan'}")}, right()),
     }  # fmt: skip
     for what, (changed, expected) in edits.items():
         value, hits, misses = run(**changed)

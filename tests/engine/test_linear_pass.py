@@ -8,8 +8,10 @@ import pytest
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.lanes.elementwise import maximum, sqrt
-from dpexp.engine.linear.kernel import BLOCK
+from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.linear import BLOCK
 from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
+from dpexp.engine.linear.measuring import Centres, in_lanes, measure
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
@@ -73,3 +75,29 @@ def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     other = rule.sent(g, _Size(np.linspace(0.1, 5, problem.p)))
     assert np.linalg.norm(other, axis=1).max() <= 0.8 * (1 + 1e-12)
     assert not np.allclose(other, rule.sent(g))
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("slope", [False, True])
+def test_measures_are_those_of_numpy(scale, slope):
+    rng = np.random.default_rng(3)
+    q = 4
+    p = q + scale
+    theta = rng.standard_normal((19, p))  # no multiple of the lanes
+    optimum, origin = rng.standard_normal(p), rng.standard_normal(q)
+    linear = rng.standard_normal(q) if slope else np.zeros(0)
+    lanes = in_lanes(theta)
+    assert lanes.shape == (3, p, LANES)
+    measured = measure(lanes, Centres(optimum, origin, linear, 1.5, 0.7))
+    found = {name: a.ravel()[:19] for name, a in measured._asdict().items()}
+    wanted = {
+        "param_distance_sq": np.sum((theta - optimum) ** 2, axis=1),
+        "coef_distance_sq": np.sum((theta - optimum)[:, :q] ** 2, axis=1),
+        "location": theta[:, 0] - origin[0],
+        "spread": 1.5 * np.sqrt(np.sum((theta[:, 1:q] - origin[1:]) ** 2, axis=1)),
+        "scale": theta[:, q] if scale else np.full(19, 0.7),
+        "linear": theta[:, :q] @ linear if slope else np.zeros(19),
+    }
+    assert found.keys() == wanted.keys()
+    for name, values in wanted.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-14, atol=1e-14)

@@ -9,7 +9,7 @@ import pytest
 from dpexp.algorithms.schedules import LangevinSchedule
 from dpexp.engine.softmax import softmax_loop as softmax
 from dpexp.engine.softmax.batches import SAMPLING
-from dpexp.engine.softmax.softmax_metrics import RECORDS, tallies, tally
+from dpexp.engine.softmax.softmax_metrics import RECORDS, tallies
 from tests.oracles import softmax as oracle
 
 RNG = np.random.default_rng
@@ -109,14 +109,16 @@ def test_sums_over_records_are_the_literal_ones(n):
     rng = np.random.default_rng(n)
     weights, features = rng.normal(0, 2, (7, 33)).astype(np.float32), rng.normal(0, 0.5, (n, 33)).astype(np.float32)
     labels = rng.integers(0, 7, n)
-    found, wanted = tally(weights, features, labels), literal(weights, features, labels)
+    found, wanted = tallies(weights[None], features, labels)[0], literal(weights, features, labels)
     assert found.loss == pytest.approx(wanted[0], rel=1e-6)
     assert found.right == wanted[1]
     other = rng.normal(0, 2, (7, 33)).astype(np.float32)  # several are what each is alone, to the last bit
-    assert tallies(np.stack([other, weights]), features, labels) == [tally(other, features, labels), found]
+    assert tallies(np.stack([other, weights]), features, labels) == [*tallies(other[None], features, labels), found]
 
 
 def test_large_scores_do_not_overflow_and_overflowed_ones_are_nan():
     features, labels = np.ones((3, 5), np.float32), np.arange(3)
-    assert tally(np.diag(np.full(5, 1e30, np.float32)), features, labels).loss == pytest.approx(3 * math.log(5))
-    assert math.isnan(tally(np.full((5, 5), 3e38, np.float32), features, labels).loss)
+    assert tallies(np.diag(np.full(5, 1e30, np.float32))[None], features, labels)[0].loss == pytest.approx(
+        3 * math.log(5)
+    )
+    assert math.isnan(tallies(np.full((1, 5, 5), 3e38, np.float32), features, labels)[0].loss)

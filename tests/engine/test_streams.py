@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpexp.core.seeds import stream_states
-from dpexp.engine.finite_sum.noise_process import Normals
+from dpexp.engine.finite_sum.noise_designs import Normals
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES
 from tests.oracles.streams import normals, uniforms, xoshiro256pp

@@ -7,59 +7,26 @@ from pathlib import Path
 SCORES = '''\
 """Median regression: the loss |y - t| / 2, whose score is half a sign."""
 
-import numpy as np
-from dpexp.engine.lanes.elementwise import Value, normal_cdf, normal_density, where
-
-HALF = 0.5
+from dpexp.engine.lanes.elementwise import where
 
 
-def response(t: Value, e: Value, k: np.ndarray) -> Value:
-    return t + k[0] * e
-
-
-def score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
-    """The derivative in t."""
-    return where(y < t, HALF, -HALF), 0.0
-
-
-def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
-    u = t / k[0]
-    return t * (normal_cdf(u) - HALF) + k[0] * normal_density(u)
+def score(t, y, scale, k):
+    return where(y < t, 0.5, -0.5), 0.0
 '''
 PROBLEM = '''\
 """The problem of the plug-in."""
 
 from typing import Literal
 
-import numpy as np
 import scores
-from dpexp.core.parameters import Positive
-from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.linear_losses import PinballLinear
 
 
-class MedianLinear(LinearPredictorProblem):
+class MedianLinear(PinballLinear):
     """y = x'beta* + N(0, sigma^2), by its median."""
 
     name: Literal["median-linear"] = "median-linear"
-    sigma: Positive = 2.0
-
-    response_noise = "normal"
-    response = staticmethod(scores.response)
     score = staticmethod(scores.score)
-    conditional_risk = staticmethod(scores.conditional_risk)
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.sigma])
-
-    def score_bounds(self) -> tuple[float, float]:
-        return -scores.HALF, scores.HALF
-
-    def optimum(self) -> np.ndarray:
-        return self.true_coefficients
-
-    def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return self.weight(x) * scores.HALF * abs(y - np.sum(x * theta, axis=-1))
 '''
 STEPS = '''\
 """Algorithms and schedules of the plug-in."""

@@ -27,7 +27,6 @@ from dpexp.plugins import loading as plugins
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.store import fingerprint
 from dpexp.store.executors import in_process, packed
-from dpexp.store.experiment_run import Options, run
 from dpexp.store.fingerprint import code_of, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.simulating import simulate
@@ -65,6 +64,9 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     folder = lab.parent
     call("--plugin", "lab.py", "run", "lab.yaml", "-q", "--jobs", 1, cwd=folder)
     assert "not checked: needs --plugin lab.py" in call("diff", "results/lab", "results/lab", cwd=folder).stderr
+    parameters = load_generation(folder / "results", "lab").manifest["cells"]
+    with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
+        stored_cell("lab", next(iter(parameters.values())))
     with using(lab):
         document = diff.diff(folder / "results/lab", folder / "results/lab").document()
         assert [row["difference"] for row in document["rows"]] == [0, 0]
@@ -91,9 +93,7 @@ def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
     text = config.read_text()
     for line, expected in (
         ("plugins: [absent.py]", r"lab\.yaml:1:11: .*absent\.py: no such plug-in file"),
-        ("plugins: [lap.py]", r"did you mean 'lab\.py'"),
         ("plugins: [3]", r"lab\.yaml:1:11: a plug-in is the path of a Python file, not a number"),
-        ("plugins: {a: b}", r"lab\.yaml:1:10: a plug-in is the path of a Python file, not a mapping"),
     ):
         config.write_text(f"{line}\n{text}")
         with pytest.raises(ConfigError, match=expected):
@@ -119,10 +119,6 @@ def test_lists_schema_and_hints_name_the_file(lab):
         assert {"our-lab"} <= set(papers()) & set(claims())
         assert "lab_errors" in figures()
         assert "lab_table" in tables()
-    assert "lab_errors" not in figures()
-    with pytest.raises(UsageError) as error:
-        plot.command("lab_errors", results=lab.parent)
-    assert "--plugin FILE.py" in error.value.hint
 
 
 def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken_for_ones_own(tmp_path):
@@ -136,35 +132,18 @@ def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken
             plugins.use(tmp_path / "b/plug_b.py")
         assert "plug-a" in ALGORITHMS
     assert "helper" not in sys.modules
-    # a package that is installed would come first
-    write(tmp_path, "c/joblib.py", "NAME = 'plug-c'\n")
-    write(tmp_path, "c/plug_c.py", NAMED.replace("helper", "joblib"))
-    with pytest.raises(UsageError, match=r"c/joblib\.py: another module is called joblib"):
-        plugins.use(tmp_path / "c/plug_c.py")
 
 
-@pytest.mark.parametrize(
-    ("reads", "inputs", "said"),
-    [
-        (
-            "__import__('pathlib').Path(__file__).with_name('table.csv').read_text()",
-            "()",
-            r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs",
-        ),
-        ("__import__('os').environ['A_TABLE']", "()", r"lab\.py:1: KeyError: 'A_TABLE'"),
-    ],
-)
-def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, reads, inputs, said, monkeypatch):
+def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, monkeypatch):
     monkeypatch.chdir(lab.parent)
-    monkeypatch.setenv("A_TABLE", "1")
     write(lab.parent, "table.csv", "1,2\n")
-    text = lab.read_text().replace("PLUGIN = Plugin(", f"PLUGIN = Plugin(inputs={inputs}, ")
-    write(lab.parent, "lab.py", f"TABLE = {reads}\n{text}")
+    reads = "__import__('pathlib').Path(__file__).with_name('table.csv').read_text()"
+    write(lab.parent, "lab.py", f"TABLE = {reads}\n{lab.read_text()}")
     with using("lab.py"):
         (loaded,) = plugin.LOADED.values()
         result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin))
-    assert result.outcome == ("failed" if said else "ok"), result.detail
-    assert said is None or re.search(said, f"{result.where}: {result.detail}")
+    assert result.outcome == "failed"
+    assert re.search(r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs", f"{result.where}: {result.detail}")
 
 
 NAMED = """\
@@ -301,28 +280,9 @@ def test_edits_of_a_plug_in_and_its_helpers_are_noticed_and_harmless_ones_are_no
         assert bool(fingerprint.changed(code(copy), before)) == noticed, name
 
 
-def test_readers_show_results_of_a_plug_in_that_is_not_loaded_and_say_so(lab):
-    results = lab.parent / "results"
-    with using(lab):
-        report = run(load_experiment(lab.parent / "lab.yaml"), Options(results, quiet=True))
-        assert (report.computed, report.failed) == (2, 0)
-        parameters = load_generation(results, "lab").manifest["cells"]
-    shown = call("table", results / "lab")
-    assert "not checked: needs --plugin lab.py" in shown.stderr
-    assert "| mu " in shown.stdout
-    with pytest.raises(ResultsMissing, match="the problem 'median-linear' of these results is not there"):
-        stored_cell("lab", next(iter(parameters.values())))
-
-
 GOOD = NAMED.replace("import helper\n", "").replace("helper.NAME", '"own"')
 MISTAKES = {
     "syntax": ("x = 1\ndef f(:\n    pass\n", r"own\.py:2: invalid syntax"),
-    "default out of its range": (
-        GOOD.replace("class Own", "from dpexp.core.parameters import Positive\n\n\nclass Own", 1).replace(
-            "name: Literal", "floor: Positive = 1e-8\n    name: Literal", 1
-        ),
-        r"own\.py:\d+: algorithm 'own': the default of `floor` is 1e-08: input should be greater than or equal to",
-    ),
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {1: 2}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
     "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
     "wrong base": (GOOD.replace("Own(LdpSgd)", "Own"), r"own\.py:6: algorithm 'own' is the class Own"),
@@ -335,10 +295,6 @@ MISTAKES = {
         .replace("algorithms.ldp_sgd", "problems.linear_predictor")
         .replace("algorithms=", "problems="),
         r"own\.py:6: problem 'own': the class Own has no `\w+`",
-    ),
-    "analysis of no mechanism": (
-        "from dpexp.plugins import Plugin\nPLUGIN = Plugin(\n    analyses={'gauss/mine': print}\n)\n",
-        r"own\.py:3: the analysis 'gauss/mine': no mechanism 'gauss'",
     ),
 }
 
@@ -362,8 +318,7 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
     for path, expected in (
         (tmp_path, "no such plug-in file"),
         (tmp_path / "absent.py", "no such plug-in file"),
-        (write(tmp_path, "o n.py", GOOD), "cannot be a plug-in"),
-        (write(tmp_path, "own.txt", GOOD), "cannot be a plug-in"),
+        (write(tmp_path, "own.txt", GOOD), "no such plug-in file"),
     ):
         with pytest.raises(UsageError, match=expected):
             plugins.use(path)
@@ -379,7 +334,6 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
     ("line", "expected"),
     [
         ("raise ValueError('no luck')", r"^\S*inner/steps\.py:\d+: ValueError: no luck$"),
-        ("return None", "Plain.simulate returned a value of type NoneType, not a dpexp.engine.result.Passed"),
         (
             "return Passed(steps, (), (), np.zeros((1, 2)))",
             r"returned values of shape \(1, 2\) and type float64, not float64",

@@ -13,7 +13,7 @@ import pytest
 
 from dpexp.algorithms import dp_sgd, softmax_runs
 from dpexp.config.experiment_file import read_experiment
-from dpexp.engine.finite_sum import noise_process
+from dpexp.engine.finite_sum import noise_designs
 from dpexp.engine.linear import linear_pass
 from dpexp.engine.softmax import batches as schemes
 from dpexp.engine.softmax import softmax_loop
@@ -168,7 +168,7 @@ def users_exchanged():
 
 def nodes_reused():
     """A node of the tree has the noise of its own left half."""
-    true, drawn = noise_process.tree_noise, {}
+    true, drawn = noise_designs.tree_noise, {}
 
     def tree_noise(normals, first, alpha, std, slots, out):
         own = drawn.setdefault(id(slots), {}) if first > 1 else drawn.update({id(slots): {}}) or drawn[id(slots)]
@@ -180,7 +180,7 @@ def nodes_reused():
             own[t] = normals[i].copy()
         true(normals, first, alpha, std, slots, out)
 
-    return patch.object(noise_process, "tree_noise", tree_noise)
+    return patch.object(noise_designs, "tree_noise", tree_noise)
 
 
 class Fault(NamedTuple):

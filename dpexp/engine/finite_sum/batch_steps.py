@@ -5,28 +5,14 @@ All add fresh Gaussian noise to a sum over records, divided by a fixed number.
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.looking import slope
+from dpexp.engine.finite_sum.looking import Data, slope
 from dpexp.engine.finite_sum.losses import Compiled, RecordLoss
-from dpexp.engine.finite_sum.momentum_loop import Data
-
-
-@compiled(cached=True)
-def move(w: np.ndarray, estimate: np.ndarray, eta: float, normalised: bool) -> None:
-    scale = eta
-    if normalised:
-        square = 0.0
-        for j in range(len(w)):
-            square += estimate[j] ** 2
-        # 0 has no direction to step in
-        scale = eta / math.sqrt(square) if square > 0 else 0.0
-    for j in range(len(w)):
-        w[j] -= scale * estimate[j]
 
 
 @kept_once(64)
@@ -48,38 +34,38 @@ def sampled_sum_of(loss: RecordLoss) -> Compiled:
     return sampled_sum
 
 
+@dataclass(eq=False)
 class DescentSteps:
     """w <- w - eta (mean gradient of the batch + std z)."""
 
-    def __init__(
-        self,
-        data: Data,
-        start: np.ndarray,
-        noise: np.random.Generator,
-        sampling: np.random.Generator,
-        q: float,
-        eta: float,
-        std: float,
-    ) -> None:
-        self.data, self.noise, self.sampling, self.q, self.eta, self.std = data, noise, sampling, q, eta, std
-        self.w, self.estimate = start.copy(), np.zeros(len(start))
+    data: Data
+    w: np.ndarray
+    noise: np.random.Generator
+    sampling: np.random.Generator
+    q: float
+    eta: float
+    std: float
+
+    def __post_init__(self) -> None:
+        self.w, self.estimate = self.w.copy(), np.zeros(len(self.w))
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
-        n = len(self.data.x)
+        data = self.data
         for _ in range(first, last + 1):
             # all records are a sum in lanes; Poisson samples are divided by q N, which is public, not by their size
             if self.q == 1:
-                slope(self.data, self.w, self.estimate)
+                slope(data, self.w, self.estimate)
             else:
-                batch = np.flatnonzero(self.sampling.random(n) < self.q)
-                sampled_sum_of(self.data.loss)(self.w, *self.data.numbers, batch, self.estimate)
-                self.estimate /= self.q * n
+                batch = np.flatnonzero(self.sampling.random(len(data.x)) < self.q)
+                sampled_sum_of(data.loss)(self.w, data.x, data.y, data.constants, batch, self.estimate)
+                self.estimate /= self.q * len(data.x)
             if self.std > 0:
                 self.estimate += self.std * self.noise.standard_normal(len(self.w))
-            move(self.w, self.estimate, self.eta, False)
+            self.w -= self.eta * self.estimate
 
 
+@dataclass(eq=False)
 class RecursionSteps:
     """e_t = (1 - gamma)(e_{t-1} + grad F(w_t) - grad F(w_{t-1})) + gamma grad F(w_t) + s z_t.
 
@@ -87,19 +73,16 @@ class RecursionSteps:
     with full batches.
     """
 
-    def __init__(
-        self,
-        data: Data,
-        start: np.ndarray,
-        noise: np.random.Generator,
-        gamma: float,
-        eta: float,
-        first_std: float,
-        std: float,
-    ) -> None:
-        self.data, self.noise, self.gamma, self.eta, self.stds = data, noise, gamma, eta, (first_std, std)
-        d = len(start)
-        self.w, self.estimate, self.here, self.before = start.copy(), np.zeros(d), np.empty(d), np.zeros(d)
+    data: Data
+    w: np.ndarray
+    noise: np.random.Generator
+    gamma: float
+    eta: float
+    first_std: float
+    std: float
+
+    def __post_init__(self) -> None:
+        self.w, (self.estimate, self.here, self.before) = self.w.copy(), np.zeros((3, len(self.w)))
 
     def advance(self, first: int, last: int) -> None:
         """Take the steps first..last."""
@@ -111,8 +94,10 @@ class RecursionSteps:
             else:
                 carried = self.estimate + self.here - self.before
                 self.estimate[:] = (1 - self.gamma) * carried + self.gamma * self.here
-            std = self.stds[0] if t == 1 else self.stds[1]
+            std = self.first_std if t == 1 else self.std
             if std > 0:
                 self.estimate += std * self.noise.standard_normal(len(self.w))
             self.before[:] = self.here
-            move(self.w, self.estimate, self.eta, True)
+            # added up in one order, which that of numpy's sums is not; 0 has no direction to step in
+            square = float(np.cumsum(self.estimate * self.estimate)[-1])
+            self.w -= (self.eta / np.sqrt(square) if square > 0 else 0.0) * self.estimate

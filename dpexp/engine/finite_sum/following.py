@@ -1,8 +1,7 @@
 """Following a run on a finite sum: F, its gradient and the error of the direction, at checkpoints and along the way.
 
 Full gradients cost N records each, so they are taken at checkpoints and at 40 to 200 steps spread evenly over the run
-(all steps of a short one), eight an epoch between; means over the run are means over those. The numbers are
-diagnostics and not private.
+(all steps of a short one), eight an epoch between. The numbers are diagnostics and not private.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
-from dpexp.engine.finite_sum.looking import objectives, slopes
-from dpexp.engine.finite_sum.momentum_loop import Data, Momentum, Together
+from dpexp.engine.finite_sum.looking import Data, objectives, slopes
+from dpexp.engine.finite_sum.momentum_loop import Momentum, Together
 
 SLACK = "lemma5_slack"
 METRICS = ("param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", SLACK)
-FEWEST, MOST, AN_EPOCH = 40, 200, 8
+LONG = 200
+"""steps of a run that is not looked at after each"""
 
 
 class Stepper(Protocol):
@@ -33,9 +33,9 @@ class Stepper(Protocol):
 
 def looks(steps: int, n: int) -> np.ndarray:
     """The steps that means over a run on n records are taken over: all of a short run, else the middle of each part."""
-    if steps <= MOST:
+    if steps <= LONG:
         return np.arange(1, steps + 1)
-    parts = min(MOST, max(FEWEST, AN_EPOCH * steps // n))
+    parts = min(LONG, max(40, 8 * steps // n))
     return np.floor((np.arange(parts) + 0.5) * steps / parts).astype(np.int64) + 1
 
 
@@ -59,15 +59,15 @@ class InTurn:
             run.advance(first, last)
 
 
-def company_of(runs: Sequence[Stepper]) -> Together | InTurn:
-    """At most eight runs on the same data: side by side in lanes where they can be."""
+def company_of(runs: Sequence[Momentum | Stepper]) -> Together | InTurn:
+    """At most eight runs on the same data, all of one kind: side by side in lanes where they can be."""
     momenta = [run for run in runs if isinstance(run, Momentum)]
-    return Together(momenta) if len(momenta) == len(runs) else InTurn(runs)
+    return Together(momenta) if momenta else InTurn([run for run in runs if not isinstance(run, Momentum)])
 
 
 @np.errstate(all="ignore")  # a run may diverge
 def follow_all(
-    runs: Sequence[Stepper],
+    runs: Sequence[Momentum | Stepper],
     data: Data,
     checkpoints: np.ndarray,
     eta: np.ndarray,

@@ -4,14 +4,10 @@ A record enters a loss by |w - x|^2 and w.x alone, with its response:
 
     f(w; x, y) = phi(|w - x|^2, w.x, y) + r(w),   grad f = pull (w - x) + push x + grad r(w)
 
-with pull twice the derivative of phi in |w - x|^2, and push that in w.x. `record_loss_of` makes of phi and r
+with pull twice the derivative of phi in |w - x|^2, and push that in w.x.
 
-    `lanes`      the functions of eight records, for `looking` and `lane_steps`
-    `gradient`   (w, x, y, c, out) of one record: fills out [d] and returns f; w, x, out float64 [d], c the constants
-
-Eight records use the functions of `dpexp.engine.lanes.vectormath`, which are NaN where they are not accurate; one
-record uses those of the C library, accurate everywhere, which differ by a few units in the last place. Sums over
-coordinates are four sums side by side, in an order that is part of the source.
+Eight records use the functions of `dpexp.engine.lanes.vectormath`, which are NaN where they are not accurate, as a sine
+beyond 10^6 is; one record uses those of the C library, which differ by a few units in the last place.
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from dpexp.core.caches import kept_once
-from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes.elementwise import logistic, softplus, sqrt, where
 from dpexp.engine.lanes.vectormath import exp, expm1, sine_cosine
 
@@ -35,26 +29,20 @@ Lanes = Any
 _inlined = njit(nogil=True, forceinline=True)
 
 
-class LaneForm(NamedTuple):
-    """A loss of eight records at once."""
-
-    parts: Compiled
-    """(|w - x|^2, w.x, y, c) in lanes -> value, pull, push"""
-    rest: Compiled
-    """(w_j, c) of one coordinate, in lanes or a number -> r and its derivative"""
-
-
 class RecordLoss(NamedTuple):
     """A loss, compiled for one record and for eight."""
 
     gradient: Compiled
-    """of (w, x, y, c, out); where the caller does not use what it returns, that is not computed: it is inlined"""
-    lanes: LaneForm
+    """(w, x, y, c, out) of one record: fills out [d] and returns f; w, x, out float64 [d], c the constants"""
+    parts: Compiled
+    """(|w - x|^2, w.x, y, c) of eight records -> value, pull, push"""
+    rest: Compiled
+    """(w_j, c) of one coordinate, in lanes or a number -> r and its derivative"""
 
 
 @_inlined
 def _distance_and_dot(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """|a - b|^2 and a.b in one pass; what is not used is not computed."""
+    """|a - b|^2 and a.b in one pass."""
     # four sums of each, because an addition takes four cycles and none waits for the others
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
     p0, p1, p2, p3 = 0.0, 0.0, 0.0, 0.0
@@ -82,34 +70,16 @@ def _logistic_of_number(u: float) -> float:
     return math.exp(u) / (1 + math.exp(u))
 
 
-@_inlined
-def _softplus_of_number(u: float) -> float:
-    return max(0.0, u) + math.log1p(math.exp(-abs(u)))
-
-
-@_inlined
-def _sine_cosine_of_number(u: float) -> tuple[float, float]:
-    return math.sin(u), math.cos(u)
-
-
-@_inlined
-def _where_of_numbers(condition: bool, a: float, b: float) -> float:
-    return a if condition else b
-
-
 _OF_NUMBERS = {
-    "sqrt": math.sqrt, "exp": math.exp, "expm1": math.expm1, "where": _where_of_numbers,
-    "logistic": _logistic_of_number, "softplus": _softplus_of_number, "sine_cosine": _sine_cosine_of_number,
-}  # fmt: skip
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "expm1": math.expm1,
+    "where": _inlined(lambda condition, a, b: a if condition else b),
+    "logistic": _logistic_of_number,
+    "softplus": _inlined(lambda u: max(0.0, u) + math.log1p(math.exp(-abs(u)))),
+    "sine_cosine": _inlined(lambda u: (math.sin(u), math.cos(u))),
+}
 """what the names in the source of a loss mean for one record"""
-
-
-def _of_one_record(function: FunctionType) -> Compiled:
-    """The source of a loss, compiled for one record."""
-    known = {**function.__globals__, **_OF_NUMBERS}
-    of_one = FunctionType(function.__code__, known, function.__name__, None, function.__closure__)
-    of_one.__qualname__ = f"{function.__qualname__}_of_one"
-    return _inlined(of_one)
 
 
 @_inlined
@@ -121,7 +91,10 @@ def nothing(w: Lanes, c: np.ndarray) -> tuple[Lanes, Lanes]:
 def record_loss_of(parts: Callable[..., Any], rest: Compiled = nothing) -> RecordLoss:
     """The loss with phi = `parts`, in plain Python, and r = `rest`, compiled."""
     assert isinstance(parts, FunctionType)
-    of_one = _of_one_record(parts)
+    known = {**parts.__globals__, **_OF_NUMBERS}
+    of_number = FunctionType(parts.__code__, known, parts.__name__, None, parts.__closure__)
+    of_number.__qualname__ = f"{parts.__qualname__}_of_one"
+    of_one = _inlined(of_number)
 
     @_inlined
     def gradient(w: np.ndarray, x: np.ndarray, y: float, c: np.ndarray, out: np.ndarray) -> float:
@@ -134,7 +107,7 @@ def record_loss_of(parts: Callable[..., Any], rest: Compiled = nothing) -> Recor
             added += own
         return value + added
 
-    return RecordLoss(gradient, LaneForm(_inlined(parts), rest))
+    return RecordLoss(gradient, _inlined(parts), rest)
 
 
 def _rippled(square: Lanes, along: Lanes, y: Lanes, c: np.ndarray) -> tuple[Lanes, Lanes, Lanes]:
@@ -177,24 +150,3 @@ LOSSES: dict[str, RecordLoss] = {
     "logistic-ridge": record_loss_of(_logistic, ridge),
 }
 """by the name of the problem"""
-
-
-@kept_once(64)
-def mean_of(loss: RecordLoss) -> Compiled:
-    """F(w) of (w, x, y, c, out), record by record; x [N, d], y [N]; out [d] becomes grad F(w)."""
-    # The loss is part of the kernel: to pass a function costs more than a short run.
-    gradient = loss.gradient
-
-    @compiled(cached=True)
-    def mean(w: np.ndarray, x: np.ndarray, y: np.ndarray, c: np.ndarray, out: np.ndarray) -> float:
-        total, slope = 0.0, np.empty(len(w))
-        out[:] = 0.0
-        for i in range(len(x)):
-            total += gradient(w, x[i], y[i], c, slope)
-            for j in range(len(w)):
-                out[j] += slope[j]
-        for j in range(len(w)):
-            out[j] /= len(x)
-        return total / len(x)
-
-    return mean

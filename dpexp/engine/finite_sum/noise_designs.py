@@ -1,4 +1,4 @@
-"""Noise of a private momentum, as a data-independent sequence added to it: three designs on given standard normals.
+"""Noise of a private momentum, as a data-independent sequence added to it: three designs, and their random numbers.
 
 The sequence is a linear map of standard normals, noise_t = sum_j C_{t j} z_j, one map for every coordinate:
 
@@ -6,20 +6,121 @@ The sequence is a linear map of standard normals, noise_t = sum_j C_{t j} z_j, o
 - `square_root_noise`: C the square root of the momentum's own matrix (1 - alpha)^(i-j), i >= j;
 - `independent_noise`: fresh noise on every gradient, C_{t j} = (1 - alpha)^(t-j).
 
-Of the first, z may have any standard deviation `std`. Steps count from 1. `tree_variance` is its exact variance over
-time, for std = 1.
+Steps count from 1. A run takes its noise in blocks, whose sizes change no bit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from dpexp.core.caches import kept_once
+from dpexp.core.caches import kept_once, kept_per_thread
 from dpexp.core.discounts import discounts
+from dpexp.core.seeds import stream_state
 from dpexp.engine.compiled import compiled
+from dpexp.engine.lanes.streams import draw_normal
+from dpexp.engine.lanes.vectors import LANES
+
+TURN = 2 * LANES
+"""numbers of one turn: a pair from each stream"""
+Take = Callable[[int], np.ndarray]
+"""the noise of the next so many steps of a sequence, [count, d]"""
+
+
+class Normals:
+    """Standard normals for one role of one replicate; `source` numbers independent ones of that role.
+
+    They are those of eight streams of `dpexp.engine.lanes.streams` in turn, the same bits on every machine.
+    """
+
+    def __init__(self, seed: int, replicate: int, role: str, source: int = 0) -> None:
+        # the parts of a key before these are those of numpy's generators
+        parts = range(LANES * (source + 1), LANES * (source + 2))
+        states = [stream_state(seed, replicate, role, part) for part in parts]
+        self._state = np.ascontiguousarray(np.stack(states, axis=1))
+        self._spare = np.empty(0)
+
+    def standard_normal(self, shape: tuple[int, int]) -> np.ndarray:
+        """The next numbers, in the order of the array."""
+        count, spare = shape[0] * shape[1], len(self._spare)
+        # whole turns are made, since streams give normals in pairs; unused ones are kept for the next request
+        turns = -(-max(0, count - spare) // TURN)
+        numbers = np.empty(spare + turns * TURN)
+        numbers[:spare] = self._spare
+        if turns:
+            draw_normal(self._state, numbers[spare:].reshape(-1, LANES), 2 * turns)  # type: ignore[no-untyped-call]
+        self._spare = numbers[count:].copy()
+        return numbers[:count].reshape(shape)
+
+
+class Noise(NamedTuple):
+    """Noise of a run, added to its momentum: a factor times a sequence, which settings of other budgets share."""
+
+    factor: float
+    """standard deviation of a node, a gradient or an entry in units of the momentum; for `window_sequence` the factor
+    of its `stds`; 0: no noise and no draws"""
+    kind: Callable[..., Take]
+    arguments: tuple[object, ...]
+
+    def begun(self) -> Take:
+        """The sequence at its beginning."""
+        return self.kind(*self.arguments)
+
+
+def tree_sequence(seed: int, replicate: int, d: int, steps: int, alpha: float) -> Take:
+    """Algorithm 1."""
+    normals, slots, done = Normals(seed, replicate, "noise"), tree_slots(steps, d), 0
+
+    def take(count: int) -> np.ndarray:
+        nonlocal done
+        out = np.empty((count, d))
+        tree_noise(normals.standard_normal(out.shape), done + 1, alpha, 1.0, slots, out)
+        done += count
+        return out
+
+    return take
+
+
+def independent_sequence(seed: int, replicate: int, d: int, steps: int, alpha: float) -> Take:
+    """Fresh noise on every gradient."""
+    normals, last = Normals(seed, replicate, "noise"), np.zeros(d)
+
+    def take(count: int) -> np.ndarray:
+        out = np.empty((count, d))
+        independent_noise(normals.standard_normal(out.shape), alpha, last, out)
+        return out
+
+    return take
+
+
+def square_root_sequence(seed: int, replicate: int, d: int, steps: int, alpha: float) -> Take:
+    """The square root of the momentum's own matrix; the whole run is made at once."""
+    parts, done = _square_root_of_run(seed, replicate, d, steps, alpha), 0
+
+    def take(count: int) -> np.ndarray:
+        nonlocal done
+        done += count
+        return parts[done - count : done]
+
+    return take
+
+
+@kept_per_thread(1)
+def _square_root_of_run(seed: int, replicate: int, d: int, steps: int, alpha: float) -> np.ndarray:
+    """[T, d]; the settings of one replicate share it."""
+    return square_root_noise(Normals(seed, replicate, "noise").standard_normal((steps, d)), alpha)
+
+
+DESIGNS: dict[str, Callable[..., Take]] = {
+    "tree": tree_sequence,
+    "square-root": square_root_sequence,
+    "independent": independent_sequence,
+}
+"""of Algorithm 1, by the name that a config gives"""
 
 
 def tree_slots(steps: int, d: int) -> np.ndarray:
@@ -36,7 +137,7 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
     (b) noise_p is kept in the slot of p's lowest digit. It is still there: t < p + 2^slot, and the next number with the
     lowest digit of p is p + 2 2^slot.
 
-    Call it for consecutive blocks, with the same `slots` [levels, d]; the split into blocks changes no bit.
+    Call it for consecutive blocks, with the same `slots` [levels, d].
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
     steps, d = out.shape
@@ -60,10 +161,7 @@ def tree_noise(normals: np.ndarray, first: int, alpha: float, std: float, slots:
 
 @compiled(cached=True)
 def independent_noise(normals: np.ndarray, alpha: float, last: np.ndarray, out: np.ndarray) -> None:
-    """Fills out [B, d] with (1 - alpha) times the noise before plus normals [B, d].
-
-    `last` [d] is the noise before the first step of the block (zeros at the start of a run) and is updated.
-    """
+    """Fills out [B, d] with (1 - alpha) times the noise before, `last` [d], plus normals [B, d]."""
     steps, d = out.shape
     for i in range(steps):
         for j in range(d):
@@ -74,8 +172,7 @@ def independent_noise(normals: np.ndarray, alpha: float, last: np.ndarray, out: 
 def square_root_coefficients(alpha: float, steps: int) -> np.ndarray:
     """First column [T] of the Toeplitz square root: c_k = (1 - alpha)^k binom(2 k, k) / 4^k >= 0, decreasing.
 
-    Toeplitz matrices multiply as power series in x do. The momentum's is 1 / (1 - (1 - alpha) x), and the c_k are the
-    coefficients of its square root.
+    They are the coefficients of the square root of the power series 1 / (1 - (1 - alpha) x), which is the momentum's.
     """
     # c_k / c_{k-1} = (1 - alpha) (2 k - 1) / (2 k)
     k = np.arange(1, steps)
@@ -114,10 +211,8 @@ def _multiply(a_side: np.ndarray, b_side: np.ndarray) -> None:
 
 @kept_once(1)
 def tree_variance(alpha: float, steps: int) -> np.ndarray:
-    """sum over (y, z) in COMPOSE(1, t) of (1 - alpha)^(2 (t-z)), t = 1..T; [T]. O(T log T) time.
-
-    Relative errors are those of `discounts`, below 3e-13, and a few roundings of a sum of positive terms.
-    """
+    """Variance of `tree_noise` with std = 1 at t = 1..T; [T]: the sum over (y, z) in COMPOSE(1, t) of
+    (1 - alpha)^(2 (t-z))."""
     # every second discount is the square of one
     return _tree_sums(np.ascontiguousarray(discounts(alpha, 2 * steps)[::2]))
 

@@ -33,51 +33,56 @@ from numba import njit
 from dpexp.core.caches import kept_once
 from dpexp.core.discounts import discounts as powers
 from dpexp.engine.compiled import compiled
-from dpexp.engine.finite_sum.noise_designs import lowest_digit, tree_noise, tree_slots, tree_variance
+from dpexp.engine.finite_sum.noise_designs import Normals, Take, lowest_digit, tree_noise, tree_slots, tree_variance
 
 
 class WindowMemory(NamedTuple):
     """What a run remembers between steps: about 6 N d floats. Rows of 2 d hold what is of G, then what is of D."""
 
-    nodes: np.ndarray
-    """noise of the nodes of the last N steps, level after level [rows, 2 d]"""
-    offsets: np.ndarray
-    """first row of each level [floor(log2 N) + 1]"""
-    newest: np.ndarray
-    """row of the node that ended last, counted within its level [floor(log2 N) + 1]; -1 before the first"""
-    windows: np.ndarray
-    """H of the last N steps [N, d]"""
-    totals: np.ndarray
-    """C of the last N steps [N, d]"""
-    slots: np.ndarray
-    """memory of the residuals' tree"""
-    discounts: np.ndarray
-    """(1 - alpha)^k for k < N [N]; zeros before the first step"""
+    nodes: np.ndarray  # noise of the nodes of the last N steps, level after level [rows, 2 d]
+    offsets: np.ndarray  # first row of each level [floor(log2 N) + 1]
+    newest: np.ndarray  # row of the node that ended last, within its level [floor(log2 N) + 1]; -1 before the first
+    windows: np.ndarray  # H of the last N steps [N, d]
+    totals: np.ndarray  # C of the last N steps [N, d]
+    slots: np.ndarray  # memory of the residuals' tree
+    discounts: np.ndarray  # (1 - alpha)^k for k < N [N]; zeros before the first step
 
 
 def empty_windows(n: int, steps: int, d: int) -> WindowMemory:
-    """The memory before the first step, for epochs of n steps. Raises ValueError for n < 1."""
-    if n < 1:
-        raise ValueError(f"N={n}: need at least one record")
+    """The memory before the first step, for epochs of n steps."""
     # nodes of length 2^level that fit into N steps: a ring of so many rows holds all that a window can need
     sizes = [n >> level for level in range(n.bit_length())]
     offsets = np.cumsum([0, *sizes[:-1]])
-    rows = sum(sizes)
-    return WindowMemory(
-        np.zeros((rows, 2 * d)),
-        offsets,
-        np.full(len(sizes), -1),
-        np.zeros((n, d)),
-        np.zeros((n, d)),
-        tree_slots(steps, d),
-        np.zeros(n),
-    )
+    nodes, newest, (windows, totals) = np.zeros((sum(sizes), 2 * d)), np.full(len(sizes), -1), np.zeros((2, n, d))
+    return WindowMemory(nodes, offsets, newest, windows, totals, tree_slots(steps, d), np.zeros(n))
 
 
 def nodes_ending(first: int, last: int, n: int) -> int:
     """How many nodes no longer than n end in the steps first..last: the normals that G and D each need there."""
     # a node of length 2^level ends at every multiple of it
     return sum((last >> level) - ((first - 1) >> level) for level in range(n.bit_length()))
+
+
+def window_sequence(
+    seed: int, replicate: int, d: int, steps: int, n: int, alpha: float, gamma: float, stds: tuple[float, ...]
+) -> Take:
+    """Algorithm 2; `stds` [4] are those of the nodes of its streams."""
+    # three sources, so that how a run is split into blocks changes no bit
+    sources = [Normals(seed, replicate, "noise", source) for source in range(3)]
+    memory, of_streams, done = empty_windows(n, steps, d), np.array(stds), 0
+
+    def take(count: int) -> np.ndarray:
+        nonlocal done
+        # gradients and changes have one normal a node, residuals one a step, each in order of the steps
+        nodes, out = nodes_ending(done + 1, done + count, n), np.empty((count, d))
+        gradient, change, residual = (
+            source.standard_normal((k, d)) for source, k in zip(sources, (nodes, nodes, count), strict=True)
+        )
+        window_noise(gradient, change, residual, done + 1, n, alpha, gamma, of_streams, memory, out)
+        done += count
+        return out
+
+    return take
 
 
 @compiled(cached=True)
@@ -97,8 +102,7 @@ def window_noise(
 
     `gradient` and `change` [nodes_ending(first, first + B - 1, n), d] hold the standard normals of the nodes in order
     of their ends, shortest first (those of D that start in the first epoch are not used); `residual` [B, d] holds one a
-    step. `stds` [4] are in the order of the streams. Call it for consecutive blocks with the same `memory`; the split
-    into blocks changes no bit.
+    step. `stds` [4] are in the order of the streams. Call it for consecutive blocks with the same `memory`.
     """
     rate = math.log1p(-alpha) if alpha < 1.0 else -math.inf
     epoch_discount = math.exp(rate * n)

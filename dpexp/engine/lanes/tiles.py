@@ -9,6 +9,8 @@ returns the same bits.
 
 from __future__ import annotations
 
+import math
+
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -16,17 +18,11 @@ from numba.extending import intrinsic
 
 from dpexp.engine.lanes.vectors import LANES_OF, _aligned, _fused, _pointer, broadcast
 
-CACHE_LINE = 64
-"""bytes that memory gives at once"""
-
 
 def _many(lanes, *tuples):
     """The type of a tuple with one lanes value for each combination of the tuples' elements."""
     # how long they are is part of their types, so that a tile of another size is another compilation
-    count = 1
-    for t in tuples:
-        count *= len(t)
-    return types.UniTuple(lanes, count)
+    return types.UniTuple(lanes, math.prod(map(len, tuples)))
 
 
 @intrinsic
@@ -136,7 +132,7 @@ def weighted(typingctx, sums, factors, values):
 
 
 def _neighbours(builder, a, b, count):
-    """Sums of neighbours: those of a [count], then those of b [count]."""
+    """Sums of `count` pairs of neighbours: those of a, then those of b."""
     even, odd = ([ir.IntType(32)(k) for k in range(start, 2 * count, 2)] for start in (0, 1))
     kind = ir.VectorType(ir.IntType(32), count)
     return builder.fadd(*(builder.shuffle_vector(a, b, ir.Constant(kind, mask)) for mask in (even, odd)))
@@ -160,33 +156,9 @@ def keep_totals(typingctx, array, first, place, sums):
             total = _neighbours(builder, _neighbours(builder, a, b, count), _neighbours(builder, c, d, count), count)
             while count > 4:
                 count //= 2
-                half = ir.VectorType(ir.IntType(32), count)
-                even, odd = (
-                    ir.Constant(half, [ir.IntType(32)(k) for k in range(start, 2 * count, 2)]) for start in (0, 1)
-                )
-                total = builder.fadd(*(builder.shuffle_vector(total, total, mask) for mask in (even, odd)))
+                total = _neighbours(builder, total, total, count)
             where = _element(context, builder, signature.args[0], args[0], i, args[2])
             builder.store(total, builder.bitcast(where, total.type.as_pointer()), align=_aligned(lanes))
         return context.get_dummy_value()
 
     return types.none(array, first, place, sums), codegen
-
-
-@intrinsic
-def fetch_row(typingctx, array, row):
-    """Ask for the numbers array[row] of a C-contiguous array with two axes, which are read soon. Nothing waits."""
-
-    def codegen(context, builder, signature, args):
-        ary = context.make_array(signature.args[0])(context, builder, args[0])
-        width = cgutils.unpack_tuple(builder, ary.shape, 2)[1]
-        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        first = builder.bitcast(_element(context, builder, signature.args[0], args[0], args[1], width.type(0)), byte)
-        length = builder.mul(width, ary.itemsize)
-        # the flags of LLVM say: to read, to be used often, data and no instructions
-        with cgutils.for_range_slice(builder, length.type(0), length, length.type(CACHE_LINE)) as (place, _):
-            builder.call(fetch, [builder.gep(first, [place]), flag(0), flag(3), flag(1)])
-        return context.get_dummy_value()
-
-    return types.none(array, row), codegen

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 from numba.extending import overload
+from numpy.polynomial.chebyshev import cheb2poly
 from scipy.special import erfcx
 
 from dpexp.engine.compiled import compiled
@@ -44,6 +45,8 @@ from dpexp.engine.lanes.vectors import (
     times_power,
     wide_polynomial,
 )
+
+_inlined = njit(nogil=True, forceinline=True)
 
 ONE_BITS = np.uint64(0x3FF0000000000000)
 """the bits of 1.0: an exponent of 0 and an empty mantissa"""
@@ -70,7 +73,7 @@ _COS = tuple((-1) ** k / math.factorial(2 * k) for k in range(9))
 """up to pi / 4: the next terms are .785^16 / 17! = 6e-17 of the sine, and .785^18 / 18! = 2e-18"""
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def log(x):
     """Natural logarithm of normal positive lanes: x = 2^k m with m in (sqrt(1/2), sqrt 2], and log m = 2 artanh f for
     f = (m - 1) / (m + 1)."""
@@ -88,7 +91,7 @@ def log(x):
     return k * _LN2_HIGH + (2.0 * f + (2.0 * f * s * polynomial(s, _ARTANH) + k * _LN2_LOW))
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def _exp_reduced(x):
     """Lanes r and 2^k with x = k log 2 + r and |r| <= log(2) / 2, for arguments in [-708, 708]: exp(x) = 2^k exp(r)."""
     shifted = x * _LOG2_E + _ROUND
@@ -97,14 +100,14 @@ def _exp_reduced(x):
     return (x - k * _LN2_HIGH) - k * _LN2_LOW, real_of((bits_of(shifted) << _52) + ONE_BITS)
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def exp(x):
     """Exponential of lanes, for arguments clipped to [-708, 708]; NaN counts as -708."""
     r, power = _exp_reduced(minimum(maximum(x, -708.0), 708.0))  # (a), then (b)
     return polynomial(r, _EXP) * power
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def sin_cos(x):
     """Sine and cosine of lanes with |x| <= pi / 4, by their Taylor series."""
     y = x * x
@@ -119,7 +122,7 @@ _ONE, _TWO, _ZERO, _TO_SIGN = (np.uint64(k) for k in (1, 2, 0, 62))
 _EXPM1 = tuple(1 / math.factorial(k) for k in range(1, 15))
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def sine_cosine(x):
     """Sine and cosine of lanes: x = k pi / 2 + r with |r| <= pi / 4, then k quarter turns; NaN for |x| >= 10^6."""
     # k is the nearest integer, of which `shifted` has the low bits
@@ -137,13 +140,13 @@ def sine_cosine(x):
     return where(near, sine, math.nan), where(near, cosine, math.nan)
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def expm1(x):
     """exp(x) - 1 of lanes; near 0 by its series, whose next term is .35^14 / 15! = 3e-19 of it."""
     return where(x * x < 0.35 * 0.35, x * polynomial(x, _EXPM1), exp(x) - 1.0)
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def softplus(x):
     """log(1 + exp(x)) of lanes, to a few units in the last place of the larger of 1 and x: below x = -37 it is 0.
 
@@ -183,7 +186,7 @@ _TAIL = _chebyshev_series(_scaled_tail, 25)
 _SQRT_HALF = math.sqrt(0.5)
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def normal_cdf(x):
     """Standard normal distribution function of lanes, from the Chebyshev series of its scaled tail; error 1e-16."""
     # (c): Phi(-|x|) = erfc(s) / 2, and exp(-s^2) is taken of x, whose square loses less than that of s
@@ -206,38 +209,23 @@ def _scaled_square_tail(t: float) -> float:
     return float((x * x + 1) * math.sqrt(math.pi / 2) * erfcx(x * _SQRT_HALF) - x)
 
 
-def _powers_of_chebyshev(series: tuple[float, ...]) -> tuple[float, ...]:
-    """The same polynomial in powers, each coefficient rounded once."""
-    # by Horner's rule it takes half the operations; it is as stable only where the coefficients do not cancel
-    before, now = [Fraction(1)], [Fraction(0), Fraction(1)]
-    total = [Fraction(0)] * len(series)
-    for c in map(Fraction, series):
-        for power, coefficient in enumerate(before):
-            total[power] += c * coefficient
-        after = [Fraction(0), *(2 * coefficient for coefficient in now)]
-        for power, coefficient in enumerate(before):
-            after[power] -= coefficient
-        before, now = now, after
-    return tuple(map(float, total))
-
-
-_SQUARE_TAIL = _powers_of_chebyshev(_chebyshev_series(_scaled_square_tail, 20))
-"""the series ends 1e-17 from the function, which is 4e-19 in the tail; its coefficients add up to 1.26 in size, so that
-none cancel in powers"""
+_SQUARE_TAIL = tuple(map(float, cheb2poly([Fraction(c) for c in _chebyshev_series(_scaled_square_tail, 20)])))
+"""in powers, each coefficient rounded once: by Horner's rule it takes half the operations. The series ends 1e-17 from
+the function; its coefficients add up to 1.26 in size, so that none cancel in powers"""
 _BEND = 2 * (_FAR + _MIDDLE) / _FAR
 """the factor of t above"""
 
 _DENSITY = tuple(c / math.sqrt(2 * math.pi) for c in _EXP)
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def _decay(x):
     """exp(x) / sqrt(2 pi) of lanes -100 < x <= 0, as `exp` computes it; what it is of others is of no use."""
     r, power = _exp_reduced(x)
     return wide_polynomial(r, _DENSITY) * power
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def normal_square_below(a):
     """E[(a - Z)^2; Z < a] of lanes, for a standard normal Z; error a few units in the last place of 1 + a^2.
 
@@ -260,7 +248,7 @@ _EXP_SINGLE = _EXP[:8]
 """the next term is .35^8 / 8! = 6e-9, a tenth of a unit in the last place"""
 
 
-@njit(nogil=True, forceinline=True)
+@_inlined
 def exp_single(x):
     """Exponential of float32 lanes, for arguments clipped to [-87, 88]; NaN stays NaN."""
     x = where(x > 88.0, 88.0, where(x < -87.0, -87.0, x))
@@ -283,17 +271,7 @@ def _on_lanes(function: Any, compiled: Any, lanes: Any = Real) -> None:
         also_of_numbers(function)
 
 
-@njit(nogil=True, forceinline=True)
-def _logistic(a):
-    return 1.0 / (1.0 + exp(-a))
-
-
-@njit(nogil=True, forceinline=True)
-def _normal_density(a):
-    return 0.3989422804014327 * exp(-0.5 * a * a)
-
-
-@njit(nogil=True, forceinline=True)
+@_inlined
 def _log(a):
     # a number below the least normal one is lifted by 54 octaves
     small = a < 2.2250738585072014e-308
@@ -301,21 +279,19 @@ def _log(a):
     return where(a < math.inf, where(a > 0.0, lifted, where(a < 0.0, math.nan, -math.inf)), a)
 
 
-@njit(nogil=True, forceinline=True)
-def _absolute(a):
-    return maximum(a, -a)
-
-
-_on_lanes(elementwise.exp, exp)
-_on_lanes(elementwise.log, _log)
-_on_lanes(elementwise.expm1, expm1)
-_on_lanes(elementwise.absolute, _absolute)
+for _function, _meaning in {
+    elementwise.exp: exp,
+    elementwise.log: _log,
+    elementwise.expm1: expm1,
+    elementwise.absolute: _inlined(lambda a: maximum(a, -a)),
+    elementwise.logistic: _inlined(lambda a: 1.0 / (1.0 + exp(-a))),
+    elementwise.softplus: softplus,
+    elementwise.normal_density: _inlined(lambda a: 0.3989422804014327 * exp(-0.5 * a * a)),
+    elementwise.normal_cdf: normal_cdf,
+    elementwise.normal_square_below: normal_square_below,
+}.items():
+    _on_lanes(_function, _meaning)
 _on_lanes(elementwise.exp, exp_single, Single)
-_on_lanes(elementwise.logistic, _logistic)
-_on_lanes(elementwise.softplus, softplus)
-_on_lanes(elementwise.normal_density, _normal_density)
-_on_lanes(elementwise.normal_cdf, normal_cdf)
-_on_lanes(elementwise.normal_square_below, normal_square_below)
 
 
 @compiled(cached=True)

@@ -5,15 +5,18 @@ Each is one LLVM vector, so that arithmetic written like scalar mathematics is o
 Arithmetic is strict IEEE (no contraction or reassociation but where the source has it): the numbers depend neither
 on how wide the machine's vectors are, nor on the lane in which a replicate lives.
 
-Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has the length of one.
+Scalars mix with lanes and are broadcast. Arrays of lanes are C-contiguous arrays whose last axis has the length of one;
+`lanes_empty` makes one that begins where a cache line does.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -28,7 +31,24 @@ LANES = 8
 SINGLES = 16
 """float32 numbers in as many bytes"""
 VECTOR_BYTES = 64
-"""of one value of 8 float64 or 16 float32"""
+"""of one value of 8 float64 or 16 float32, and of a cache line"""
+
+
+def lanes_empty(*shape: int) -> np.ndarray:
+    """Uninitialised float64 [*shape, 8]. numpy's arrays begin at multiples of 16 bytes, so that a value of lanes spans
+    two cache lines: loops of messages took up to 1.7 times as long."""
+    count = math.prod(shape) * LANES
+    # one vector more than is needed, so that one of its first eight numbers begins a cache line
+    room = np.empty(count + LANES)
+    skipped = -room.__array_interface__["data"][0] % VECTOR_BYTES // 8
+    return room[skipped : skipped + count].reshape(*shape, LANES)
+
+
+def lanes_zeros(*shape: int) -> np.ndarray:
+    """Zeros [*shape, 8]."""
+    zeros = lanes_empty(*shape)
+    zeros.fill(0.0)
+    return zeros
 
 
 class LaneType(types.Type):
@@ -111,22 +131,17 @@ def _select_by(comparison: str) -> Callable[..., Any]:
     return lambda b, x, y: b.select(b.fcmp_ordered(comparison, x, y), x, y)
 
 
+_OF_REALS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}
+_OF_BITS = {"add": "add", "sub": "sub", "xor": "xor", "and_": "and_", "or_": "or_", "lshift": "shl", "rshift": "lshr"}
+"""Python's operators, by their names in `operator`, and LLVM's instructions"""
 for _kind, _truth in [(Real, Mask), (Single, SingleMask)]:
-    _define_binary(operator.add, lambda b, x, y: b.fadd(x, y), _kind)
-    _define_binary(operator.sub, lambda b, x, y: b.fsub(x, y), _kind)
-    _define_binary(operator.mul, lambda b, x, y: b.fmul(x, y), _kind)
-    _define_binary(operator.truediv, lambda b, x, y: b.fdiv(x, y), _kind)
     _define_binary(elementwise.minimum, _select_by("<"), _kind)
     _define_binary(elementwise.maximum, _select_by(">"), _kind)
-    for _operator, _symbol in [(operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">=")]:
-        _define_binary(_operator, lambda b, x, y, s=_symbol: b.fcmp_ordered(s, x, y), _kind, _truth)
-_define_binary(operator.add, lambda b, x, y: b.add(x, y), Bits)
-_define_binary(operator.sub, lambda b, x, y: b.sub(x, y), Bits)
-_define_binary(operator.xor, lambda b, x, y: b.xor(x, y), Bits)
-_define_binary(operator.and_, lambda b, x, y: b.and_(x, y), Bits)
-_define_binary(operator.or_, lambda b, x, y: b.or_(x, y), Bits)
-_define_binary(operator.lshift, lambda b, x, y: b.shl(x, y), Bits)
-_define_binary(operator.rshift, lambda b, x, y: b.lshr(x, y), Bits)
+    for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
+        _define_binary(getattr(operator, _name), lambda b, x, y, s=_symbol: b.fcmp_ordered(s, x, y), _kind, _truth)
+for _kind, _instructions in [(Real, _OF_REALS), (Single, _OF_REALS), (Bits, _OF_BITS)]:
+    for _name, _instruction in _instructions.items():
+        _define_binary(getattr(operator, _name), getattr(ir.IRBuilder, _instruction), _kind)
 _define_binary(operator.ne, lambda b, x, y: b.icmp_unsigned("!=", x, y), Bits, Mask)
 
 
@@ -147,13 +162,15 @@ def _define_unary(function: Any, emit: Callable[..., Any], *operands: LaneType) 
             return lambda a: instruction(a)
 
 
-def _square_root(builder, x, kind):
-    signature = ir.FunctionType(kind.vector, [kind.vector])
-    return builder.call(cgutils.get_or_insert_function(builder.module, signature, f"llvm.sqrt.{_WIDTHS[kind]}"), [x])
+def _of_llvm(builder: Any, name: str, kind: LaneType, *values: Any) -> Any:
+    """LLVM's function of that name, of so many lanes of one kind."""
+    signature = ir.FunctionType(kind.vector, [kind.vector] * len(values))
+    function = cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.{_WIDTHS[kind]}")
+    return builder.call(function, values)
 
 
 _define_unary(operator.neg, lambda builder, x, kind: builder.fneg(x), Real)
-_define_unary(elementwise.sqrt, _square_root, Real, Single)
+_define_unary(elementwise.sqrt, lambda builder, x, kind: _of_llvm(builder, "sqrt", kind, x), Real, Single)
 
 
 @intrinsic
@@ -201,34 +218,40 @@ def _where(condition, a, b):
         return lambda condition, a, b: a if condition else b
 
 
-def _define_of_numbers(function: Any, chooser: Callable[..., Any]) -> None:
-    @overload(function)
-    def of_numbers(a, b):
-        if _is_number(a) and _is_number(b):
-            return chooser
+@overload(elementwise.minimum)
+def _least_of_numbers(a, b):
+    if _is_number(a) and _is_number(b):
+        return lambda a, b: a if a < b else b
 
 
-_define_of_numbers(elementwise.minimum, lambda a, b: a if a < b else b)
-_define_of_numbers(elementwise.maximum, lambda a, b: a if a > b else b)
+@overload(elementwise.maximum)
+def _largest_of_numbers(a, b):
+    if _is_number(a) and _is_number(b):
+        return lambda a, b: a if a > b else b
 
 
-@intrinsic
-def bits_of(typingctx, a):
-    """The 64 bits of every real."""
-    return Bits(Real), lambda context, builder, signature, args: builder.bitcast(args[0], Bits.vector)
+def _same_bits(have: LaneType, want: LaneType) -> Any:
+    @intrinsic
+    def same_bits(typingctx, a):
+        return want(have), lambda context, builder, signature, args: builder.bitcast(args[0], want.vector)
+
+    return same_bits
 
 
-@intrinsic
-def real_of(typingctx, a):
-    """The reals whose 64 bits these are."""
-    return Real(Bits), lambda context, builder, signature, args: builder.bitcast(args[0], Real.vector)
+bits_of, real_of = _same_bits(Real, Bits), _same_bits(Bits, Real)
+"""the 64 bits of every real; the reals whose 64 bits these are"""
 
 
 def _fused(builder, kind=Real):
     """The instruction a b + c, rounded once."""
-    signature = ir.FunctionType(kind.vector, [kind.vector] * 3)
-    function = cgutils.get_or_insert_function(builder.module, signature, f"llvm.fma.{_WIDTHS[kind]}")
-    return lambda a, b, c: builder.call(function, [a, b, c])
+    return lambda a, b, c: _of_llvm(builder, "fma", kind, a, b, c)
+
+
+def _coefficients(context, builder, signature, args):
+    """The numbers of a tuple, which is the second argument, as lanes like the first."""
+    x, numbers = signature.args
+    pairs = zip(cgutils.unpack_tuple(builder, args[1]), numbers.types, strict=True)
+    return [_as_lanes(context, builder, c, t, x) for c, t in pairs]
 
 
 @intrinsic
@@ -250,12 +273,10 @@ def polynomial(typingctx, x, coefficients):
     """
 
     def codegen(context, builder, signature, args):
-        fused = _fused(builder, x)
-        numbers = zip(cgutils.unpack_tuple(builder, args[1]), coefficients.types, strict=True)
         # from the highest coefficient down
-        *lower, value = (_as_lanes(context, builder, c, t, x) for c, t in numbers)
+        *lower, value = _coefficients(context, builder, signature, args)
         for c in reversed(lower):
-            value = fused(value, args[0], c)
+            value = _fused(builder, x)(value, args[0], c)
         return value
 
     return x(x, coefficients), codegen
@@ -270,9 +291,7 @@ def wide_polynomial(typingctx, x, coefficients):
     """
 
     def codegen(context, builder, signature, args):
-        fused = _fused(builder, x)
-        numbers = zip(cgutils.unpack_tuple(builder, args[1]), coefficients.types, strict=True)
-        c = [_as_lanes(context, builder, number, t, x) for number, t in numbers]
+        fused, c = _fused(builder, x), _coefficients(context, builder, signature, args)
         square = builder.fmul(args[0], args[0])
         fourth = builder.fmul(square, square)
         parts = [c[k::4] for k in range(4)]
@@ -294,8 +313,7 @@ def chebyshev(typingctx, x, coefficients):
     """c[0] + c[1] T_1(x) + ... + c[m] T_m(x) of lanes |x| <= 1, for a tuple c, by Clenshaw's rule, fused."""
 
     def codegen(context, builder, signature, args):
-        fused = _fused(builder)
-        first, *others = (broadcast(builder, c) for c in cgutils.unpack_tuple(builder, args[1]))
+        fused, (first, *others) = _fused(builder), _coefficients(context, builder, signature, args)
         # b_k = c_k + 2 x b_{k+1} - b_{k+2} from k = m down; what is left is c_0 + x b_1 - b_2
         twice = builder.fadd(args[0], args[0])
         b1 = b2 = ir.Constant(Real.vector, [0.0] * LANES)
@@ -314,14 +332,8 @@ def _spread(typingctx, a):
     return Real(a), codegen
 
 
-def reals(a):
-    """The number a in every lane."""
-    raise NotImplementedError("only inside compiled code")
-
-
-@overload(reals)
-def _reals(a):
-    return lambda a: _spread(a)
+reals: Any = _spread
+"""reals(a): the number a in every lane"""
 
 
 @intrinsic
@@ -370,6 +382,13 @@ def _scopes(builder, names):
     return builder.module.add_metadata([builder.module.add_metadata([name, domain]) for name in names])
 
 
+def _at(context, builder, signature, args, want):
+    """Address of the lanes of an array at an index, the first two arguments."""
+    array_type, index_types, *_ = signature.args
+    indices = cgutils.unpack_tuple(builder, args[1])
+    return _pointer(context, builder, array_type, args[0], indices, tuple(index_types), want)
+
+
 def _loading(*memory: str) -> Any:
     """A load from memory of these names."""
 
@@ -378,9 +397,7 @@ def _loading(*memory: str) -> Any:
         want = LANES_OF[array.dtype]
 
         def codegen(context, builder, signature, args):
-            indices = cgutils.unpack_tuple(builder, args[1])
-            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
-            instruction = builder.load(pointer, align=_aligned(want))
+            instruction = builder.load(_at(context, builder, signature, args, want), align=_aligned(want))
             # a load with these names and a store that is outside of them may change places
             if memory:
                 instruction.set_metadata("alias.scope", _scopes(builder, memory))
@@ -399,8 +416,7 @@ def _storing(*outside: str) -> Any:
         want = LANES_OF[array.dtype]
 
         def codegen(context, builder, signature, args):
-            indices = cgutils.unpack_tuple(builder, args[1])
-            pointer = _pointer(context, builder, signature.args[0], args[0], indices, tuple(signature.args[1]), want)
+            pointer = _at(context, builder, signature, args, want)
             lanes = _as_lanes(context, builder, args[2], signature.args[2], want)
             instruction = builder.store(lanes, pointer, align=_aligned(want))
             if outside:

@@ -19,12 +19,9 @@ QUANTILES = 2**16
 class MessageCap(NamedTuple):
     """The part of the sphere from which a message comes more often."""
 
-    q: float
-    """its share of the sphere"""
-    inside: float
-    """the probability of a message from it"""
-    m: float
-    """the mean cosine"""
+    q: float  # its share of the sphere
+    inside: float  # the probability of a message from it
+    m: float  # the mean cosine
 
 
 @kept_once(16)

@@ -1,7 +1,6 @@
 """How users are made of random numbers, in lanes: rows, the common factor of a row, and the errors of responses.
 
-Every column has one standard normal g of its own, whatever the law: laws are compared on common random numbers, and
-and columns sd g cost nothing more.
+Every column has one standard normal g of its own, whatever the law: laws are compared on common random numbers.
 
 (a) Normals are correlated in place: by the recursion of AR(1), by that of equal correlations, or by a Cholesky factor.
 (b) The common factor of a spherical t is sqrt(df / chi-square(df)). A chi-square with an even df is -2 log of a product
@@ -29,31 +28,21 @@ MOST_FACTORS = 18
 class ErrorShape(NamedTuple):
     """The law of the number from which a response is made: what is compiled."""
 
-    kind: str = "normal"
-    """`normal` or `uniform`: the stream's own numbers"""
-    unit: Callable[..., Any] | None = None
-    """unit(z, v, n) -> the error over its size, from one or two of the stream's numbers; None: the number itself"""
-    second: bool = False
-    """whether v is used, a normal of another stream"""
-    grows: bool = False
-    """whether the error is multiplied by a + b |x_1|"""
-    bends: bool = False
-    """whether bend (x_1^2 - E x_1^2) is added to the linear predictor"""
+    kind: str = "normal"  # `normal` or `uniform`: the stream's own numbers
+    unit: Callable[..., Any] | None = None  # of `ERRORS`; None: the stream's number itself
+    second: bool = False  # whether v is used, a normal of another stream
+    grows: bool = False  # whether the error is multiplied by a + b |x_1|
+    bends: bool = False  # whether bend (x_1^2 - E x_1^2) is added to the linear predictor
 
 
 class RowShape(NamedTuple):
     """The law of rows: what is compiled."""
 
-    mixing: str = "independent"
-    """of the normals: independent, ar1, exchangeable, matrix"""
-    uniforms: int = 0
-    """uniform numbers of the chi-square of a user"""
-    normals: int = 0
-    """0 or 1, of the same"""
-    columns: tuple[str, ...] = ()
-    """the law of every column; none: all are sd g"""
-    table: bool = False
-    """whether rows are drawn from a table, by one uniform number each"""
+    mixing: str = "independent"  # of the normals: independent, ar1, exchangeable, matrix
+    uniforms: int = 0  # uniform numbers of the chi-square of a user
+    normals: int = 0  # 0 or 1, of the same
+    columns: tuple[str, ...] = ()  # the law of every column; none: all are sd g
+    table: bool = False  # whether rows are drawn from a table, by one uniform number each
 
     @property
     def second(self) -> int:
@@ -64,22 +53,15 @@ class RowShape(NamedTuple):
 class RowNumbers(NamedTuple):
     """Numbers of that law; other values compile nothing."""
 
-    a: np.ndarray
-    """[d] sd, or the width of a range, or the value below the cut, or degrees of freedom"""
-    b: np.ndarray
-    """[d] mean, or the low end, or the value above the cut, or the scale of a t"""
-    low: np.ndarray
-    """[d] cuts of categories"""
+    a: np.ndarray  # [d] sd, or the width of a range, or the value below the cut, or degrees of freedom
+    b: np.ndarray  # [d] mean, or the low end, or the value above the cut, or the scale of a t
+    low: np.ndarray  # [d] cuts of categories
     high: np.ndarray
-    mix: np.ndarray
-    """[2, d] own share and the share of what came before, or the Cholesky factor [d, d]"""
+    mix: np.ndarray  # [2, d] own share and the share of what came before, or the Cholesky factor [d, d]
     df: float
-    errors: np.ndarray
-    """[7] a and b of a + b |x_1|, two numbers of the law, the size, the bend, and E x_1^2"""
-    weight: np.ndarray
-    """[1] the cap of the weight"""
-    table: np.ndarray
-    """[N, d] rows"""
+    errors: np.ndarray  # [7] a and b of a + b |x_1|, two numbers of the law, the size, the bend, and E x_1^2
+    weight: np.ndarray  # [1] the cap of the weight
+    table: np.ndarray  # [N, d] rows
 
 
 def independent_normals(sd: float, d: int, cap: float) -> RowNumbers:
@@ -89,63 +71,31 @@ def independent_normals(sd: float, d: int, cap: float) -> RowNumbers:
     return RowNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]), none)
 
 
-# --- (c) ------------------------------------------------------------------------------------------------------------
-
-
-def plain(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return n.a[j] * g
-
-
-def shifted(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return n.b[j] + n.a[j] * g
-
-
-def uniform(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return n.b[j] + n.a[j] * normal_cdf(g)
-
-
-def bernoulli(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return where(g <= n.high[j], n.a[j], n.b[j])
-
-
-def category(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return where(first <= n.high[j], 1.0, 0.0) - where(first <= n.low[j], 1.0, 0.0)
-
-
-def student(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    return n.b[j] * t_of(g, v, n.a[j])
-
-
 def t_of(z: Value, v: Value, df: Value) -> Value:
     """(d)"""
     s = maximum(z * z + v * v, 1e-280)
     return z * sqrt(expm1(s / df) * df / s)
 
 
-COLUMNS = {
-    "normal": plain, "shifted": shifted, "uniform": uniform, "bernoulli": bernoulli, "category": category, "t": student,
-}  # fmt: skip
+def category(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
+    """A column of zeros and ones, from the normal of the first column of its factor."""
+    return where(first <= n.high[j], 1.0, 0.0) - where(first <= n.low[j], 1.0, 0.0)
 
 
-def normal_error(z: Value, v: Value, n: Value) -> Value:
-    return z
-
-
-def t_error(z: Value, v: Value, n: Value) -> Value:
-    return t_of(z, v, n[2])
+COLUMNS: dict[str, Callable[..., Value]] = {
+    "normal": lambda g, v, first, j, n: n.a[j] * g,
+    "shifted": lambda g, v, first, j, n: n.b[j] + n.a[j] * g,
+    "uniform": lambda g, v, first, j, n: n.b[j] + n.a[j] * normal_cdf(g),
+    "bernoulli": lambda g, v, first, j, n: where(g <= n.high[j], n.a[j], n.b[j]),
+    "category": category,
+    "t": lambda g, v, first, j, n: n.b[j] * t_of(g, v, n.a[j]),
+}
+"""(c): of its own normal, a second one, the first normal of its factor, its place, and the numbers of the design"""
 
 
 def laplace_error(z: Value, v: Value, n: Value) -> Value:
     size = -log(2.0 * normal_cdf(-absolute(z)))
     return where(z < 0.0, -size, size)
-
-
-def contaminated_error(z: Value, v: Value, n: Value) -> Value:
-    return where(v <= n[2], n[3] * z, z)
-
-
-def logistic_error(z: Value, v: Value, n: Value) -> Value:
-    return log(normal_cdf(z)) - log(normal_cdf(-z))
 
 
 def bounded_error(z: Value, v: Value, n: Value) -> Value:
@@ -154,11 +104,16 @@ def bounded_error(z: Value, v: Value, n: Value) -> Value:
     return where(z < 0.0, -size, size)
 
 
-def skewed_error(z: Value, v: Value, n: Value) -> Value:
-    return -log(normal_cdf(-z)) - 1.0
-
-
-# --- compiled -------------------------------------------------------------------------------------------------------
+ERRORS: dict[str, Callable[..., Value]] = {
+    "normal": lambda z, v, n: z,
+    "t": lambda z, v, n: t_of(z, v, n[2]),
+    "laplace": laplace_error,
+    "logistic": lambda z, v, n: log(normal_cdf(z)) - log(normal_cdf(-z)),
+    "contaminated": lambda z, v, n: where(v <= n[2], n[3] * z, z),
+    "skewed": lambda z, v, n: -log(normal_cdf(-z)) - 1.0,
+    "bounded": bounded_error,
+}
+"""the error over its size, of its normal, a second one, and the numbers of the law"""
 
 
 def mixing_of(design: RowShape) -> Callable[..., Any]:
@@ -230,7 +185,7 @@ def column_maker(design: RowShape) -> Callable[..., Any] | None:
     if not design.columns:
         return None
     place, used = 0, design.normals
-    made = inlined(_nothing)
+    made = inlined(lambda x, v, b, n: None)
     for kind, count in _runs(design.columns):
         made = _chained(made, inlined(COLUMNS[kind]), place, place + count, used if kind == "t" else -1, kind)
         place, used = place + count, used + count * (kind == "t")
@@ -243,10 +198,6 @@ def _from_table(x, u, b, n):
         k = int((1.0 - u[b, 0, lane]) * len(n.table))
         for j in range(x.shape[1]):
             x[b, j, lane] = n.table[k, j]
-
-
-def _nothing(x, v, b, n):
-    """No column yet."""
 
 
 def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:

@@ -1,8 +1,7 @@
 """The compiled loop of a linear-predictor problem: for every user one step of every setting, eight replicates at once.
 
 The rule that turns a gradient into the next iterate comes from the algorithm (`dpexp.engine.linear.rule`); the score,
-the weight and the law of the response come from the problem: this file only arranges them. Which parts a rule uses is
-known when its kernel is compiled, so that a rule without memory or norms pays for neither.
+the weight and the law of the response come from the problem. A rule without memory or norms pays for neither.
 
 (a) The rows x, the responses and the noise directions omega are drawn in blocks of `BLOCK` steps, and every setting
 uses them. Each step then visits every setting, and does (b) to (e) there.
@@ -13,9 +12,6 @@ leading 1 and is known from the weight.
 (e) A scale that has fallen below its least value is put back there, after the update, and counted.
 (f) Capped messages (`caps`) replace (d)'s: size (T u + sqrt(1 - T^2) c / |c|) with u = v / |v| and c = omega -
 <omega, u> u, or size omega / |omega| of a user who sends a random direction.
-
-The functions by which memory is read and written declare to the compiler what cannot overlap: rows of the block, the
-iterates, and the sums.
 """
 
 from __future__ import annotations
@@ -32,9 +28,9 @@ from dpexp.engine.lanes.elementwise import absolute, maximum, sqrt, where
 from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
+from dpexp.engine.linear import BLOCK
 from dpexp.engine.linear.designs import ErrorShape, RowNumbers, RowShape, column_maker, factor_of, mixing_of
 from dpexp.engine.linear.rule import Received, RuleSource
-from dpexp.engine.linear.segments import BLOCK
 
 UNROLLED = 20
 """largest d for which the kernel is compiled for that very d (a fifth faster); larger d share one kernel"""
@@ -43,27 +39,20 @@ UNROLLED = 20
 class ModelShape(NamedTuple):
     """What a kernel is compiled for; everything else is an argument, so that changed numbers compile nothing."""
 
-    response: Callable[..., Any]
-    """response(t, e, k) -> y"""
-    errors: ErrorShape
-    """the law of e"""
-    design: RowShape
-    """the law of rows"""
-    score: Callable[..., Any]
-    """score(t, y, scale, k) -> derivatives of the loss in t and in the scale"""
-    weight: Callable[..., Any]
-    """weight(|x|^2, numbers) -> w(x)"""
+    response: Callable[..., Any]  # response(t, e, k) -> y
+    errors: ErrorShape  # the law of e
+    design: RowShape  # the law of rows
+    score: Callable[..., Any]  # score(t, y, scale, k) -> derivatives of the loss in t and in the scale
+    weight: Callable[..., Any]  # weight(|x|^2, numbers) -> w(x)
     has_scale: bool
 
 
 class ModelNumbers(NamedTuple):
     """Numbers of the problem."""
 
-    beta: np.ndarray
-    """true coefficients [d + 1]"""
+    beta: np.ndarray  # true coefficients [d + 1]
     design: RowNumbers
-    k: np.ndarray
-    """constants handed to response and score"""
+    k: np.ndarray  # constants handed to response and score
     fixed_scale: float
     scale_min: float
 
@@ -71,14 +60,10 @@ class ModelNumbers(NamedTuple):
 class State(NamedTuple):
     """What the steps change, for every setting; float64."""
 
-    theta: np.ndarray
-    """[settings, p, 8]"""
-    total: np.ndarray
-    """sum of the iterates so far [settings, p, 8]"""
-    hits: np.ndarray
-    """steps so far at which the scale was projected [settings, 8]"""
-    memory: np.ndarray
-    """what the rule remembers [settings, vectors, p, 8]"""
+    theta: np.ndarray  # [settings, p, 8]
+    total: np.ndarray  # sum of the iterates so far [settings, p, 8]
+    hits: np.ndarray  # steps so far at which the scale was projected [settings, 8]
+    memory: np.ndarray  # what the rule remembers [settings, vectors, p, 8]
 
 
 class Streams(NamedTuple):
@@ -95,68 +80,45 @@ class Streams(NamedTuple):
 class Block(NamedTuple):
     """Users of one block, float64."""
 
-    x: np.ndarray
-    """covariates [BLOCK, d, 8]"""
-    y: np.ndarray
-    """responses [BLOCK, 8]"""
-    w: np.ndarray
-    """weights [BLOCK, 8]"""
-    norm_sq: np.ndarray
-    """|x|^2 with the leading 1 [BLOCK, 8]; filled where the rule asks for the norm of gradients"""
-    omega: np.ndarray
-    """noise directions [BLOCK, p, 8]"""
-    u: np.ndarray
-    """further uniform numbers of rows [BLOCK, uniforms, 8]"""
-    v: np.ndarray
-    """normals of the same kind [BLOCK, normals, 8]"""
-    e: np.ndarray
-    """second normals of errors [BLOCK, 8]; filled where the law needs them"""
+    x: np.ndarray  # covariates [BLOCK, d, 8]
+    y: np.ndarray  # responses [BLOCK, 8]
+    w: np.ndarray  # weights [BLOCK, 8]
+    norm_sq: np.ndarray  # |x|^2 with the leading 1 [BLOCK, 8]; filled where the rule asks for the norm of gradients
+    omega: np.ndarray  # noise directions [BLOCK, p, 8]
+    u: np.ndarray  # further uniform numbers of rows [BLOCK, uniforms, 8]
+    v: np.ndarray  # normals of the same kind [BLOCK, normals, 8]
+    e: np.ndarray  # second normals of errors [BLOCK, 8]; filled where the law needs them
 
 
 class SegmentSizes(NamedTuple):
     """Step sizes and noise of one segment of steps."""
 
-    eta: np.ndarray
-    """step sizes [schedules, steps]"""
-    eta_of: np.ndarray
-    """schedule of every setting [settings]"""
-    noise: np.ndarray
-    """rows [8] of noise standard deviations Delta / mu"""
-    noise_row: np.ndarray
-    """the row of every setting's first step [settings]"""
-    noise_stride: np.ndarray
-    """rows from one step to the next [settings]: 0 for a budget common to all users"""
-    size: np.ndarray
-    """length of capped messages [settings], whose cosines are in the rows of `noise`"""
-    threshold: np.ndarray
-    """rows [8], one a step: the length from which a user sends its own direction and not a random one"""
+    eta: np.ndarray  # step sizes [schedules, steps]
+    eta_of: np.ndarray  # schedule of every setting [settings]
+    noise: np.ndarray  # rows [8] of noise standard deviations Delta / mu
+    noise_row: np.ndarray  # the row of every setting's first step [settings]
+    noise_stride: np.ndarray  # rows from one step to the next [settings]: 0 for a budget common to all users
+    size: np.ndarray  # length of capped messages [settings], whose cosines are in the rows of `noise`
+    threshold: np.ndarray  # rows [8], one a step: the length from which a user sends its own direction
 
 
 class Record(NamedTuple):
     """States kept at the checkpoints."""
 
-    steps: np.ndarray
-    """increasing step numbers, then -1"""
-    theta: np.ndarray
-    """[K, 2, settings, p, 8]: the iterate and its average"""
-    projections: np.ndarray
-    """[K, settings, 8]: steps so far at which the scale was projected"""
+    steps: np.ndarray  # increasing step numbers, then -1
+    theta: np.ndarray  # [K, 2, settings, p, 8]: the iterate and its average
+    projections: np.ndarray  # [K, settings, 8]: steps so far at which the scale was projected
 
 
 class Known(NamedTuple):
     """What all coordinates of one setting's step share, inside compiled code; a coordinate multiplies its direction."""
 
-    i: Any
-    """number of the step"""
+    i: Any  # number of the step
     eta: Any
-    gradient: Any
-    """the rescaled gradient over its direction: w g along x, w in the scale, whose direction is h"""
-    gradient_step: Any
-    """eta times that"""
-    noise: Any
-    """Delta / mu_i"""
-    noise_step: Any
-    """eta times that"""
+    gradient: Any  # the rescaled gradient over its direction: w g along x, w in the scale, whose direction is h
+    gradient_step: Any  # eta times that
+    noise: Any  # Delta / mu_i
+    noise_step: Any  # eta times that
 
 
 def _recalling(source: RuleSource) -> Callable[..., Any]:
@@ -171,7 +133,7 @@ def _recalling(source: RuleSource) -> Callable[..., Any]:
         return inlined(lambda memory, s, j: (*before(memory, s, j), load_state(memory, (s, last, j))))
 
     every = first(source.vectors)
-    return inlined(lambda memory, s, j: kind(*every(memory, s, j)))
+    return inlined(lambda memory, s, j: kind(*every(memory, s, j))) if source.vectors else every
 
 
 def _remembering(count: int) -> Callable[..., Any]:
@@ -187,8 +149,9 @@ def _remembering(count: int) -> Callable[..., Any]:
     return inlined(remember)
 
 
+@kept_once(64)
 def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Callable[..., Any]:
-    """The function draw(block, streams, law) that fills a block with users; with `lengths` with |x|^2 too."""
+    """The compiled draw(block, streams, law) that fills a block with users; with `lengths` with |x|^2 too."""
     response, weight = inlined(shape.response), inlined(shape.weight)
     errors, design = shape.errors, shape.design
     normal, uniforms, extra = errors.kind == "normal", design.uniforms, design.normals + design.second
@@ -197,9 +160,8 @@ def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Calla
     of_errors, factored, plain, from_table = errors.unit is not None, factor is not None, columns is None, design.table
     error = None if errors.unit is None else inlined(errors.unit)
 
-    @njit(nogil=True)
+    @compiled(cached=True)
     def draw(block, streams, law):
-        """Draw the users and the noise directions of a block."""
         # (a), a whole block even where fewer steps are left: how far a stream has come depends on blocks alone
         x, y, w, omega = block.x, block.y, block.w, block.omega
         d = x.shape[1] if known_d is None else known_d
@@ -246,35 +208,24 @@ def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Calla
     return draw
 
 
-@kept_once(16)
-def compiled_drawing(shape: ModelShape, d: int) -> Callable[..., None]:
-    """The compiled `draw(block, streams, law)` of users alone."""
-    draw = user_drawing(shape, False, d)
-
-    @compiled(cached=True)
-    def block_of_users(block, streams, law):
-        draw(block, streams, law)
-
-    return block_of_users
-
-
 @kept_once(64)
 def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None, capped: bool) -> Callable[..., Any]:
-    """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c` of one shape of
-    problem and one source of a rule; `capped` for messages by cap sampling.
+    """The compiled `segment(first, count, c, law, numbers, state, streams, block, sizes, record) -> c`: the steps
+    first + 1 .. first + count of one shape of problem and source of a rule, c being the next checkpoint to record.
 
-    It runs the steps first + 1 .. first + count; c is the next checkpoint to record; `numbers` are the rule's. With
-    `known_d` the loops over coordinates are unrolled for that d. The bits are the same either way.
+    `numbers` are the rule's; `capped` is for messages by cap sampling. With `known_d` the loops over coordinates are
+    unrolled for that d, with the same bits.
     """
     score, has_scale = inlined(shape.score), shape.has_scale
-    update, remembers, rescales = inlined(source.update), source.vectors > 0, source.rescale is not None
+    update, rescales, whitens = inlined(source.update), source.rescale is not None, source.whiten is not None
     rescale = None if source.rescale is None else inlined(source.rescale)
-    recall, remember = (_recalling(source), _remembering(source.vectors)) if remembers else (None, None)
-    whitens = source.whiten is not None
-    whiten = inlined(source.whiten) if source.whiten is not None else None
-    if whitens and recall is None:
-        recall = inlined(lambda memory, s, j: ())
+    recall, remember = _recalling(source), _remembering(source.vectors)
+    whiten = None if source.whiten is None else inlined(source.whiten)
     draw = user_drawing(shape, (rescales or capped) and not whitens, known_d)
+
+    @njit(nogil=True, forceinline=True)
+    def whitened(s, j, g_j, state, numbers):
+        return whiten(g_j, recall(state.memory, s, j), numbers)
 
     @njit(nogil=True, forceinline=True)
     def moved(s, j, theta_j, direction_j, omega_j, known, state, numbers):
@@ -287,11 +238,9 @@ def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None,
         # settings at a time, so the chain is kept short: the score is known last, and one operation is left to do.
         stepped = fused(-known.gradient_step, direction_j, fused(-known.noise_step, omega_j, theta_j))
         received = Received(known.i, known.eta, noisy, step, stepped)
-        if remembers:
-            theta_j, next_memory = update(theta_j, received, recall(state.memory, s, j), numbers)
-            remember(state.memory, s, j, next_memory)
-            return theta_j
-        return update(theta_j, received, (), numbers)[0]
+        theta_j, next_memory = update(theta_j, received, recall(state.memory, s, j), numbers)
+        remember(state.memory, s, j, next_memory)
+        return theta_j
 
     @njit(nogil=True, forceinline=True)
     def step(b, i, number, law, numbers, state, block, sizes):
@@ -324,52 +273,41 @@ def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None,
             w = read(block.w, (b,))
             # (c): no pass over the coordinates, unless the user's side asks for each of them
             if whitens:
-                square, dot = reals(0.0), reals(0.0)
+                square = reals(0.0)
                 for j in range(d + 1):
-                    x_j = read(x, (b, j - 1)) if j > 0 else reals(1.0)
-                    u = whiten(w * g * x_j, recall(state.memory, s, j), numbers)
+                    u = whitened(s, j, w * g * (read(x, (b, j - 1)) if j > 0 else reals(1.0)), state, numbers)
                     square = square + u * u
-                    dot = dot + u * read(omega, (b, j))
                 if has_scale:
-                    u = whiten(w * h, recall(state.memory, s, q), numbers)
+                    u = whitened(s, q, w * h, state, numbers)
                     square = square + u * u
-                    dot = dot + u * read(omega, (b, q))
                 factor = rescale(sqrt(square), numbers) if rescales else reals(1.0)
             elif rescales:
                 wg, wh = w * g, w * h if has_scale else reals(0.0)
                 w = w * rescale(sqrt(wg * wg * read(block.norm_sq, (b,)) + wh * wh), numbers)
             # (f), with `noise` for the cosine T until here
             if capped:
-                if whitens:
-                    square, dot = factor * factor * square, factor * dot
-                else:
-                    wg, wh = w * g, w * h if has_scale else reals(0.0)
-                    square = wg * wg * read(block.norm_sq, (b,)) + wh * wh
-                    dot = wg * along + (wh * read(omega, (b, q)) if has_scale else reals(0.0))
+                wg, wh = w * g, w * h if has_scale else reals(0.0)
+                square = wg * wg * read(block.norm_sq, (b,)) + wh * wh
+                dot = wg * along + (wh * read(omega, (b, q)) if has_scale else reals(0.0))
                 own, length = read(sizes.threshold, (i,)) < sqrt(square), sqrt(square)
                 sine = sizes.size[s] * sqrt(1.0 - noise * noise) / sqrt(maximum(omega_sq - dot * dot / square, 1e-300))
-                share = where(own, (sizes.size[s] * noise - sine * dot / length) / length, 0.0)
+                w = where(own, (sizes.size[s] * noise - sine * dot / length) / length, 0.0) * w
                 noise = where(own, sine, sizes.size[s] / sqrt(omega_sq))
                 noise_step = eta * noise
-                if whitens:
-                    factor = share * factor
-                else:
-                    w = share * w
             # (d), for the intercept, whose direction is 1, then along x, then in the scale
             weighted = eta * w
-            known = Known(number, eta, w * g, weighted * g, noise, noise_step)
             if whitens:
                 known = Known(number, eta, factor, eta * factor, noise, noise_step)
-                whitened = whiten(w * g, recall(state.memory, s, 0), numbers)
+                along_0 = whitened(s, 0, w * g, state, numbers)
             else:
-                whitened = 1.0
-            theta_0 = moved(s, 0, load_state(theta, (s, 0)), whitened, read(omega, (b, 0)), known, state, numbers)
+                known, along_0 = Known(number, eta, w * g, weighted * g, noise, noise_step), 1.0
+            theta_0 = moved(s, 0, load_state(theta, (s, 0)), along_0, read(omega, (b, 0)), known, state, numbers)
             write(theta, (s, 0), theta_0)
             add(total, (s, 0), theta_0)
             for j in range(1, d + 1):
                 x_j, omega_j = read(x, (b, j - 1)), read(omega, (b, j))
                 if whitens:
-                    x_j = whiten(w * g * x_j, recall(state.memory, s, j), numbers)
+                    x_j = whitened(s, j, w * g * x_j, state, numbers)
                 theta_j = moved(s, j, load_state(theta, (s, j)), x_j, omega_j, known, state, numbers)
                 write(theta, (s, j), theta_j)
                 add(total, (s, j), theta_j)
@@ -377,7 +315,7 @@ def compiled_segment(shape: ModelShape, source: RuleSource, known_d: int | None,
                 of_scale = Known(number, eta, w, weighted, noise, noise_step)
                 if whitens:
                     of_scale = known
-                    h = whiten(w * h, recall(state.memory, s, q), numbers)
+                    h = whitened(s, q, w * h, state, numbers)
                 # (e): memory keeps what the rule made of the free scale
                 free = moved(s, q, scale, h, read(omega, (b, q)), of_scale, state, numbers)
                 scale = maximum(free, law.scale_min)

@@ -22,11 +22,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dpexp.core.errors import UsageError
 from dpexp.core.seeds import stream_states
-from dpexp.engine.lanes.aligned import lanes_empty, lanes_zeros
 from dpexp.engine.lanes.language import located_errors
 from dpexp.engine.lanes.streams import fill_uniform
-from dpexp.engine.lanes.vectors import LANES
+from dpexp.engine.lanes.vectors import LANES, lanes_empty, lanes_zeros
+from dpexp.engine.linear import BLOCK, KEPT, SEGMENT
 from dpexp.engine.linear.caps import MessageCap, cosines, fill_cosines
 from dpexp.engine.linear.designs import RowShape
 from dpexp.engine.linear.kernel import (
@@ -38,11 +39,10 @@ from dpexp.engine.linear.kernel import (
     SegmentSizes,
     State,
     Streams,
-    compiled_drawing,
+    compiled_segment,
+    user_drawing,
 )
-from dpexp.engine.linear.kernel import compiled_segment as _compiled_segment
 from dpexp.engine.linear.rule import Rule
-from dpexp.engine.linear.segments import BLOCK, KEPT, SEGMENT
 
 
 class PassModel(NamedTuple):
@@ -50,8 +50,7 @@ class PassModel(NamedTuple):
 
     shape: ModelShape
     law: ModelNumbers
-    start: np.ndarray
-    """theta_0 [p]"""
+    start: np.ndarray  # theta_0 [p]
 
 
 class StepSizes(Protocol):
@@ -76,8 +75,7 @@ class PassSetting(NamedTuple):
 
     schedule: StepSizes
     budget: NoiseLevels
-    cap: MessageCap | None = None
-    """of messages by cap sampling: all settings of a pass have one, or none"""
+    cap: MessageCap | None = None  # of messages by cap sampling: all settings of a pass have one, or none
 
 
 def run_lane_group(
@@ -103,16 +101,14 @@ def run_lane_group(
     rule.check()
     d, p, n = len(model.law.beta) - 1, len(model.start), int(steps[-1])
     capped = settings[0].cap is not None
-    segment = _compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None, capped)
+    if capped and rule.whiten is not None:
+        raise UsageError("a rule with `whiten` takes no eps with delta = 0", "give mu, or eps with delta above 0")
+    segment = compiled_segment(model.shape, rule.source, d if d <= UNROLLED else None, capped)
     numbers = rule.floats()
     streams = _streams(seed, lanes)
     many = len(settings)
-    state = State(
-        theta=lanes_zeros(many, p),
-        total=lanes_zeros(many, p),
-        hits=lanes_zeros(many),
-        memory=lanes_zeros(many, len(rule.memory), p),
-    )
+    memory = lanes_zeros(many, len(rule.memory), p)
+    state = State(lanes_zeros(many, p), lanes_zeros(many, p), lanes_zeros(many), memory)
     state.theta[:] = model.start[:, None]
     state.memory[:] = np.reshape(rule.memory, (-1, 1, 1))
     block = _empty_block(model.shape.design, d, p)
@@ -139,16 +135,8 @@ def _streams(seed: int, lanes: Sequence[int]) -> Streams:
 
 
 def _empty_block(design: RowShape, d: int, p: int) -> Block:
-    return Block(
-        x=lanes_zeros(BLOCK, d),
-        y=lanes_zeros(BLOCK),
-        w=lanes_zeros(BLOCK),
-        norm_sq=lanes_zeros(BLOCK),
-        omega=lanes_zeros(BLOCK, p),
-        u=lanes_zeros(BLOCK, design.uniforms),
-        v=lanes_zeros(BLOCK, design.normals + design.second),
-        e=lanes_zeros(BLOCK),
-    )
+    drawn = (d,), (), (), (), (p,), (design.uniforms,), (design.normals + design.second,), ()
+    return Block(*(lanes_zeros(BLOCK, *shape) for shape in drawn))
 
 
 class UserStream:
@@ -156,7 +144,7 @@ class UserStream:
 
     def __init__(self, model: PassModel, seed: int, lanes: Sequence[int]) -> None:
         d = len(model.law.beta) - 1
-        self.law, self.streams, self.draw = model.law, _streams(seed, lanes), compiled_drawing(model.shape, d)
+        self.law, self.streams, self.draw = model.law, _streams(seed, lanes), user_drawing(model.shape, False, d)
         self.block = _empty_block(model.shape.design, d, 0)
         self.used = BLOCK
         """users of the block that have been taken"""

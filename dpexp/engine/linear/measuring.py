@@ -29,11 +29,8 @@ def _expectation_kernel(integrand: Callable[..., Any]) -> Callable[..., Any]:
     @compiled(cached=True)
     def expectation(parameters, nodes, weights, k, out):
         for group in range(len(out)):
-            location, spread, scale = (
-                load(parameters, (0, group)),
-                load(parameters, (1, group)),
-                load(parameters, (2, group)),
-            )
+            location, spread = load(parameters, (0, group)), load(parameters, (1, group))
+            scale = load(parameters, (2, group))
             total = reals(0.0)
             for j in range(len(nodes)):
                 total = total + weights[j] * f(location + spread * nodes[j], scale, k)
@@ -55,23 +52,20 @@ def expectations(
     `integrand` is written with `dpexp.engine.lanes.elementwise`; `k` are its constants. A rule is the largest spread
     that it reaches, its nodes and its weights; the last one takes whatever is left, NaN too.
     """
-    parameters, out, unsettled = (
-        np.stack([location, spread, scale]),
-        np.empty(len(location)),
-        np.ones(len(location), bool),
-    )
-    kernel = _expectation_kernel(integrand)
-    for reach, nodes, weights in (*rules[:-1], (None, *rules[-1][1:])):
-        # (a)
-        own = np.flatnonzero(unsettled if reach is None else unsettled & (spread <= reach))
+    parameters, out = np.stack([location, spread, scale]), np.empty(len(location))
+    # (a); NaN is beyond every reach
+    rule_of = np.minimum(np.searchsorted([reach for reach, _, _ in rules], spread), len(rules) - 1)
+    for number, (_, nodes, weights) in enumerate(rules):
+        own = np.flatnonzero(rule_of == number)
         if len(own) == 0:
             continue
-        unsettled[own] = False
-        # (b); some of them again fill what is left of the last eight
+        # (b); some of them again fill the last eight
         filled = np.resize(own, (-(-len(own) // LANES), LANES))
         values = np.empty(filled.shape)
         with located_errors():
-            kernel(parameters.take(filled, axis=1), np.array(nodes), np.array(weights), k, values)
+            _expectation_kernel(integrand)(
+                parameters.take(filled, axis=1), np.array(nodes), np.array(weights), k, values
+            )
         out[own] = values.ravel()[: len(own)]
     return out
 
@@ -79,12 +73,9 @@ def expectations(
 class Centres(NamedTuple):
     """From where states are counted."""
 
-    optimum: np.ndarray
-    """theta* [p]"""
-    origin: np.ndarray
-    """coefficients from which the linear predictor is counted [d + 1]"""
-    slope: np.ndarray
-    """coefficients of the part of the risk that is linear in beta [d + 1]; empty where there is none"""
+    optimum: np.ndarray  # theta* [p]
+    origin: np.ndarray  # coefficients from which the linear predictor is counted [d + 1]
+    slope: np.ndarray  # coefficients of the part of the risk that is linear in beta [d + 1]; empty where there is none
     sigma_z: float
     fixed_scale: float
 
@@ -92,17 +83,12 @@ class Centres(NamedTuple):
 class Measured(NamedTuple):
     """One number a state, [G, 8] each."""
 
-    param_distance_sq: np.ndarray
-    """|theta - theta*|^2"""
-    coef_distance_sq: np.ndarray
-    """the same without the scale"""
-    location: np.ndarray
-    """mean of the linear predictor, from its origin"""
-    spread: np.ndarray
-    """its standard deviation"""
+    param_distance_sq: np.ndarray  # |theta - theta*|^2
+    coef_distance_sq: np.ndarray  # the same without the scale
+    location: np.ndarray  # mean of the linear predictor, from its origin
+    spread: np.ndarray  # its standard deviation
     scale: np.ndarray
-    linear: np.ndarray
-    """the linear part of the risk; NaN where the state is not finite"""
+    linear: np.ndarray  # the linear part of the risk; NaN where the state is not finite
 
 
 @compiled(cached=True)

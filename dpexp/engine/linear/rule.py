@@ -34,14 +34,10 @@ Numbers = Any
 class Received(NamedTuple):
     """What the server has in hand in step i, in one coordinate."""
 
-    i: Value
-    """number of the step, from 1"""
-    eta: Value
-    """its step size eta_i"""
-    noisy: Value
-    """the user's rescaled gradient plus its noise"""
-    step: Value
-    """eta_i times that"""
+    i: Value  # number of the step, from 1
+    eta: Value  # its step size eta_i
+    noisy: Value  # the user's rescaled gradient plus its noise
+    step: Value  # eta_i times that
     stepped: Value
     """theta_{i-1} less `step`, where plain SGD goes; compiled code takes off the noise first, and rounds only twice"""
 
@@ -112,5 +108,4 @@ class RuleSource(NamedTuple):
     rescale: Callable[[Value, Numbers], Value] | None
     whiten: Callable[[Value, Memory, Numbers], Value] | None
     memory: type[tuple[float, ...]]
-    vectors: int
-    """how many vectors are kept"""
+    vectors: int  # how many vectors are kept

@@ -61,25 +61,20 @@ def record_norms(features: np.ndarray) -> np.ndarray:
 class SoftmaxRun(NamedTuple):
     """One of the runs that share batches and noise directions."""
 
-    start: np.ndarray
-    """float32 [classes, p]"""
-    steps: np.ndarray
-    """step sizes eta_k [K]"""
+    start: np.ndarray  # float32 [classes, p]
+    steps: np.ndarray  # step sizes eta_k [K]
     regulariser: float
     clip: float = math.inf
-    scale: np.ndarray | None = None
-    """standard deviation of the noise on the parameter [K]; None: no noise"""
+    scale: np.ndarray | None = None  # standard deviation of the noise on the parameter [K]; None: no noise
     radius: float = math.inf
-    momentum: float = 0.0
-    """share of the move before that a step repeats; only without projection"""
+    momentum: float = 0.0  # share of the move before that a step repeats; only without projection
 
 
 class Iterates(NamedTuple):
     """What runs give after some numbers of steps, float32 [runs, checkpoints, classes, p]."""
 
     last: np.ndarray
-    average: np.ndarray
-    """of no run without averaging"""
+    average: np.ndarray  # of no run without averaging
 
 
 def average_shares(count: int) -> np.ndarray:

@@ -20,10 +20,8 @@ RECORDS = 512
 class Tally(NamedTuple):
     """What records say of an iterate."""
 
-    loss: float
-    """sum over the records of -log softmax(W x)_y"""
-    right: int
-    """records whose class has the largest score, the first of those that tie"""
+    loss: float  # sum over the records of -log softmax(W x)_y
+    right: int  # records whose class has the largest score, the first of those that tie
 
 
 @compiled(cached=True)
@@ -53,11 +51,6 @@ def _tallied(scores: np.ndarray, labels: np.ndarray) -> tuple[float, int]:
         loss += math.log(total) - (scores[labels[k], k] - top)
         right += best == labels[k]
     return loss, right
-
-
-def tally(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> Tally:
-    """`tallies` of one iterate [classes, p]."""
-    return tallies(weights[None], features, labels)[0]
 
 
 def tallies(weights: np.ndarray, features: np.ndarray, labels: np.ndarray) -> list[Tally]:

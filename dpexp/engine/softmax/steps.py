@@ -21,7 +21,7 @@ from numba import njit
 from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectormath as _overloads  # noqa: F401 - teaches the compiler exp on lanes
 from dpexp.engine.lanes.elementwise import exp, maximum, sqrt, where
-from dpexp.engine.lanes.tiles import fetch_row, keep_rows, keep_totals, no_sums, outer, rows_at, spread_at, weighted
+from dpexp.engine.lanes.tiles import keep_rows, keep_totals, no_sums, outer, rows_at, spread_at, weighted
 from dpexp.engine.lanes.vectors import VECTOR_BYTES, load, store
 
 CLIP_SLACK = 1e-6
@@ -93,18 +93,12 @@ def _clipped_slopes(slopes, labels, norms, clip):
 class Work(NamedTuple):
     """Memory of the kernels, zeros at first. They are given it: to allocate takes long to compile."""
 
-    weights: np.ndarray
-    """[runs, classes, v, lanes], v = ceil(p / lanes): rows of whole lanes"""
-    totals: np.ndarray
-    """sums of gradients, of the same shape"""
-    records: np.ndarray
-    """[lanes, v, lanes]: some records, in rows of whole lanes"""
-    slopes: np.ndarray
-    """[classes, lanes], for these records"""
-    labels: np.ndarray
-    """[lanes] int64"""
-    norms: np.ndarray
-    """[1, lanes]"""
+    weights: np.ndarray  # [runs, classes, v, lanes], v = ceil(p / lanes): rows of whole lanes
+    totals: np.ndarray  # sums of gradients, of the same shape
+    records: np.ndarray  # [lanes, v, lanes]: some records, in rows of whole lanes
+    slopes: np.ndarray  # [classes, lanes], for these records
+    labels: np.ndarray  # [lanes] int64
+    norms: np.ndarray  # [1, lanes]
 
     @property
     def rows(self) -> Work:
@@ -147,9 +141,6 @@ def _sums(work, rows, features, labels, norms, index, clips):
             share = features.dtype.type(1 if k < count else 0)  # beyond the batch: zeros, whose gradient is zero
             for j in range(features.shape[1]):
                 rows.records[k, j] = share * features[i, j]
-        # the records after these are on their way from memory meanwhile
-        for k in range(first + lanes, min(first + 2 * lanes, len(index))):
-            fetch_row(features, index[k])
         for r in range(len(work.weights)):
             # (b), (c), (d)
             _in_tiles(_score, work.slopes, work.weights[r], work.records, count)
