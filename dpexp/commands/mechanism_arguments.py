@@ -149,13 +149,8 @@ def swept_keys(name: str, values: Mapping[str, Any]) -> list[str]:
         key for key, value in values.items()
         if (isinstance(value, str) and RANGE.fullmatch(value))
         or (isinstance(value, list) and key not in ("delta", "alphas", *phased)
-            and "tuple" not in _types(name, key))
+            and tuple not in kind_of(name).types(key))
     ]  # fmt: skip
-
-
-def _types(name: str, key: str) -> str:
-    parameter = kind_of(name).model_fields.get(key)
-    return repr(parameter.annotation) if parameter else ""
 
 
 def _swept(key: str, value: Any, whole: bool) -> list[float]:
@@ -185,7 +180,7 @@ def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = 
         raise UsageError(f"one or two parameters are swept, not {len(keys)}", EXAMPLE)
     if absent := [key for key in keys if key not in values]:
         raise UsageError(f"--over {absent[0]}: no values of '{absent[0]}' are given", EXAMPLE)
-    swept = {key: _swept(key, values[key], key in WHOLE or "int" in _types(name, key)) for key in keys}
+    swept = {key: _swept(key, values[key], key in WHOLE or int in kind_of(name).types(key)) for key in keys}
     count = math.prod(map(len, swept.values()))
     if count > MOST_SETTINGS:
         raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
+from types import UnionType
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
 
@@ -61,6 +62,12 @@ class Mechanism(Parameters):
         """The parameter that `dpexp calibrate` solves for, of one with these other parameters."""
         return cls.noise_field
 
+    @classmethod
+    def types(cls, name: str) -> set[object]:
+        """What a parameter can be: int, float, tuple, None and so on; nothing where there is no such parameter."""
+        field = cls.model_fields.get(name)
+        return _types(field.annotation) if field else set()
+
     @property
     def scheme(self) -> str:
         """How records meet the steps."""
@@ -85,6 +92,14 @@ class Mechanism(Parameters):
     def description(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""
         raise NotImplementedError
+
+
+def _types(annotation: object) -> set[object]:
+    """The types of an annotation: of a union each, of tuple[float, ...] the tuple."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        first = get_args(annotation)[: 1 if get_origin(annotation) is Annotated else None]
+        return set().union(*map(_types, first))
+    return {get_origin(annotation) or annotation}
 
 
 def about_sums(relation: str, drawn: str, multiplier: float | str, steps: int, ends: str = "") -> list[tuple[str, str]]:
