@@ -48,20 +48,14 @@ class CapSampling(Mechanism):
         return [attained("opposite-directions", ALL, "two vectors of the largest norm, one against the other", eps)]
 
     def description(self) -> list[tuple[str, str]]:
-        numbers = cap(self.pure_eps, self.dimension)
+        numbers, p = cap(self.pure_eps, self.dimension), self.dimension
         return [
             ("Protected", f"every record against who sees its message; neighbours: {self.neighboring_relation}"),
-            (
-                "Released",
-                f"a direction in {self.dimension} dimensions, with probability {numbers.inside:.5g} from the cap",
-            ),
-            (
-                "Budget",
-                f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)",
-            ),
+            ("Released", f"a direction in {p} dimensions, with probability {numbers.inside:.5g} from the cap"),
+            ("Budget", f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)"),
             (
                 "Cap",
-                f"directions whose cosine with the record's is {numbers.gamma:.5g} or more: {numbers.q:.5g} of all",
+                f"directions of a cosine with the record's of {numbers.gamma:.5g} or more: {numbers.q:.5g} of all",
             ),
-            ("Noise", f"{1 / (numbers.m * math.sqrt(self.dimension)):.5g} largest norms in a coordinate"),
+            ("Noise", f"{1 / (numbers.m * math.sqrt(p)):.5g} largest norms in a coordinate"),
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cache, partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -111,27 +111,23 @@ class EpochGaussian(Mechanism):
             q, begun = self.sampling_probability, self._begun
             sums = attained_sums([(z, q, begun)], "poisson", relation)
             return [*sums, *linear_last(q, z * math.sqrt(self._steps / begun), begun, relation)]
-        epochs = self._whole_epochs
+        # those that are surely finished: a short last batch, which an epoch may have, is one more step
+        epochs = self._steps // (self.batches + 1) if self.left_out else self.epochs
         if not epochs:
             return []
         # linear losses add up: the last iterate has the record once an epoch, and the noise of all steps; a record that
         # an unfinished epoch has too is told more easily: one sum is larger, and the other is not
         if not self.left_out:
-            return [self._secret_order(), linear_cyclic(epochs, z, self._steps, relation)]
+            return [self._secret_order(epochs), linear_cyclic(epochs, z, self._steps, relation)]
         last = linear_last(1 - self.left_out, z * math.sqrt(self._steps / epochs), epochs, relation)
-        return [self._secret_order(), *last]
+        return [self._secret_order(epochs), *last]
 
-    @property
-    def _whole_epochs(self) -> int:
-        """Epochs that are surely finished: a short last batch, which an epoch may have, is one more step."""
-        return self._steps // (self.batches + 1) if self.left_out else self.epochs
-
-    def _secret_order(self) -> Analysis:
+    def _secret_order(self, epochs: int) -> Analysis:
         """The whole batches of whole epochs, constant gradients: balls in bins, rounded down.
 
         What is left out of the release, an epoch that ends early and short batches, could only help.
         """
-        z, replaced, epochs = self.noise_multiplier, self.neighboring_relation == "replace-one", self._whole_epochs
+        z, replaced = self.noise_multiplier, self.neighboring_relation == "replace-one"
         if replaced and self.sampling in ("shuffled", "reshuffled"):
             # records are cut into batches of equal size: every sum is -b C, and the record makes one of them 2 C more
             mu, pair = 2 / z, "constant gradients: the record's C against -C; all others' are -C"
@@ -165,23 +161,20 @@ def noisy_batches(
     last epoch that ends early is stated as such.
     """
     relation = RELATIONS[sampling]
-    if sampling == "balls-in-bins" or sampling == "cyclic-poisson":
-        assert by_epochs is not None, sampling
-        epochs, unfinished = divmod(steps, by_epochs.batches)
-        return EpochGaussian(
-            noise_multiplier=multiplier,
-            batches=by_epochs.batches,
-            epochs=epochs,
-            sampling=sampling,
-            sampling_probability=by_epochs.share,
-            unfinished=unfinished or None,
-            neighboring_relation=relation,
-        )
-    return SampledGaussian(
+    if sampling != "balls-in-bins" and sampling != "cyclic-poisson":
+        scheme = SCHEMES[sampling]
+        values: dict[str, Any] = {"noise_multiplier": multiplier, "sampling_probability": share, "steps": steps}
+        return SampledGaussian(**values, sampling=scheme, neighboring_relation=relation)
+    assert by_epochs is not None, sampling
+    batches, share = by_epochs
+    epochs, unfinished = divmod(steps, batches)
+    return EpochGaussian(
         noise_multiplier=multiplier,
+        batches=batches,
+        epochs=epochs,
+        sampling=sampling,
         sampling_probability=share,
-        steps=steps,
-        sampling=SCHEMES[sampling],
+        unfinished=unfinished or None,
         neighboring_relation=relation,
     )
 

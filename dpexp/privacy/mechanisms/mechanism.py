@@ -175,7 +175,7 @@ class Stated:
         }
 
     def upper_bounds(self) -> list[Analysis]:
-        """Every analysis of the mechanism."""
+        """All analyses of the mechanism."""
         return self.mechanism.upper_bounds()
 
     def lower_bounds(self) -> list[Analysis]:

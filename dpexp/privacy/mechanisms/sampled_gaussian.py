@@ -42,7 +42,8 @@ class SampledGaussian(Mechanism):
 
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:
-        lengths = {len(v) for v in self._given if isinstance(v, tuple)}
+        given: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
+        lengths = {len(v) for v in given if isinstance(v, tuple)}
         if len(lengths) > 1:
             raise ValueError(f"phases are lists of one length, not of {' and '.join(map(str, sorted(lengths)))}")
         if lengths and self.sampling in ONCE_AN_EPOCH:
@@ -54,14 +55,11 @@ class SampledGaussian(Mechanism):
         return self
 
     @property
-    def _given(self) -> tuple[Any, Any, Any]:
-        return self.noise_multiplier, self.sampling_probability, self.steps
-
-    @property
     def phases(self) -> list[Phase]:
         """(noise multiplier, sampling probability, steps) of every phase."""
-        count = max(len(v) if isinstance(v, tuple) else 1 for v in self._given)
-        return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in self._given), strict=True))
+        given: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
+        count = max(len(v) if isinstance(v, tuple) else 1 for v in given)
+        return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in given), strict=True))
 
     def upper_bounds(self) -> list[Analysis]:
         return composition(self.phases, self.sampling, self.neighboring_relation)

@@ -123,7 +123,7 @@ def unit_split(n: int, steps: int, alpha: float, gamma: float, ratio: float) -> 
     """
     from dpexp.engine.finite_sum.noise_windows import stream_variances
 
-    costs = _held(n, steps, alpha)
+    costs = _costs(n, steps, alpha)
     # the split has the least mean variance for the largest cost of each stream, in units of G: N = eta = G = 1, so that
     # L stands for the ratio
     units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
@@ -135,7 +135,5 @@ def unit_split(n: int, steps: int, alpha: float, gamma: float, ratio: float) -> 
     return first, later, change, residual
 
 
-# settings that differ in their step size follow each other
-@lru_cache(maxsize=1)
-def _held(n: int, steps: int, alpha: float) -> np.ndarray:
-    return stream_sensitivities(n, steps, alpha)
+_costs = lru_cache(maxsize=1)(stream_sensitivities)
+"""settings that differ in their step size follow each other"""
