@@ -55,7 +55,7 @@ class CapSampling(Mechanism):
             ("Budget", f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)"),
             (
                 "Cap",
-                f"directions of a cosine with the record's of {numbers.gamma:.5g} or more: {numbers.q:.5g} of all",
+                f"directions with a cosine of {numbers.gamma:.5g} or more to the record's: {numbers.q:.5g} of all",
             ),
             ("Noise", f"{1 / (numbers.m * math.sqrt(p)):.5g} largest norms in a coordinate"),
         ]
