@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpexp.core.errors import DpexpError
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Header
 from dpexp.data.regression import SIGN, Entry, FitRecords, Roles, covariates_of, units_of
@@ -31,3 +32,19 @@ def test_holders_in_an_order_keep_their_rows_and_signs_follow_the_order():
     assert moved.owners.tolist() == [0, 1, 2, 2]
     assert moved.mu.tolist() == [2.0, 0.5, 1.0]
     assert moved.x[:, 0].tolist() == [1, -1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("levels", "binary"), [(None, True), (("no", "yes"), True), (("a", "b", "c"), True), (("no", "yes"), False)]
+)
+def test_a_binary_target_has_two_categories_and_a_number_none(levels, binary):
+    """Without stated ones these are 0 and 1; a target that may be missing would enter by a value that is none."""
+    public = PublicInputs(categories={} if levels is None else {"y": levels})
+    header = Header(dict.fromkeys("ay", "unknown"))
+    if levels is not None and not (binary and len(levels) == 2):
+        with pytest.raises(DpexpError):
+            units_of(header, Roles("y"), public, binary)
+        return
+    units = units_of(header, Roles("y"), public, binary)
+    assert units.response.levels == (levels or ("0", "1"))
+    assert not units.has_scale

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import calibrate, privacy
 from dpexp.core.errors import UsageError
+from dpexp.privacy.budgets import BUDGETS
 from dpexp.privacy.local_users import ledger, spent
 
 # --- users ------------------------------------------------------------------------------------------------------
@@ -33,6 +35,14 @@ def test_a_users_releases_compose_and_users_do_not():
         assert rows[name]["mu_q05"] <= rows[name]["mu_median"] <= rows[name]["mu_q95"] <= rows[name]["mu"]
     assert rows["all"]["mu"] == max(rows[name]["mu"] for name in "abc")
     assert rows["all"]["users"] == 500
+
+
+@pytest.mark.parametrize(("users", "chance"), [(1, 1e-6), (2000, 1e-6), (300_000, 1e-12)])
+def test_a_user_hides_among_the_others_that_there_are_but_for_a_chance(users, chance):
+    """One budget that is drawn in two parts is one group; a budget that nobody draws is none."""
+    law = {"values": (1.0, 2.0, 1.0, 4.0), "probabilities": (0.25, 0.5, 0.25, 0.0)}
+    groups = BUDGETS["choice"].model_validate({"choice": law}).groups(users, chance)
+    assert groups == dict.fromkeys((1.0, 2.0), 1 + binom.ppf(chance, users - 1, 0.5))
 
 
 def test_edges_of_the_ledger():

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from dpexp.store.folder import experiments_in
 from tests.conftest import SMALL, call, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 2")
@@ -39,3 +40,12 @@ def test_files_of_others_stay(lab):
     call("run", "small.yaml", "-q", "--force", cwd=lab)
     assert [path.read_text() for path in others] == ["mine"] * 3
     assert numbers(root) == before
+
+
+def test_a_link_to_a_folder_of_results_is_none_of_them(lab):
+    """Whoever can write a link in a results folder would otherwise show what lies elsewhere."""
+    (lab / "other").mkdir()
+    (lab / "other/theirs").symlink_to(lab / "results/small")
+    (lab / "results/notes.txt").write_text("mine")
+    assert experiments_in(lab / "results") == ["small"]
+    assert experiments_in(lab / "other") == experiments_in(lab / "nowhere") == []
