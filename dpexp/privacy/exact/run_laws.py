@@ -57,8 +57,6 @@ class RunPair:
 @lru_cache(maxsize=2)
 def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
     """The pair's laws, on common places; with every panel divided into so many."""
-    if one.half_width != other.half_width or one.steps != other.steps:
-        raise ValueError("neighbours differ in one record alone")
     ends = _ends(one, other, finer)
     return RunPair(one, other, (_law(one, ends), _law(other, ends)))
 

@@ -38,14 +38,17 @@ class PrivateSelection(SampledGaussian):
             return nothing
         # the least delta of one run of what is known without a search; 1 where nothing is
         known = [a for a in one if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
+
+        def least_delta(eps: float) -> float:
+            return min((a.delta(eps) for a in known), default=1.0)
+
         theorem = "Theorem 6" if math.isinf(self.shape) else "Theorem 2"
         analyses = []
         for a in one:
             if a.rdp is None or not a.valid:
                 continue
             source = f"Papernot and Steinke (2110.03620), {theorem}, on {a.name} of one run"
-            delta = partial(_least_delta, known)
-            selected = best_of(cache(a.rdp), delta, self.runs, self.shape)
+            selected = best_of(cache(a.rdp), least_delta, self.runs, self.shape)
             analyses.append(renyi_analysis("private-selection", source, ALL, selected, (*a.assumptions, *ASSUMED)))
         return analyses or [gaussian_analysis("private-selection", "", ALL, math.inf, (), NO_CURVE)]
 
@@ -63,7 +66,3 @@ class PrivateSelection(SampledGaussian):
         law = "Poisson" if math.isinf(self.shape) else f"truncated negative binomial, shape {self.shape:g}"
         drawn = ("Runs", f"{self.runs:g} in the mean ({law}); the best of them by its score is released")
         return [*super().description(), drawn]
-
-
-def _least_delta(analyses: list[Analysis], eps: float) -> float:
-    return min((a.delta(eps) for a in analyses), default=1.0)

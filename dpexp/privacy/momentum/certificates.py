@@ -73,8 +73,6 @@ def certificate(setting: MomentumSetting) -> Certificate | None:
 @lru_cache(maxsize=1)
 def stored() -> tuple[Certificate, ...]:
     """All stored certificates. Raises ValueError if the file was changed by hand."""
-    if not STORE.exists():
-        return ()
     document = json.loads(STORE.read_text())
     if digest(document["entries"], 64) != document["sha256"]:
         raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
