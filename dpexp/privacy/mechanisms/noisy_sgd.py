@@ -105,8 +105,6 @@ class _ProjectedSgd(BatchedMechanism):
     noise_field: ClassVar[str] = "noise_std"
     gradients: ClassVar[str]
     """what is assumed of them"""
-    noise_std: Noise
-    diameter: Length = math.inf
 
     @property
     def multiplier(self) -> float:
@@ -125,7 +123,7 @@ class _ProjectedSgd(BatchedMechanism):
 
     @property
     def _noisy(self) -> bool:
-        return self.steps > 0 and 0 < self.noise_std < math.inf
+        return self.steps > 0 and 0 < self.multiplier < math.inf
 
     @property
     def _undefined(self) -> str:
@@ -254,6 +252,8 @@ class ClippedNoisySgd(_ProjectedSgd):
 
     gradients: ClassVar[str] = "gradients clipped at C"
     clip: Size
+    noise_std: Noise
+    diameter: Length = math.inf
 
     @property
     def multiplier(self) -> float:
@@ -278,7 +278,9 @@ class NoisySgd(_ProjectedSgd):
     """L-Lipschitz losses on a set of diameter D, T steps of size eta; `noise_std` is on the averaged gradient."""
 
     gradients: ClassVar[str] = "gradients of norm at most L"
+    noise_std: Noise
     lipschitz: Size
+    diameter: Length = math.inf
     smoothness: Curvature | None = None
     """M; without it the losses are not taken to be convex and smooth"""
     strong_convexity: Curvature = 0.0
