@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dpexp.accounting.least_noise import Unreachable, solve
 from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.mechanisms.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from dpexp.privacy.mechanisms.mechanism import Mechanism
 
 TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
 """relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
 
 
-M = TypeVar("M", bound=Mechanism)
+M = TypeVar("M", bound="Mechanism")
 
 
 class Calibrated(NamedTuple):
