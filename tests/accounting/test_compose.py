@@ -14,8 +14,6 @@ from dpexp.accounting.loss_grid import Discrete, from_above, from_below
 from dpexp.accounting.loss_steps import StepLoss
 from tests.oracles.composition import epsilon
 
-PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
-
 # Inversions of the moment generating function with their own code, in November 2026; add/remove, Poisson sampling.
 EXACT = [
     (0.01, 1, 1000, {1e-12: 3.91429816, 1e-14: 4.54370199, 3e-15: 4.70666223}),
@@ -40,30 +38,13 @@ def test_tiny_deltas_are_bracketed(q, noise, steps, values):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", PAIRS)
-@pytest.mark.parametrize(("q", "noise", "steps"), [(0.02, 0.8, 400), (1e-3, 2.0, 20_000)])
-def test_brackets_against_the_inversion(q, noise, steps, scheme):
-    loss = StepLoss(q, noise, scheme)
-    for delta in (1e-4, 1e-14):
-        low, up = loss.attained(steps, delta), loss.eps(steps, delta)
-        if up < 1e-3:
-            assert low <= up
-            continue
-        exact = epsilon([(q, noise, steps)], delta, PAIRS[scheme])
-        assert low <= exact <= up <= low * 1.001
-        # the same comparison rejects values that are wrong by a thousandth
-        assert low > exact * 0.999
-        assert up < exact * 1.001
-
-
-@pytest.mark.slow
 def test_the_inversion_knows_gaussians():
     assert epsilon([(1.0, 20.0, 100)], 1e-5) == pytest.approx(eps_of(0.5, 1e-5), rel=1e-10)
     assert epsilon([(1.0, 20.0, 100)], 1e-14, ("opposite",)) == pytest.approx(eps_of(1.0, 1e-14), rel=1e-10)
     assert epsilon([(1.0, 5.0, 9), (1.0, 10.0, 64)], 1e-9) == pytest.approx(eps_of(1.0, 1e-9), rel=1e-10)
 
 
-@pytest.mark.parametrize("scheme", PAIRS)
+@pytest.mark.parametrize("scheme", ["add-remove", "replace-one", "fixed-size"])
 def test_gaussians_down_to_the_smallest_deltas(scheme):
     reach = 2 if scheme == "replace-one" else 1
     for multiplier, steps in ((5.0, 20), (200.0, 10**4), (1.0, 1)):

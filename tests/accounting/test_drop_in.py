@@ -57,20 +57,6 @@ def registered():
 
 @opacus
 @pytest.mark.filterwarnings("default")  # of torch and of Opacus
-@pytest.mark.parametrize("settings", [{}, {"alphas": [2.0, 3.0]}, {"eps_error": 0.01}])
-def test_noise_of_opacus(registered, settings):
-    from opacus.accountants.utils import get_noise_multiplier
-
-    program = {"target_epsilon": 2.0, "target_delta": 1e-5, "sample_rate": 0.01, "steps": 1000}
-    noise = get_noise_multiplier(accountant="dpexp", **program, **settings)
-    spent = Accountant()
-    spent.history = [(noise, 0.01, 1000)]
-    assert 1.99 <= spent.get_epsilon(1e-5) <= 2
-    assert noise < get_noise_multiplier(accountant="rdp", **program)
-
-
-@opacus
-@pytest.mark.filterwarnings("default")
 def test_engine_of_opacus(registered, tmp_path):
     """It trains to the epsilon that it was asked for, and a checkpoint goes on from there."""
     import torch

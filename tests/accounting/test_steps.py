@@ -78,6 +78,9 @@ PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-s
 @pytest.mark.parametrize(
     ("q", "noise", "steps", "scheme", "near"),  # the grid is coarser from a million steps on
     [
+        (0.02, 0.8, 400, "add-remove", 1e-3),
+        (0.02, 0.8, 400, "replace-one", 1e-3),
+        (1e-3, 2.0, 20_000, "fixed-size", 1e-3),
         (0.01, 50.0, 10**6, "fixed-size", 2e-4),
         (0.001, 1.0, 10**7, "add-remove", 2e-3),
         (0.02, 50.0, 10**8, "replace-one", 2e-3),
