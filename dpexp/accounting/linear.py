@@ -14,7 +14,8 @@ d sum of w_s over the included s.
 
 (c) Every half line x > t attains log((P(x > t) - delta) / Q(x > t)). Where no count is negative the likelihood ratio
 increases, so that the best event is one of them.
-(d) Counts with a probability below e^-700 are left out of P, and their sum, at most T e^-700, is added to Q(x > t).
+(d) Of many counts those with a probability below e^-700 are left out of P, and their sum, at most T e^-700, is added to
+Q(x > t).
 """
 
 from __future__ import annotations
@@ -113,13 +114,15 @@ class LinearLaw:
         return max(renyi_of(present, absent, order), renyi_of(absent, present, order)) * (1 - 1e-9)
 
 
-def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Counts [A] of how often the record is used, and their log probabilities; in a public order it is in the first
-    batch."""
+def uses(sampling: Sampling, q: float, steps: int, batches: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Counts [A] of how often the record is used, and their log probabilities, from the floor on where they are many.
+
+    In a public order it is in the first batch.
+    """
     if sampling == "full-batch" or q == 1:
         return np.array([float(steps)]), np.zeros(1)
     if sampling not in ONCE_AN_EPOCH:
-        return likely_counts(steps, q, -math.inf if steps < MOST_LISTED else _FLOOR)
+        return likely_counts(steps, q, -math.inf if steps < MOST_LISTED else floor)
     epochs, rest = divmod(steps, batches)
     if sampling == "cyclic" or rest == 0:
         return np.array([float(epochs + (rest > 0))]), np.zeros(1)
@@ -128,7 +131,14 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int = 1) -> tuple[np
 
 @lru_cache(maxsize=64)
 def linear(
-    sampling: Sampling, replaced: bool, q: float, multiplier: float, steps: int, batches: int = 1, flipped: bool = False
+    sampling: Sampling,
+    replaced: bool,
+    q: float,
+    multiplier: float,
+    steps: int,
+    batches: int = 1,
+    flipped: bool = False,
+    floor: float = _FLOOR,
 ) -> LinearLaw:
     """The pair of a linear loss (a): `flipped` among others of the same slope, else among others of 0."""
     if flipped and (sampling == "poisson" or not replaced):
@@ -137,8 +147,8 @@ def linear(
     # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
     present, absent = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
     drawn = sampling not in ("full-batch", *ONCE_AN_EPOCH) and q < 1 and steps >= MOST_LISTED
-    log_lost = math.log(steps) + _FLOOR if drawn else -math.inf
-    return LinearLaw(*uses(sampling, q, steps, batches), present, absent, float(steps), log_lost)
+    log_lost = math.log(steps) + floor if drawn else -math.inf
+    return LinearLaw(*uses(sampling, q, steps, batches, floor), present, absent, float(steps), log_lost)
 
 
 def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Callable[[float], float] | None:
@@ -152,7 +162,15 @@ def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Ca
     if steps * q * (1 - q) > MOST or math.sqrt(steps) * multiplier < _LEAST_NOISE:
         return None
     flipped = scheme == "fixed-size"
-    return linear("fixed-size" if flipped else "poisson", distance == 2, q, multiplier, steps, flipped=flipped).eps
+    sampling: Sampling = "fixed-size" if flipped else "poisson"
+    law = partial(linear, sampling, distance == 2, q, multiplier, steps, flipped=flipped)
+
+    def eps(delta: float) -> float:
+        value = law().eps(delta)
+        # rarer counts decide losses that are as large as the floor
+        return value if value < -_FLOOR - 100 else law(floor=30 * _FLOOR).eps(delta)
+
+    return eps
 
 
 def quadratic(

@@ -186,7 +186,7 @@ def _linear_free(s: Setting, a: Assumes, shape: Shape) -> AttainedLaw | None:
         uses = s.epochs
     else:
         law = linear.linear(a.sampling, replaced, s.q, s.multiplier, s.steps, s.batches, flipped)
-        return law if len(law.counts) <= 6000 else None
+        return law if len(law.counts) <= 15_000 else None
     return normal((2 if replaced else 1) * uses / s.multiplier / math.sqrt(s.steps))
 
 
