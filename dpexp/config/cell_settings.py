@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
@@ -26,52 +26,42 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
     A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label, of the cells' `labels`, where
     these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
     """
+    names, renamed = _names(cells), list[Settings]()
+    budgets = [{place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells]
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
-    budgets = ({place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells)
-    laws = {(label, str(law)) for law, label in zip(budgets, labels, strict=True) if _is_law(law)}
+    is_law = ["budget.mu" not in budget and "budget.eps" not in budget for budget in budgets]
+    laws = {(label, str(b)) for label, b, law in zip(labels, budgets, is_law, strict=True) if law}
     labelled = len({label for label, _ in laws}) == len(laws)
-    shared = _shared(cells)
-    renamed = []
-    for cell, label in zip(cells, labels, strict=True):
-        by_label = labelled and _is_law(cell)
-        own = {_name(p, shared): v for p, v in cell.items() if not (by_label and p.startswith("budget."))}
+    for cell, label, law in zip(cells, labels, is_law, strict=True):
+        by_label = labelled and law
+        own = {names[place][1]: v for place, v in cell.items() if not (by_label and place.startswith("budget."))}
         own |= {"mu": label} if by_label else {}
         # JSON writes 2.0 as 2, and both are one budget.
         renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
     # a population that leaves out a key has its default
-    names = {name for own in renamed for name in own}
-    defaults = {name: value for name, value in IMPLIED.items() if name in names}
-    return [{**defaults, **own} for own in renamed]
-
-
-def _is_law(cell: Settings) -> bool:
-    """Whether the budgets of users differ, or may differ."""
-    return "budget.mu" not in cell and "budget.eps" not in cell
-
-
-def _parameter(place: str) -> Parameter:
-    """Section and key of a place in a cell's parameters; the section that configs call privacy is stored as budget."""
-    section, key, *_ = [*place.split("."), ""]
-    if section == "budget":
-        return "privacy", key if key in ("eps", "delta") else "mu"
-    return section, key
-
-
-def _shared(cells: Iterable[Settings]) -> frozenset[str]:
-    return shared_names({_parameter(place) for cell in cells for place in cell})
-
-
-def _name(place: str, shared: Container[str]) -> str:
-    """The column's name, and what is inside it; a nested value is called by its name."""
-    parameter, parts = _parameter(place), place.split(".")
-    inside = parts[1:] if parts[0] == "budget" and parameter[1] == "mu" and place != "budget.mu" else parts[2:]
-    return ".".join([column_name(parameter, shared), *(inside[:-1] if inside[-1:] == ["name"] else inside)])
+    present = {name for own in renamed for name in own}
+    return [{name: value for name, value in IMPLIED.items() if name in present} | own for own in renamed]
 
 
 def sections(cells: Sequence[Settings]) -> dict[str, str]:
     """The section of every name that `named` gives these cells."""
-    shared = _shared(cells)
-    return {**{_name(place, shared): _parameter(place)[0] for cell in cells for place in cell}, "mu": "privacy"}
+    return {**{name: section for section, name in _names(cells).values()}, "mu": "privacy"}
+
+
+def _names(cells: Sequence[Settings]) -> dict[str, tuple[str, str]]:
+    """Section and column of every place in the parameters of cells; a nested value is called by its name.
+
+    The section that configs call privacy is stored as budget.
+    """
+    parameters = dict[str, tuple[Parameter, list[str]]]()
+    for place in dict.fromkeys(place for cell in cells for place in cell):
+        section, *keys = place.split(".")
+        if section == "budget":
+            section, keys = "privacy", keys if keys[0] in ("mu", "eps", "delta") else ["mu", *keys]
+        inside = keys[1:-1] if keys[-1] == "name" else keys[1:]
+        parameters[place] = (section, keys[0]), inside
+    shared = shared_names(parameter for parameter, _ in parameters.values())
+    return {place: (p[0], ".".join([column_name(p, shared), *inside])) for place, (p, inside) in parameters.items()}
 
 
 def varying(cells: Iterable[Settings]) -> list[str]:

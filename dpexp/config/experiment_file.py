@@ -1,8 +1,7 @@
 """A config file becomes an Experiment: frozen, validated cells, or all mistakes of the file at once.
 
-A list on a field that is not itself a list sweeps; several sweeps make the cartesian product, the first key of the file
-varying slowest. `cases:` is an explicit list of partial overrides, which may sweep too. `--set section.key=...`
-changes the file from the command line, and a resolved config is written as YAML that reads back to the same cells.
+`--set section.key=...` changes the file from the command line, and a resolved config is written as YAML that reads back
+to the same cells.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From one config to those of single values: cases laid over the rest, names, and what lists sweep.
 
-A list on a key that takes no list itself sweeps; several make the cartesian product, the first key of the file varying
+A list on a key that takes no list itself sweeps; several make the cartesian product, the first key of a section varying
 slowest. In a population, which is nested, lists sweep at any depth: `coefficients: [1, 2]` is one vector, and
 `errors: {law: t, df: [3, 5]}` two populations. Whatever is taken from its list keeps its place in the file.
 """
