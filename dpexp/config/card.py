@@ -1,9 +1,9 @@
 """The run card of a training program that is not dpexp: what `dpexp receipt` asks of it, and how it is read.
 
-A card is YAML or JSON. What it leaves out of the program is assumed, and the receipt lists that. The history of an Opacus
-accountant or an event tree of dp_accounting becomes a card as well. Both record what was accounted, not what ran: the
-sampler stays unknown. They are read as JSON, and neither library is needed. An accountant writes its history by
-`json.dump(engine.accountant.state_dict(), file)`, and an event its tree by `json.dump(event.to_named_tuple(), file)`.
+A card is YAML or JSON. What it leaves out of the program is assumed, and the receipt lists that. The history of an
+Opacus accountant or an event tree of dp_accounting becomes a card as well. Both record what was accounted, not what
+ran: the sampler stays unknown. They are read as JSON, and neither library is needed. An accountant writes its history
+by `json.dump(engine.accountant.state_dict(), file)`, an event its tree by `json.dump(event.to_named_tuple(), file)`.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
     """Raises ConfigError, with the bytes, where an experiment is too large, and where its records are not installed.
 
-    The numbers that are held at once count 8 bytes each, for so many workers (0: one a core), threads or `processes`; on
-    a `cluster` the work is done elsewhere. Libraries, 200 to 300 MiB a process, are not counted.
+    The numbers that are held at once count 8 bytes each, for so many workers (0: one a core), threads or `processes`;
+    on a `cluster` the work is done elsewhere. Libraries, 200 to 300 MiB a process, are not counted.
     """
     cells, replicates = experiment.cells, experiment.replicates
     where = experiment.where or Position(str(experiment.path))
