@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from dpexp.reporting.results.labels import SYMBOLS
 from dpexp.reporting.results.metrics import METRICS
 
-_SYMBOLS = {
-    "mu": r"$\mu$", "alpha": r"$\alpha$", "eta": r"$\eta$", "eps": r"$\varepsilon$", "delta": r"$\delta$",
-    "lambda": r"$\lambda$", "gamma": r"$\gamma$", "sigma": r"$\sigma$", "-": "--", "d": "$d$", "N": "$N$", "n": "$n$",
-    "T": "$T$",
-} | {name: f"${metric.symbol}$" for name, metric in METRICS.items() if metric.symbol}  # fmt: skip
+_SYMBOLS = {name: f"${symbol}$" for name, symbol in SYMBOLS.items()} | {"-": "--", "T": "$T$"}
+_SYMBOLS |= {name: f"${metric.symbol}$" for name, metric in METRICS.items() if metric.symbol}
 _CHARACTERS = str.maketrans({
     "\\": r"\textbackslash{}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
     "^": r"\^{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",

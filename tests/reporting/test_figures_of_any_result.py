@@ -144,13 +144,7 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     means = summary[summary.metric == "param_distance_sq"]["mean"]
     assert sorted(drawing.data["mean"]) == sorted(means)
     assert set(drawing.data.columns) >= {"alpha", "mu", "estimator", "step", "ci_lo", "ci_hi", "n", "n_diverged"}
-    for words in (
-        "mu in {1, Uniform(1, 2), no privacy}",
-        "alpha in {1/3, 1/2}",
-        "problem=huber-linear",
-        "eta=0.2",
-        "seed=3",
-    ):
+    for words in ("mu in {1, Uniform(1, 2), no privacy}", "alpha in {1/3, 1/2}", "problem=huber-linear", "seed=3"):
         assert words in drawing.parameters, words
     csv = drawing.files("toy", ["svg"])["toy.csv"].decode()
     assert len(pd.read_csv(io.StringIO(csv), comment="#")) == len(drawing.data)
@@ -261,20 +255,17 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
-def test_unknown_names_are_guessed_among_figures_and_experiments(toy, tmp_path):
-    for name, meant in (("linear_d6", "linear_d5"), ("linear_los", "linear_loss"), ("toyy", "toy")):
-        with pytest.raises(UsageError, match=f"no figure and no experiment '{name}'") as caught:
-            plot.command(name, formats="png", out=tmp_path, results=toy.results)
+def test_unknown_names_are_guessed_among_figures_experiments_and_metrics(toy):
+    for name, options, meant in (
+        ("linear_los", {}, "linear_loss"),
+        ("toyy", {}, "toy"),
+        ("toy", {"metric": "los"}, "loss_gap"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            plot.plot(name, results=toy.results, **options)
         assert f"did you mean '{meant}'?" in caught.value.hint
     with pytest.raises(ResultsMissing, match="no results yet"):  # it has a config, and was never run
-        plot.command("pinball", formats="png", out=tmp_path, results=toy.results)
-    with pytest.raises(UsageError, match="holds no results"):
-        plot.command(str(toy.results / "tyo"), formats="png", out=tmp_path, results=toy.results)
-    with pytest.raises(UsageError, match="--metric los: the results do not have it") as caught:
-        plot.command("toy", formats="png", out=tmp_path, results=toy.results, metric="los")
-    assert "loss_gap" in caught.value.hint
-    with pytest.raises(UsageError, match="for results, and 'figure2' is a shipped figure"):
-        plot.command("figure2", formats="png", out=tmp_path, results=toy.results, hue="mu")
+        plot.plot("pinball", results=toy.results)
 
 
 def test_other_options_make_other_files(toy, tmp_path):

@@ -94,12 +94,7 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
         assert row["eps_1e-05"] == (own["eps_1e-05"] if math.isfinite(own["eps_1e-05"]) else None)
     markdown = command.table("toy", form="md", results=toy.results).text()
     head = markdown.splitlines()[2]
-    assert [cell.strip() for cell in head.strip("|").split("|")][:4] == [
-        "alpha",
-        "mu",
-        "estimator",
-        "param_distance_sq",
-    ]
+    assert head.replace(" ", "").startswith("|alpha|mu|estimator|param_distance_sq|")
     assert "diverged = 0 of 4" in markdown  # constant: in the caption, and not in a column
     assert "problem=huber-linear, d=3" in markdown
     only = command.table(

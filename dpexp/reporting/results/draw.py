@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 LOGARITHMIC = 8.0
 """largest over smallest from which an axis of positive numbers is logarithmic"""
-MOST_HUES = 3
-"""colours with theory: the first, a middle one and the last, as more curves cannot be distinguished"""
 MOST_ROWS = 200
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure of panels, which is that of a page"""
@@ -119,6 +117,7 @@ class Scene:
         import pandas as pd
 
         plan, parts = self.plan, []
+        # theory of the first colour, a middle one and the last: more curves cannot be distinguished
         hues = {0, len(self.colours) // 2, len(self.colours) - 1}
         for number, line in enumerate(self.lines):
             rows = line.rows[line.rows["step"] > 0] if self.x == STEP else line.rows.tail(1)
@@ -238,8 +237,8 @@ def _caption(scene: Scene) -> str:
     if scene.theory_names:
         sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory_names)}.")
     if wild := [line for line in lines if line.diverged]:
-        most = max(line.diverged for line in wild)
-        settings = f"{counted(len(wild), 'setting')}, at most {most} of {wild[0].replicates}"
+        largest = max(line.diverged for line in wild)
+        settings = f"{counted(len(wild), 'setting')}, at most {largest} of {wild[0].replicates}"
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
     return " ".join([*sentences, *(f"{remark}." for remark in scene.gathered.remarks)])
 

@@ -20,13 +20,13 @@ from dpexp.reporting.results.labels import constants, value_label
 from dpexp.reporting.results.lines import Line, Theory, column_of, curves_of, lines_of
 from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
-from dpexp.reporting.text_table import Column, Content, by_column, without_constants
+from dpexp.reporting.text_table import Content, without_constants
 from dpexp.store.reading import OnlySummaries
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
 
 NO_GUARANTEE = "*"
 Z = 1.959964
-"""the 95% quantile of the normal law"""
+"""within it is a standard normal value with 95%"""
 OTHERS = {"cell_id", ESTIMATOR, "step", "slope", "slope_ci_lo", "slope_ci_hi", "slope_state", "state", "guarantee", "n",
           "n_diverged", "diverged"}  # fmt: skip
 """columns besides settings and metrics; a metric of such a name, or of that of a setting, is `metric.NAME`"""
@@ -53,19 +53,21 @@ def content_of(
     deltas = list(dict.fromkeys(key for run in gathered.runs for key in run.row if key.startswith("eps_")))
     # slopes are those of means
     slopes = [fitted(line, theories) for line in lines[main]] if means else []
-    records = []
+    sloped = ["slope", "state"] * any(isinstance(slope, Rate) for slope in slopes)
+    extra = ["bias", "sd", "covered"] * (main == COEFFICIENTS and means)
+    head, rows, records = (
+        [*names, *heads.values(), *extra, *sloped, *(key.replace("eps_", "eps at ") for key in deltas)],
+        [],
+        [],
+    )
     for k, line in enumerate(lines[main]):
+        row = line.run.row
         record: Record = {column_of(name): line.settings.get(name) for name in names}
-        record |= {
-            "cell_id": line.run.row["cell_id"],
-            ESTIMATOR: line.estimator,
-            "step": int(line.rows["step"].iloc[-1]),
-        }
+        record |= {"cell_id": row["cell_id"], ESTIMATOR: line.estimator, "step": int(line.rows["step"].iloc[-1])}
         for metric, name in heads.items():
             mean, se, low, high = lines[metric][k].last
             record |= {name: mean, f"{name}_se": se, f"{name}_ci_lo": low, f"{name}_ci_hi": high}
-        row = line.run.row
-        record |= {"guarantee": bool(row.get("guarantee", True)) or row["guarantee"] is None}
+        record["guarantee"] = bool(row.get("guarantee", True)) or row["guarantee"] is None
         epsilons = {name: row.get(name) for name in deltas}
         record |= {name: None if e is None or math.isnan(e) else float(e) for name, e in epsilons.items()}
         record |= {"n": line.replicates, "n_diverged": line.diverged}
@@ -74,17 +76,17 @@ def content_of(
             ends = (slope.last.slope, slope.last.ci_lo, slope.last.ci_hi) if isinstance(slope, Rate) else (None,) * 3
             record |= dict(zip(("slope", "slope_ci_lo", "slope_ci_hi"), ends, strict=True))
             record["slope_state"] = slope.state if isinstance(slope, Rate) else slope
-        records.append(record | (of_coefficient(line) if main == COEFFICIENTS and means else {}))
-    texts: dict[str, Column] = {name: _value(name, gathered) for name in names}
-    texts |= {head: _interval(head) for head in heads.values()}
-    texts |= {name: "{" + name + ":.3g}" for name in ("bias", "sd", "covered") if name in records[0]}
-    if any(isinstance(slope, Rate) for slope in slopes):
-        texts |= {"slope": _interval("slope"), "state": "{slope_state}"}
-    texts |= {name.replace("eps_", "eps at "): _epsilon(name) for name in deltas}
-    content = by_column({**texts, "diverged": "{n_diverged} of {n}"}, records, "")
-    head, rows, same = without_constants(content.head, content.rows, but=list(heads.values()))
+        record |= of_coefficient(line) if extra else {}
+        cells = [value_label(name, record[column_of(name)], gathered.words) for name in names]
+        cells += [_interval(record, name) for name in heads.values()] + [f"{record[name]:.3g}" for name in extra]
+        cells += [_interval(record, "slope"), record["slope_state"]] if sloped else []
+        cells += [_epsilon(record, name) for name in deltas]
+        rows.append([*cells, f"{line.diverged} of {line.replicates}"])
+        records.append(record)
+    starred = any(cell.endswith(NO_GUARANTEE) for row in rows for cell in row)
+    head, rows, same = without_constants([*head, "diverged"], rows, but=list(heads.values()))
     note = _note(statistic, columns, lines[main], slopes)
-    if any(cell.endswith(NO_GUARANTEE) for row in content.rows for cell in row):
+    if starred:
         note += f" {NO_GUARANTEE} claimed by an analysis that is no guarantee."
     if same:
         note += " In every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
@@ -94,21 +96,16 @@ def content_of(
     return Content(head, rows, f"{OWN_RECORDS} {note}" if private else note, records)
 
 
-def _value(name: str, gathered: Gathered) -> Column:
-    return lambda record: value_label(name, record[column_of(name)], gathered.words)
+def _interval(record: Record, name: str) -> str:
+    value = record[name]
+    return "-" if value is None else within(value, record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
 
 
-def _interval(name: str) -> Column:
-    return lambda r: "-" if r[name] is None else within(r[name], r[f"{name}_ci_lo"], r[f"{name}_ci_hi"])
-
-
-def _epsilon(name: str) -> Column:
-    def column(record: Record) -> str:
-        if (eps := record[name]) is None:
-            return "-"
-        return up(eps, 4) + ("" if record["guarantee"] or math.isinf(eps) else NO_GUARANTEE)
-
-    return column
+def _epsilon(record: Record, name: str) -> str:
+    eps = record[name]
+    if eps is None:
+        return "-"
+    return up(eps, 4) + ("" if record["guarantee"] or math.isinf(eps) else NO_GUARANTEE)
 
 
 def fitted(line: Line, theories: Sequence[Theory] = ()) -> Rate | str:
