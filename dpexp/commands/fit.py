@@ -16,10 +16,9 @@ from dpexp.commands.fit_result import FitResult
 from dpexp.config.public_file import read_public
 from dpexp.core.seeds import generator
 from dpexp.core.text import standard_json
-from dpexp.data.encode import PRIVATE, unread
+from dpexp.data.encode import PRIVATE, losses, none_read, unread
 from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, read_records, units_of
-from dpexp.data.table_remarks import losses, none_read
 from dpexp.inference import rehearsals, user_blocks
 from dpexp.inference.fit_document import fit_document
 from dpexp.inference.fitting import Fitted, Planned, fit_central, fit_local, plan_central, plan_local

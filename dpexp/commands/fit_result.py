@@ -16,10 +16,9 @@ from dpexp.commands import fit_text
 from dpexp.commands.release import Release
 from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
-from dpexp.data.encode import unread
+from dpexp.data.encode import losses, unread
 from dpexp.data.records import read_record_table
 from dpexp.data.regression import Units, covariates
-from dpexp.data.table_remarks import losses
 from dpexp.inference.models import MODELS
 from dpexp.inference.user_scale import COLUMNS, Inference, read_inference
 

@@ -11,8 +11,8 @@ from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import yaml_in_line
+from dpexp.data.encode import RANGE
 from dpexp.data.records import Header, read_header
-from dpexp.data.table_remarks import RANGE
 from dpexp.reporting.templates import filled
 
 

@@ -20,7 +20,6 @@ from dpexp.data.records import RecordTable, read_record_table
 
 COLUMNS = ("mu", "uses", "group")
 EVERYONE = "all"  # the row of all users together, so no group can be called so
-HINT = "a budget is written like 0.5, 2e-1 or inf"
 NO_NUMBER = "is not a number"
 Rule = tuple[str, str, np.ndarray]
 """a column, what is wrong with a value in words, and of which users [n]"""
@@ -87,4 +86,4 @@ def _require(table: RecordTable, rules: Sequence[Rule], error: type[UsageError |
     # a line that does not fit is a fault of every column, and listed once
     if different := list(dict.fromkeys(faults)):
         rest = f" (and {len(different) - SHOWN} more)" if len(different) > SHOWN else ""
-        raise error("; ".join(different[:SHOWN]) + rest, HINT)
+        raise error("; ".join(different[:SHOWN]) + rest, "a budget is written like 0.5, 2e-1 or inf")

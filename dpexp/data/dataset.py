@@ -37,10 +37,10 @@ class Dataset:
     classes: tuple[str, ...]
     note: str = ""  # of a user's table: what was done to the records
     columns: tuple[PublicColumn, ...] = ()  # of a user's table, in the order of their entries in `features`
-    draws: np.ndarray | None = None
-    """[n, 3] uint64, by which each record finds its part by itself (`split_by_draws`); None where places decide"""
-    usable: np.ndarray | None = None
-    """of a user's table [n]: whether all values of a record could be read; the others are prepared as 0"""
+    draws: np.ndarray | None = (
+        None  # [n, 3] uint64, by which a record finds its part (`split_by_draws`), else its place
+    )
+    usable: np.ndarray | None = None  # of a user's table [n]: whether a record could be read; others are prepared as 0
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -110,10 +110,7 @@ def held_out(records: int, test_fraction: float) -> int:
 
 
 def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -> Split:
-    """A random split: floor(n test_fraction) records (at least 1) are held out, in the generator's order.
-
-    Raises DataError unless both parts have records.
-    """
+    """A random split: `held_out` records in the generator's order. Raises DataError unless both parts have records."""
     if not 0 < test_fraction < 1 or len(data) < 2:
         raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
     order = generator.permutation(len(data))
@@ -122,13 +119,12 @@ def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -
 
 
 TEST, VALIDATION, GROUP = range(3)  # what each of a record's numbers decides
-_KEY = 2  # part of the role `data`: 0 and 1 draw orders of places
 
 
 def with_draws(data: Dataset, seed: int) -> Dataset:
     """The records with their numbers u, `draws` uint64 [n, 3], by the key that follows from the seed."""
-    # a hash of the record alone is for records that may be added or removed
-    key = generator(seed, 0, "data", _KEY).bytes(32)
+    # a hash of the record alone is for records that may be added or removed; parts 0 and 1 of the role draw orders
+    key = generator(seed, 0, "data", 2).bytes(32)
     draws, copies = np.empty((len(data), 3), np.uint64), Counter[bytes]()
     # (a): all records that cannot be read have the class -1, whatever stood there
     classes = data.labels if data.usable is None else np.where(data.usable, data.labels, -1)

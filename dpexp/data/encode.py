@@ -1,7 +1,7 @@
 """One value of a record as a number, a day, a category or an id: a pure function of its text and of public inputs.
 
-Nothing here sees another record, so what is trained on, what is fitted and what is predicted later go through the same
-lines. What a column holds is stated (a range, categories) or says the file's schema; it is never read off its values.
+Training, fits and predictions go through the same lines. What a column holds is stated (a range, categories) or says
+the file's schema; nothing follows from its values.
 
     missing      one of `MISSING` in any case, unless it is a stated category
     a number     digits with a decimal mark, an exponent and a sign; where marks of thousands are stated also 1,234
@@ -12,7 +12,6 @@ lines. What a column holds is stated (a range, categories) or says the file's sc
                  the same truth (TRUE, yes, 1); else `other`, if that is stated
     an id        letters in Unicode's compatible form without their case, and numbers without their spelling: a person
                  with two ids would have two budgets
-    anything else cannot be read, and what becomes of the record is for the caller to say, by a public rule
 """
 
 from __future__ import annotations
@@ -31,11 +30,15 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.core.errors import DataError
+from dpexp.core.text import counted
 from dpexp.data.public_inputs import DECIMALS, THOUSANDS, PublicColumn, PublicInputs
 from dpexp.data.records import Header, RecordTable, Value, Values
 
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "nat"})
 OTHER = "other"  # the category of all values that are not listed
+RANGE = "[LOW, HIGH]"  # what is to be filled in for a range
+SHOWN = 4  # faults that are named; more are counted
+TRIED = 200  # different values that are tried in another spelling
 PRIVATE = "(private: do not publish)"  # of everything that is read off the records for their owner
 _TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _LARGEST = float(np.finfo(np.float32).max)
@@ -108,13 +111,10 @@ def letters(text: str) -> str:
 
 
 def encode(value: Value, column: PublicColumn) -> float:
-    """The number that a value is: itself, its day, or the place of its category; NaN where it is missing and may be.
-
-    Raises Unread. None is a value of a line that could not be taken apart.
-    """
+    """A value as a number: itself, its day or the place of its category; NaN where it may be missing. Raises Unread."""
     if value is None:
         raise Unread("its line does not hold one value for each column; a quoted value ends on its line")
-    # the public keys say how texts spell numbers, and a number in memory is none; a whole one may be of either type
+    # the public keys say how texts spell numbers, and a number in memory is none; a whole one may have either type
     if not isinstance(value, str):
         value, column = repr(value).removesuffix(".0"), column._replace(decimal=".", thousands="")
     text = value.strip()
@@ -205,9 +205,7 @@ def encoded(table: RecordTable, column: PublicColumn) -> Encoded:
     in_order = [readings[value] for value in each]
     faults = {k: reading for k, reading in enumerate(in_order) if isinstance(reading, Unread)}
     values = np.array([math.nan if isinstance(reading, Unread) else reading for reading in in_order])
-    read = np.ones(len(each), dtype=bool)
-    read[list(faults)] = False
-    return Encoded(values, read, faults)
+    return Encoded(values, ~np.isin(np.arange(len(each)), list(faults)), faults)
 
 
 def unread(table: RecordTable, columns: Sequence[PublicColumn]) -> dict[int, Unread]:
@@ -244,3 +242,42 @@ def columns_of(header: Header, used: Sequence[str], public: PublicInputs) -> lis
     if wrong:
         raise DataError("; ".join(wrong), "state what is known of a column without the records, or leave it out")
     return columns
+
+
+def remarks(table: RecordTable, columns: Sequence[PublicColumn], classes: PublicColumn) -> list[str]:
+    """For the owner of a labelled table alone: what cannot be read, and the accuracy without any features.
+
+    It is read off the records, and so no part of the privacy statement, of what is stored or of what is released.
+    """
+    lines = losses(table, unread(table, [*columns, classes]))
+    values = encoded(table, classes).values
+    counts = np.bincount(values[np.isfinite(values)].astype(np.int64), minlength=1)
+    if counts.any():
+        share, name = counts.max() / counts.sum(), (classes.levels or ())[int(counts.argmax())]
+        lines.append(f'Always predicting "{name}" would be {share:.1%} accurate {PRIVATE}')
+    return lines
+
+
+def losses(table: RecordTable, unreadable: Mapping[int, Unread], lost: str = "add nothing") -> list[str]:
+    """The records that were `unread`, in one sentence: how many, why, and what would read them."""
+    if not unreadable:
+        return []
+    faults: dict[str, list[int]] = {}
+    for k, error in unreadable.items():
+        faults.setdefault(error.fault, []).append(k)
+    ordered = sorted(faults.values(), key=lambda records: -len(records))
+    reasons = [f"{unreadable[ks[0]]} ({counted(len(ks), 'record')}, first {table.place(ks[0])})" for ks in ordered]
+    reasons[SHOWN:] = [f"and {counted(len(ordered) - SHOWN, 'more reason')}"] if len(ordered) > SHOWN else []
+    # the first number in another spelling, whose value no reason need show
+    texts = dict.fromkeys(error.value for error in unreadable.values() if error.fault.endswith(" a number"))
+    text, readings = next(((text, how) for text in [*texts][:TRIED] if (how := number_readings(text))), ("", {}))
+    spelled = " or ".join(f"{value} with {keys}" for value, keys in readings.items())
+    more = f". {text!r} is {spelled} in the public inputs" if spelled else ""
+    share = f"{len(unreadable):,} of {counted(len(table), 'record')} cannot be read and {lost}"
+    return [f"{share}: {'; '.join(reasons)}{more} {PRIVATE}"]
+
+
+def none_read(table: RecordTable, lost: Sequence[str]) -> DataError:
+    """What to raise before anything is drawn, where all records are lost: a budget would be spent on noise."""
+    hint = "state categories of columns of words, and decimal and thousands, among the public inputs"
+    return DataError(f"{table.where}: no record can be read; {'; '.join(lost) or PRIVATE}", hint)

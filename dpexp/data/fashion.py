@@ -16,8 +16,7 @@ from dpexp.data.dataset import Dataset, load_shipped
 
 FILE = Path(__file__).parent / "files" / "fashion.npz"
 SHA256 = "1b87f6d1d9c1b61aba1e0be08c4bea16743974b13faff7f74e99a472f3d1488d"
-"""of the records, which lie in a clone; they are four fifths of what dpexp would weigh, and so for others a package of
-their own (`tools/fashion`)"""
+"""of the records, which outside a clone are a package of their own (`tools/fashion`): most of the wheel's size"""
 DIMENSIONS = 256
 STEP = 1 / 3  # coordinates are rounded to (k + 1/2) STEP, k = -8 .. 7: four bits each
 PUBLISHED_TEST = 10_000

@@ -21,7 +21,6 @@ _FACTOR = re.compile(
 )
 _MISREAD = re.compile(rf"`([^`]+)`|(?<![\w%])(?:{'|'.join(keyword.kwlist)})(?![\w%])")
 """a name in backquotes, or a word of Python"""
-GRID = 257  # points of a range at which a function is looked at
 
 
 class FormulaFactor(NamedTuple):
@@ -45,9 +44,9 @@ class RegressionFormula(NamedTuple):
 
 
 def applied(function: str, values: np.ndarray) -> np.ndarray:
-    """A function of values, each by itself; NaN or infinite where it has none."""
+    """A function of values, each by itself; NaN or infinite where it has none, the values without one."""
     with np.errstate(all="ignore"):
-        return np.asarray(FUNCTIONS[function](values))
+        return np.asarray(FUNCTIONS.get(function, np.asarray)(values))
 
 
 def function_limits(factor: FormulaFactor, limits: tuple[float, float] | None) -> tuple[float, float]:
@@ -55,7 +54,7 @@ def function_limits(factor: FormulaFactor, limits: tuple[float, float] | None) -
     if limits is None:
         raise UsageError(f"{factor.text}: no range of {factor.column} is stated", "--public FILE with ranges")
     # on a grid, since a function of the list need not have its ends at those of the range
-    values = applied(factor.function, np.linspace(*limits, GRID))
+    values = applied(factor.function, np.linspace(*limits, 257))
     if not np.isfinite(values).all():
         raise UsageError(f"{factor.text} is not finite on the stated range of {factor.column}", "state another range")
     return float(values.min()), float(values.max())

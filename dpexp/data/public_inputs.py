@@ -27,8 +27,7 @@ class PublicInputs:
     centred_if_missing: tuple[str, ...] = ()  # missing values count as the centre, with an entry of their own for that
     leave_out: tuple[str, ...] = ()  # columns that are not used
     days: tuple[str, ...] = ()  # columns whose range is one of days, in days since 1970
-    error_scale: float | None = None
-    """a guess, within a factor 3, of the standard deviation of what the columns do not explain of the target"""
+    error_scale: float | None = None  # a guess, within a factor 3, of the standard deviation of the target's errors
     error_scale_is_known: bool = False  # then it is not estimated
     decimal: str = "."
     thousands: str = ""  # another mark than `decimal`; empty: digits are not grouped

@@ -1,12 +1,10 @@
 """A user's table without interpretation: names from its header, and every value of a record as a text of its own.
 
-A record enters alone. What is public is the header: the first line of a csv or tsv file, the schema of a parquet file.
-The header has the number of columns, their names, the separator and, in a schema, their types.
-Everything else is done to one record at a time, so that no record changes how another one is read.
+A record enters alone. Public is the header: the first line of a csv or tsv file, with the columns' number and
+names and the separator, or the schema of a parquet file, with types. Everything else is done to one record at a time.
 
-(a) csv, tsv: a record is one line that is not blank; a quoted field ends on its line. A line of separators alone is
-blank. The separator is the one of , ; tab | that splits the header into most names, or that of a first line `sep=;`,
-which Excel writes.
+(a) csv, tsv: a record is one line that is not blank, as one of separators alone is; quoted fields end on it. The
+separator is the one of , ; tab | that splits the header into most names, or that of Excel's first line `sep=;`.
 (b) A line is decoded as UTF-8, or where it is none, as Windows-1252.
 (c) A line that does not hold a value for each column has values that cannot be read (None).
 (d) parquet: a value is a number, a truth value, a day or a text by the schema.
@@ -18,8 +16,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -36,10 +33,8 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".tsv", ".parquet")
 ColumnKind = Literal["number", "truth", "day", "text", "unknown", "other"]
-Value = str | float | None
-"""a text, empty where there is none; a number that is no text; None where a line could not be taken apart"""
-Values = Sequence[Value] | np.ndarray
-"""of a column [n]; an array of numbers has NaN for none"""
+Value = str | float | None  # a text, empty for none; a number that is no text; None in a line that does not fit
+Values = Sequence[Value] | np.ndarray  # of a column [n]; an array of numbers has NaN for none
 KINDS: dict[ColumnKind, str] = {
     "number": "u?int|float|double|half|decimal", "truth": "bool", "day": "date|timestamp",
     "text": "string|large_string|null",
@@ -100,13 +95,9 @@ def read_header(path: Path) -> Header:
     if suffix != ".parquet":
         with path.open("rb") as file:
             return _header_line(file.readline(), file.readline(), path)
-    import pyarrow.parquet
-
-    with _readable(path):
-        fields = pyarrow.parquet.read_schema(path)
     # pandas writes its index beside the columns
-    names = [(field.name, _kind_of_type(field)) for field in fields if not field.name.startswith("__index_level_")]
-    return _header(names, str(path))
+    fields = [field for field in _parquet(path, "schema") if not field.name.startswith("__index_level_")]
+    return _header([(field.name, _kind_of_type(field)) for field in fields], str(path))
 
 
 def read_record_table(source: Path | object) -> RecordTable:
@@ -119,10 +110,7 @@ def read_record_table(source: Path | object) -> RecordTable:
         return _of_memory(source)
     header, suffix, lines = read_header(source), source.suffix.lower(), None
     if suffix == ".parquet":
-        import pyarrow.parquet
-
-        with _readable(source):
-            frame = pyarrow.parquet.read_table(source)
+        frame = _parquet(source, "records")
         columns = {name: _of_type(frame.column(name), kind) for name, kind in header.kinds.items()}
     else:
         lines, columns = _read_lines(source, header)
@@ -144,9 +132,6 @@ def _header(kinds: Sequence[tuple[str, ColumnKind]], where: str, separator: str 
     if not names:
         raise DataError(f"{where}: no column has a name", "this line names the columns")
     return Header(dict(kinds), separator, line, unnamed)
-
-
-# --- in memory ------------------------------------------------------------------------------------------------------
 
 
 def _of_memory(data: object) -> RecordTable:
@@ -213,9 +198,6 @@ def _value(value: object) -> Value:
     return "" if value is None else str(value)
 
 
-# --- csv and tsv ----------------------------------------------------------------------------------------------------
-
-
 def _header_line(first: bytes, second: bytes, path: Path) -> Header:
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path}:1: is UTF-16 text", "save the file as UTF-8")
@@ -279,14 +261,13 @@ def _fields_of(text: str, separator: str) -> list[str] | None:
     return [field.strip() for field in fields]
 
 
-# --- schemas --------------------------------------------------------------------------------------------------------
+def _parquet(path: Path, part: Literal["schema", "records"]) -> Any:
+    import pyarrow.parquet
 
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
     try:
-        yield
-    # each reader has its own family of errors
+        file = pyarrow.parquet.ParquetFile(path)
+        return file.schema_arrow if part == "schema" else file.read()
+    # its errors are of many families
     except Exception as error:
         raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
 

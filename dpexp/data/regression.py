@@ -1,8 +1,7 @@
 """A user's own table as covariates and a response in the units of the computation, and the way back.
 
 A covariate is z = (value - centre) / (scale sqrt d) and the response (y - centre) / scale, with public centres and
-scales. Each record is transformed by itself: no statistic of the records is used. One with an unreadable value
-is not usable.
+scales: each record by itself. One with an unreadable value is not usable.
 
 (a) The intercept that users see is the target's mean at the centre of all ranges and at the first category: at 0 of a
 column of years or days a release says next to nothing.
@@ -29,8 +28,7 @@ from dpexp.data.formulas import FormulaFactor, RegressionFormula, applied, funct
 from dpexp.data.public_inputs import PublicColumn, PublicInputs
 from dpexp.data.records import Header, RecordTable
 
-FARTHEST = 1e6
-"""a value farther than so many scales from its centre counts as that far: its weight is next to nothing either way"""
+FARTHEST = 1e6  # scales from the centre: a value farther away counts as that far, with a weight of nearly 0 either way
 TYPICAL_RANGE = (-2.0, 2.0)  # of a column of numbers without a range: centre 0 and scale 1
 SHARE_MISSING = 0.1  # share of missing values that is guessed of a column in which they are expected
 MISSING, SIGN = -1, -2  # in place of a level: the covariate is 1 where the value is missing, or (c)
@@ -61,8 +59,7 @@ def entries_of(column: PublicColumn) -> list[Entry]:
     # with L levels, guessed to be equally frequent, an indicator has mean 1 / L and variance (1 / L)(1 - 1 / L)
     ones = [(f"={level}", 1 / len(column.levels or ()), k) for k, level in enumerate(column.levels or ()) if k]
     ones += [(" is missing", SHARE_MISSING, MISSING)] * column.may_miss
-    # divided by its guessed standard deviation an indicator counts as much as a number does; undivided, its curvature
-    # would be at most a quarter of theirs
+    # divided by its guessed standard deviation an indicator counts as a number does, and not a quarter of that at most
     entries += [Entry(column.name + name, column.name, p, (p * (1 - p)) ** 0.5, level) for name, p, level in ones]
     return entries
 
@@ -172,11 +169,8 @@ class Units:
     def _at_centre(self, entry: Entry) -> float:
         """The value of a covariate, on the user's scale, at the centre of all ranges and the first categories."""
         limits = {column.name: column.limits or TYPICAL_RANGE for column in self.columns}
-        values = []
-        for factor in entry.factors:
-            middle = np.array(sum(limits[factor.column]) / 2 if factor.level is None else 0.0)
-            values.append(float(applied(factor.function, middle) if factor.function else middle))
-        return math.prod(values)
+        middles = [sum(limits[factor.column]) / 2 if factor.level is None else 0.0 for factor in entry.factors]
+        return math.prod(float(applied(f.function, np.array(x))) for f, x in zip(entry.factors, middles, strict=True))
 
     def document(self) -> dict[str, Any]:
         """As JSON keeps it; pydantic's TypeAdapter reads it back."""
@@ -214,10 +208,7 @@ class FitRecords:
 
 
 def units_of(header: Header, roles: Roles, public: PublicInputs, binary: bool) -> Units:
-    """The covariates of a table, from its header alone.
-
-    Raises DataError for columns that public inputs must speak of, or that are not there.
-    """
+    """The covariates of a table, from its header alone. Raises DataError for absent columns, or missing statements."""
     formula, notes = roles.formula, header.notes
     header.require(roles.named, "")
     header.require(public.named, "", public.where)
@@ -271,7 +262,7 @@ def read_records(table: RecordTable, roles: Roles, public: PublicInputs, binary:
     except DataError as error:
         raise DataError(f"{table.where}: {error.message}", error.hint) from None
     (y, known, _), (x, read) = encoded(table, units.response), covariates(table, units)
-    y = applied(units.function, y) if units.function else y
+    y = applied(units.function, y)
     usable = known & read & np.isfinite(y)
     # a value far out is kept at `FARTHEST`: its score is bounded all the same, and no number overflows
     response = y if binary else np.clip((y - units.centre) / units.scale, -FARTHEST, FARTHEST)
@@ -284,9 +275,7 @@ def covariates(table: RecordTable, units: Units) -> tuple[np.ndarray, np.ndarray
     """The covariates of every record [n, d], and whether all of them could be read [n]."""
     columns = {column.name: encoded(table, column) for column in units.columns}
     x, usable = covariates_of({name: column.values for name, column in columns.items()}, units, len(table))
-    for column in columns.values():
-        usable = usable & column.read
-    return x, usable
+    return x, np.logical_and.reduce([usable, *(column.read for column in columns.values())])
 
 
 def covariates_of(values: Mapping[str, np.ndarray], units: Units, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -308,8 +297,7 @@ def _standardised(entry: Entry, values: np.ndarray) -> np.ndarray:
     missing = np.isnan(values)
     # at the centre a missing value adds nothing, whatever the others are
     raw = missing if entry.level == MISSING else values if entry.level is None else values == entry.level
-    raw = applied(entry.function, raw) if entry.function else raw
-    z = np.clip((raw - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
+    z = np.clip((applied(entry.function, raw) - entry.centre) / entry.scale, -FARTHEST, FARTHEST)
     return np.asarray(z if entry.level == MISSING else np.where(missing, 0.0, z))
 
 
@@ -335,5 +323,5 @@ def by_person(table: RecordTable, records: FitRecords, column: str) -> tuple[Fit
     if records.mu is not None:  # of several budgets of a person the smallest counts
         mu = np.full(n, math.inf)
         np.minimum.at(mu, whose[whose >= 0], records.mu[whose >= 0])
-    own = FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu)
-    return own, int(np.count_nonzero(whose < 0))
+    alone = int(np.count_nonzero(whose < 0))
+    return FitRecords(records.units, records.x[rows], records.y[rows], owners[rows], n, mu), alone

@@ -20,7 +20,7 @@ from dpexp.problems.finite_sum import FiniteSum, Sample
 
 def _data_shape(name: str) -> DataShape:
     """Of a shipped data set, without reading it: records to train on, numbers of a prepared record, and classes."""
-    from dpexp.data.load import DATASETS, TEST_FRACTION
+    from dpexp.data.labelled import DATASETS, TEST_FRACTION
 
     source = DATASETS[name]
     records, width, classes = source.shape
@@ -81,7 +81,7 @@ class NonconvexLinear(FiniteSum):
 
     def build(self) -> Sample:
         if self.data != "synthetic":
-            from dpexp.data.load import load_split
+            from dpexp.data.labelled import load_split
 
             train, rows = load_split(self.data).train, slice(self.N)
             return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))

@@ -39,12 +39,10 @@ from dpexp.data.dataset import (
     split,
     split_by_draws,
 )
-from dpexp.data.encode import limits_of
-from dpexp.data.labelled import columns_of_file
-from dpexp.data.load import DATASETS, TEST_FRACTION, load_split
+from dpexp.data.encode import limits_of, none_read
+from dpexp.data.labelled import DATASETS, TEST_FRACTION, columns_of_file, load_split
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_record_table
-from dpexp.data.table_remarks import none_read
 from dpexp.problems.problem import Problem
 from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, minimiser_radius, smoothness_of_norm
 
@@ -347,7 +345,7 @@ def _loaded(source: str, folder: Path | None) -> Split:
 @lru_cache(maxsize=1)
 def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
-    from dpexp.data.table_remarks import remarks
+    from dpexp.data.encode import remarks
 
     with paths_from(folder):
         data = DataSource.model_validate_json(source, strict=False)

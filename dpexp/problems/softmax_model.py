@@ -20,11 +20,10 @@ import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.data.dataset import prepare
-from dpexp.data.encode import unread
+from dpexp.data.encode import losses, unread
 from dpexp.data.labelled import encode_features
 from dpexp.data.public_inputs import PublicColumn, column_of
 from dpexp.data.records import read_record_table
-from dpexp.data.table_remarks import losses
 from dpexp.problems.softmax import with_random_features
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"

@@ -7,8 +7,7 @@ import pytest
 from dpexp.core.errors import DataError
 from dpexp.data.dataset import BIAS, NORM, prepare
 from dpexp.data.encode import limits_of
-from dpexp.data.labelled import read_labelled
-from dpexp.data.load import DATASETS, load_split
+from dpexp.data.labelled import DATASETS, load_split, read_labelled
 from dpexp.data.public_inputs import PublicInputs
 
 
