@@ -25,11 +25,10 @@ from dpexp.papers.momentum.momentum_runs import PRESCRIBED, last_rows
 from dpexp.plugins.loading import load_research
 from dpexp.reporting.evidence import Evidence, Run
 from dpexp.store.fingerprint import plugins_missing
-from research import answers
 from tests.conftest import ROOT, using
 
 RESULTS = ROOT / "results"
-BY_ID = {claim.id: claim for each in (*claims().values(), answers.PAPER.claims) for claim in each}
+BY_ID = {claim.id: claim for each in claims().values() for claim in each}
 METRICS = ("param_distance_sq", "coef_distance_sq", "loss_gap", "projections")
 REPLICATES = 40
 FEWER = 3
@@ -196,16 +195,6 @@ def coefficients_times(factor):
     return each(change)
 
 
-def extrapolated(factor, exponent):
-    """An extrapolation that is so many times the average at the end, and falls like step^exponent."""
-
-    def change(run, values):
-        average, at = (run.data.estimators.index(name) for name in ("asgd", "extrapolated"))
-        values[at] = factor * values[average, -1] * (run.steps[:, None, None] / run.steps[-1]) ** exponent
-
-    return each(change)
-
-
 def errors_times(factor, algorithm):
     """Held-out errors of an algorithm's runs multiplied."""
 
@@ -297,19 +286,12 @@ WRONG = {
     "dp-sgld/table-1/ordering": (errors_times(1.2, "dp-sgld"), "false"),
     "dp-sgld/table-1/theorem": (errors_times(0.4, "dp-sgld"), "false"),
     "dp-sgld/table-1/sound": (errors_times(0.5, "dp-sgld"), "reproduced"),
-    "answers/extrapolation/rate": (extrapolated(1.0, -0.1), "false"),
-    "answers/extrapolation/wins": (extrapolated(1e6, -1.0), "false"),
-    "answers/extrapolation/loses": (extrapolated(1e-6, -1.0), "false"),
-    "answers/kinks/pinball": (times(2), "false"),
-    "answers/kinks/hinge": (times(1e-2), "false"),
 }
 """claim -> (corruption, verdict that it must then give): every check of its own, and one claim of each declared rule"""
 UNDECIDED_BY_SURROGATES = {
     *("ldp-sgd/theorem-1", "ldp-sgd/theorem-2"),
     # whether runs are decided depends on how their replicates are paired, which surrogates do not know
     *("dp-sgld/table-1/ordering", "dp-sgld/table-2/ordering"),
-    # pairs by replicate again, and three estimators
-    *(f"answers/extrapolation/{name}" for name in ("rate", "wins", "loses")),
 }
 FROM_RESULTS = [name for name, claim in BY_ID.items() if claim.experiments and name not in UNDECIDED_BY_SURROGATES]
 
