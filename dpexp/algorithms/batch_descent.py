@@ -14,16 +14,20 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from dpexp.accounting.gaussian import raised
+from dpexp.accounting.least_noise import rounded_up
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, gradient_seconds, looking_seconds
+from dpexp.algorithms.schedules import Schedule
+from dpexp.core.seeds import generator
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.calibration import calibrate
+from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.looking import Data
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Stated
-    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 
 class BatchDescent(FiniteSumAlgorithm):
@@ -62,14 +66,10 @@ class BatchDescent(FiniteSumAlgorithm):
         if math.isinf(mu):
             return 0.0
         eps, delta = budget.target or (math.inf, 1.0)
-        if self.sampling_rate < 1:
-            return _poisson_multiplier(self, steps, eps, delta)
-        return _full_multiplier(self, steps, mu, eps, delta)
+        return _multiplier(self, steps, mu, eps, delta)
 
     def released(self, steps: int, sigma: float) -> SampledGaussian:
         """What a run of so many steps with noise sigma releases."""
-        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-
         return SampledGaussian(
             noise_multiplier=sigma,
             sampling_probability=self.sampling_rate,
@@ -86,7 +86,6 @@ class BatchDescent(FiniteSumAlgorithm):
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
-        from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_steps import DescentSteps
 
         noise, sampling = generator(seed, replicate, "noise"), generator(seed, replicate, "order")
@@ -96,16 +95,20 @@ class BatchDescent(FiniteSumAlgorithm):
         return DescentSteps(data, problem.start(), noise, sampling, q, plan.eta, std)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
         released = self.released(n, self.multiplier(n, budget))
         return Stated("sampled-gaussian", released, self.accountant if released.noise_multiplier else "no-noise")
 
 
 @lru_cache(maxsize=512)
-def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
-    """2 sqrt(T) / mu, since replacing a record moves a sum by 2 G; raised until rounding spends no more."""
-    from dpexp.accounting.gaussian import raised
+def _multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float, delta: float) -> float:
+    """The least multiplier with which the ledger states the budget; of samples to a relative 1e-6, from above."""
+    if algorithm.sampling_rate < 1:
+        # a bound for the last iterate alone would not cover what the run shows
+        solution = calibrate(
+            lambda sigma: algorithm.released(steps, sigma), SampledGaussian, lambda analysis: analysis.eps(delta), eps,
+            "all-iterates", algorithm.accountant,
+        )  # fmt: skip
+        return rounded_up(solution.value)
 
     def excess(sigma: float) -> float:
         analyses = algorithm.released(steps, sigma).upper_bounds()
@@ -114,23 +117,5 @@ def _full_multiplier(algorithm: BatchDescent, steps: int, mu: float, eps: float,
         spent = math.inf if analysis_used.mu is None else analysis_used.mu
         return spent - mu if math.isinf(eps) else analysis_used.eps(delta) - eps
 
+    # replacing a record moves a sum by 2 G; raised until rounding spends no more
     return raised(2 * math.sqrt(steps) / mu, excess, 0.0)
-
-
-@lru_cache(maxsize=512)
-def _poisson_multiplier(algorithm: BatchDescent, steps: int, eps: float, delta: float) -> float:
-    """The least multiplier with which the ledger states (eps, delta), to a relative 1e-6, from above and rounded up."""
-    from dpexp.accounting.least_noise import rounded_up
-    from dpexp.privacy.calibration import calibrate
-    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-
-    solution = calibrate(
-        lambda sigma: algorithm.released(steps, sigma),
-        SampledGaussian,
-        lambda analysis: analysis.eps(delta),
-        eps,
-        # a bound for the last iterate alone would not cover what the run shows
-        "all-iterates",
-        algorithm.accountant,
-    )
-    return rounded_up(solution.value)

@@ -12,22 +12,23 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from dpexp.accounting.least_noise import rounded_up
+from dpexp.algorithms.schedules import Schedule
 from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.softmax_loop import gradient_noise_scale
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.calibration import calibrate
+from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian, called, noisy_batches
+from dpexp.privacy.mechanisms.langevin import sampling_complaints
+from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems.softmax import Softmax
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.epoch_gaussian import EpochGaussian
-    from dpexp.privacy.mechanisms.mechanism import Stated
-    from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 ANALYSES = {"pld": "pld-composition", "once-an-epoch": "gaussian-composition"}
 """accountant -> the analysis of the mechanism of its sampling"""
@@ -45,9 +46,6 @@ class DpSgd(SoftmaxAlgorithm):
     estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What does not fit: no target, batches, or an accountant for another sampling scheme."""
-        from dpexp.privacy.mechanisms.langevin import sampling_complaints
-
         # several rules may say the same of a batch that is too large: each sentence once
         faults = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
@@ -59,9 +57,6 @@ class DpSgd(SoftmaxAlgorithm):
         return 0.0 if math.isinf(eps) else _multiplier(self, problem.n, n, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.epoch_gaussian import called
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
         released = self._released(problem.n, n, self.multiplier(problem, budget, n))
         name = self._analysis(problem.n) if released.noise_multiplier else "no-noise"
         return Stated(called(released), released, name, self.accountant, released.noise_multiplier > 0)
@@ -79,23 +74,15 @@ class DpSgd(SoftmaxAlgorithm):
         return ANALYSES["once-an-epoch" if all_of_them else self.accountant]
 
     def _released(self, records: int, n: int, multiplier: float) -> SampledGaussian | EpochGaussian:
-        from dpexp.privacy.mechanisms.epoch_gaussian import noisy_batches
-
         return noisy_batches(self.sampling, self.batch_size / records, n, multiplier, self.by_epochs(records))
 
 
 @lru_cache(maxsize=256)
 def _multiplier(algorithm: DpSgd, records: int, n: int, eps: float, delta: float) -> float:
-    from dpexp.accounting.least_noise import rounded_up
-    from dpexp.privacy.calibration import calibrate
-
     # the kind of mechanism depends on the sampling alone, so one with any noise says which
+    kind = type(algorithm._released(records, n, 1.0))
     solution = calibrate(
-        lambda z: algorithm._released(records, n, z),
-        type(algorithm._released(records, n, 1.0)),
-        lambda analysis: analysis.eps(delta),
-        eps,
-        "all-iterates",
-        algorithm._analysis(records),
-    )
+        lambda z: algorithm._released(records, n, z), kind, lambda analysis: analysis.eps(delta), eps,
+        "all-iterates", algorithm._analysis(records),
+    )  # fmt: skip
     return rounded_up(solution.value)

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.softmax_runs import MOST_STEPS, BatchNoise, SoftmaxAlgorithm, no_target, step_sizes, target
+from dpexp.algorithms.finite_sum_run import MOST_STEPS
+from dpexp.algorithms.schedules import Schedule
+from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, no_target, step_sizes, target
 from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.softmax_loop import langevin_scale
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms import langevin
+from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun
 from dpexp.privacy.samplings import BatchSampling
 from dpexp.problems.softmax import Softmax
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun
 
 ANY_START = ("pld", "once-an-epoch")
 """accountants of all iterates: these are private from any start that does not depend on the records"""
@@ -46,9 +46,6 @@ class DpSgld(SoftmaxAlgorithm):
     """zero: theta_0 = 0. What holds of all iterates holds for any start, the printed bounds do not"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What does not fit: no target, batches, or an accountant for another sampling scheme or other steps."""
-        from dpexp.privacy.mechanisms.langevin import complaints
-
         faults = [*no_target(budget), *super().complaints(problem, schedule, budget, n)]
         if self.start == "zero" and self.accountant not in ANY_START:
             faults.append(
@@ -57,19 +54,16 @@ class DpSgld(SoftmaxAlgorithm):
             )
         # more steps are refused already
         if n <= MOST_STEPS:
-            faults += complaints(self._run(problem, schedule, n, ends=True), self.accountant)
+            faults += langevin.complaints(self._run(problem, schedule, n, ends=True), self.accountant)
         return list(dict.fromkeys(faults))
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         """The noise with which the accountant states the target; 0 without privacy."""
-        from dpexp.privacy.mechanisms.langevin import sigma_for
-
         eps, delta = target(budget)
-        return 0.0 if math.isinf(eps) else sigma_for(self._run(problem, schedule, n), self.accountant, eps, delta)
+        run = self._run(problem, schedule, n)
+        return 0.0 if math.isinf(eps) else langevin.sigma_for(run, self.accountant, eps, delta)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        from dpexp.privacy.mechanisms.langevin import AccountedLangevin
-
         run = self._run(problem, schedule, n)
         return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
 
@@ -85,8 +79,6 @@ class DpSgld(SoftmaxAlgorithm):
 
     def _run(self, problem: Softmax, schedule: Schedule, n: int, ends: bool = False) -> LangevinRun:
         """The run in the words of the accountants; with `ends`, of its first and last step alone."""
-        from dpexp.privacy.mechanisms.langevin import LangevinRun, grouped
-
         # sizes never grow, so the ends say which step is largest and whether all count as one size
         rule = schedule.for_losses(problem.smoothness, problem.regulariser)
         sizes = np.append(rule.step_sizes(1, 1), rule.step_sizes(n, n)) if ends else step_sizes(problem, schedule, n)
@@ -104,6 +96,6 @@ class DpSgld(SoftmaxAlgorithm):
             total_step=math.fsum(sizes),
             total_of_epochs=math.fsum(sizes[:epochs]),
             # sqrt(2 eta) sigma on the parameter is m sigma sqrt(2 / eta) on the sum: over that of the largest step
-            groups=grouped(np.sqrt(sizes.max() / sizes)),
+            groups=langevin.grouped(np.sqrt(sizes.max() / sizes)),
             by_epochs=self.by_epochs(problem.n),
         )

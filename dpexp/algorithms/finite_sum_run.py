@@ -12,24 +12,25 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import Algorithm, Settings
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.caches import kept_per_thread
 from dpexp.core.parameters import Count
+from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.momentum.trees import reshuffled_order
 from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum.momentum_formulas import Prescription
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.looking import Data
     from dpexp.engine.finite_sum.momentum_loop import Momentum, Order
-    from dpexp.privacy.budgets import Budget
-    from dpexp.theory.momentum.momentum_formulas import Prescription
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""
 SIDE_BY_SIDE = 8
 """runs are stepped side by side, in the lanes of `dpexp.engine.lanes`"""
-REPEATS, RESHUFFLED = "fixed", "reshuffled"
 
 
 class RunPlan(NamedTuple):
@@ -54,13 +55,12 @@ class FiniteSumAlgorithm(Algorithm):
         "param_norm_sq", "objective", "grad_norm", "mean_grad_norm", "direction_error", "lemma5_slack",
     )  # fmt: skip
     runs_on: ClassVar[tuple[type, ...]] = (FiniteSum,)
-    schedules: ClassVar[tuple[str, ...]]
     microseconds: ClassVar[float] = 1.0
     """a step, for d = 10"""
     smoke_size: ClassVar[tuple[int, int]] = (40, 2)
-    """steps and replicates of `--profile smoke`"""
     witnesses: ClassVar[int] = 1
     """settings fill the lanes, so that every replicate takes its time"""
+    in_python: ClassVar[bool] = True
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         """Steps, momentum, step size and mixing weight of a run of n steps."""
@@ -164,12 +164,10 @@ def looking_seconds(problem: FiniteSum, n: int) -> float:
 @kept_per_thread(1)
 def drawn_order(seed: int, replicate: int, n: int, steps: int, order: str) -> Order:
     """One permutation that repeats, or a fresh one in every epoch."""
-    from dpexp.core.seeds import generator
     from dpexp.engine.finite_sum.momentum_loop import Order
-    from dpexp.privacy.momentum.trees import reshuffled_order
 
     # drawn before the run, from the role `order`, so that no order follows from the data
     rng = generator(seed, replicate, "order")
-    if order == REPEATS:
+    if order == "fixed":
         return Order(rng.permutation(n), True)
     return Order(reshuffled_order(rng, n, steps), False)

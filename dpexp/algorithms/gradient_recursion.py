@@ -12,15 +12,17 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, gradient_seconds, looking_seconds
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Share
+from dpexp.core.seeds import generator
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms.momentum import NoisyGradientRecursion, recursion_stds
 from dpexp.problems.finite_sum import FiniteSum
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.following import Stepper
     from dpexp.engine.finite_sum.looking import Data
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class GradientRecursion(FiniteSumAlgorithm):
@@ -51,42 +53,25 @@ class GradientRecursion(FiniteSumAlgorithm):
     def seconds(self, problem: FiniteSum, n: int) -> float:
         return n * gradient_seconds(problem) + looking_seconds(problem, n)
 
-    def stds(self, problem: FiniteSum, plan: RunPlan, budget: Budget) -> tuple[float, float]:
-        """Standard deviations of the noise on the first gradient and on later changes; zeros without noise."""
-        from dpexp.privacy.mechanisms.momentum import recursion_stds
-
-        mu = self.mu(budget)
-        if math.isinf(mu):
-            return 0.0, 0.0
-        # in units of mu = 1: noise is proportional to 1 / mu
-        size = problem.count, problem.lipschitz, problem.smoothness
-        first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
-        return first / mu, later / mu
-
     def stepper(
         self, problem: FiniteSum, plan: RunPlan, budget: Budget, seed: int, replicate: int, data: Data
     ) -> Stepper:
-        from dpexp.core.seeds import generator
         from dpexp.engine.finite_sum.batch_steps import RecursionSteps
 
-        first, later = self.stds(problem, plan, budget)
+        mu, stds = self.mu(budget), (0.0, 0.0)
+        if math.isfinite(mu):
+            # of the noise on the first gradient and on later changes, proportional to 1 / mu
+            size = problem.count, problem.lipschitz, problem.smoothness
+            first, later = recursion_stds(*size, plan.steps, plan.eta, plan.gamma)
+            stds = first / mu, later / mu
         noise = generator(seed, replicate, "noise")
-        return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, first, later)
+        return RecursionSteps(data, problem.start(), noise, plan.gamma, plan.eta, *stds)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.mechanism import Stated
-        from dpexp.privacy.mechanisms.momentum import NoisyGradientRecursion
-
         mu, plan = self.mu(budget), self.plan(problem, schedule, budget, n)
         mechanism = NoisyGradientRecursion.model_validate(
-            {
-                "n": problem.count,
-                "steps": n,
-                "step_size": plan.eta,
-                "weight": plan.gamma,
-                "lipschitz": problem.lipschitz,
-                "smoothness": problem.smoothness,
-                "sigma": 0.0 if math.isinf(mu) else 1 / mu,
-            }
+            {"n": problem.count, "steps": n, "step_size": plan.eta, "weight": plan.gamma}
+            | {"lipschitz": problem.lipschitz, "smoothness": problem.smoothness}
+            | {"sigma": 0.0 if math.isinf(mu) else 1 / mu}
         )
         return Stated("gradient-recursion", mechanism, "exact-sensitivities")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dpexp.algorithms.one_pass import finite
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.errors import UsageError
-from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.privacy.budgets import Budget
+from dpexp.problems.linear_predictor import Curvature, LinearPredictorProblem
+from dpexp.problems.problem import Problem
 from dpexp.theory.ldp_sgd.linearised import Modes, averaged_bias, linearised_moments, modes_of, noisy_covariance
 from dpexp.theory.ldp_sgd.terms import power_sum
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.problems.linear_predictor import Curvature
-    from dpexp.problems.problem import Problem
 
 
 class Local(NamedTuple):

@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from dpexp.algorithms.algorithm import Algorithm, Settings
+from dpexp.algorithms.schedules import Schedule
+from dpexp.engine.linear.rule import Rule
 from dpexp.engine.result import Passed
+from dpexp.privacy.budgets import Budget
 from dpexp.privacy.cap import cap
+from dpexp.privacy.mechanisms.cap_sampling import CapSampling
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.weights import NoWeight
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.linear.linear_pass import PassSetting
-    from dpexp.engine.linear.rule import Rule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class Sensitivities(NamedTuple):
@@ -52,6 +53,11 @@ def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, bu
         "finite budget\nweights: mallows; or an algorithm that clips (clipped-ldp-sgd); or a bounded design (uniform, "
         "bernoulli, categorical). mu: inf runs without privacy"
     ]
+
+
+def capped_messages(problem: LinearPredictorProblem, pure_eps: float) -> Stated:
+    """What users release whose gradients are sent by cap sampling."""
+    return Stated("cap-sampling", CapSampling(pure_eps=pure_eps, dimension=problem.p), "cap-sampling")
 
 
 def finite(sensitivity: float) -> float:
@@ -131,13 +137,8 @@ class OnePassAlgorithm(Algorithm):
     ) -> LocalGaussian | Stated:
         """The mechanism that n users run, from which the privacy statement is computed."""
         # Whatever the rule's server side does is a function of what users send, so it changes nothing here.
-        from dpexp.privacy.mechanisms.cap_sampling import CapSampling
-        from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
         if budget.pure_eps is not None:
-            sent = CapSampling(pure_eps=budget.pure_eps, dimension=problem.p)
-            return Stated("cap-sampling", sent, "cap-sampling")
+            return capped_messages(problem, budget.pure_eps)
         noise, exact = map(finite, self.sensitivities(problem))
         # what has a diameter fits into a ball of that times sqrt(p / (2 (p + 1))) (Jung)
         ball = min(self.radius(problem), exact * math.sqrt(problem.p / (2 * (problem.p + 1))))
@@ -152,21 +153,18 @@ class OnePassAlgorithm(Algorithm):
         from dpexp.engine.linear.caps import MessageCap
         from dpexp.engine.linear.linear_pass import PassSetting
 
-        pure: tuple[list[int], list[PassSetting]] = ([], [])
-        noisy: tuple[list[int], list[PassSetting]] = ([], [])
-        for place, (schedule, budget) in enumerate(settings):
-            own = None
-            if budget.pure_eps is not None:
-                # rounded, so that every machine simulates the same numbers
-                best = cap(budget.pure_eps, problem.p)
-                own = MessageCap(*(float(f"{number:.9g}") for number in (best.q, best.inside, best.m)))
-            places, passed = noisy if own is None else pure
-            places.append(place)
-            passed.append(PassSetting(schedule, budget, own))
-        if noisy[0]:
-            yield *noisy, finite(self.sensitivities(problem).noise)
-        if pure[0]:
-            yield *pure, self.longest(problem)
+        places = {
+            own: [k for k, s in enumerate(settings) if (s[1].pure_eps is not None) == own] for own in (False, True)
+        }
+        if places[False]:
+            noisy = [PassSetting(*settings[k], None) for k in places[False]]
+            yield places[False], noisy, finite(self.sensitivities(problem).noise)
+        if places[True]:
+            # rounded, so that every machine simulates the same numbers
+            best = [cap(settings[k][1].pure_eps or 0.0, problem.p) for k in places[True]]
+            caps = [MessageCap(*(float(f"{number:.9g}") for number in (c.q, c.inside, c.m))) for c in best]
+            capped = [PassSetting(*settings[k], own) for k, own in zip(places[True], caps, strict=True)]
+            yield places[True], capped, self.longest(problem)
 
     def states(self, steps: np.ndarray) -> np.ndarray:
         """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""

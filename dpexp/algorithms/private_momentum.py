@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Share
 from dpexp.core.text import up
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Stated
 from dpexp.problems.finite_sum import FiniteSum
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism, Stated
-    from dpexp.theory.momentum.momentum_formulas import Prescription
+from dpexp.theory.momentum.momentum_formulas import Prescription
 
 
 class PrintedFormulas(NamedTuple):
@@ -38,16 +36,15 @@ class PrivateMomentum(FiniteSumAlgorithm):
     """weight of the newest gradient; 1 / N where it is left out"""
 
     schedules: ClassVar[tuple[str, ...]] = ("prescribed", "path-length", "constant")
-
-    def printed(self) -> PrintedFormulas:
-        """What the paper prints for it."""
-        raise NotImplementedError
+    printed: ClassVar[PrintedFormulas]
+    released: ClassVar[type[Mechanism]]
+    """the mechanism that the algorithm is"""
 
     def prescribed(self, problem: FiniteSum, budget: Budget) -> Prescription | None:
         # theorems are stated for (eps, delta)
         if budget.target is None or math.isinf(budget.target[0]):
             return None
-        return self.printed().schedule(problem.count, problem.dimension, *budget.target)
+        return self.printed.schedule(problem.count, problem.dimension, *budget.target)
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         theory = self.prescribed(problem, budget) if schedule.name == "prescribed" else None
@@ -64,30 +61,18 @@ class PrivateMomentum(FiniteSumAlgorithm):
     def printed_sigma(self, budget: Budget) -> float:
         """The theorem's multiplier for a target; sqrt(streams) / mu for a budget that is no target."""
         if budget.target is None:
-            return math.sqrt(self.printed().streams) / budget.largest
-        return self.printed().sigma(*budget.target)
+            return math.sqrt(self.printed.streams) / budget.largest
+        return self.printed.sigma(*budget.target)
 
     def mechanism(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
         plan, mu = self.plan(problem, schedule, budget, n), self.mu(budget)
         sigma = 0.0 if math.isinf(mu) else self.printed_sigma(budget) if self.calibration == "paper" else 1 / mu
-        # all that the accounting asks for, as plain numbers: it never sees the problem
-        keys = {
-            "n": problem.count,
-            "steps": n,
-            "momentum": plan.alpha,
-            "lipschitz": problem.lipschitz,
-            "sigma": sigma,
-            "calibration": self.calibration,
-        }
         own = self.own_settings(problem, plan)
-        return Stated(
-            self.name,
-            self.released().model_validate(keys | own),
-            self.accountant(own),
-            f"{self.accountant(own)}, noise as {self.calibration}",
-        )
+        # all that the accounting asks for, as plain numbers: it never sees the problem
+        numbers = {"n": problem.count, "steps": n, "momentum": plan.alpha, "lipschitz": problem.lipschitz}
+        released = self.released.model_validate(numbers | {"sigma": sigma, "calibration": self.calibration} | own)
+        accountant = "certified-iterates" if own.get("accounting") == "iterates" else "exact-sensitivities"
+        return Stated(self.name, released, accountant, f"{accountant}, noise as {self.calibration}")
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """Among them printed noise that does not meet the budget, where its theorem does not hold."""
@@ -101,14 +86,6 @@ class PrivateMomentum(FiniteSumAlgorithm):
         spent = f"the printed noise is {up(analysis.mu or 0.0)}-GDP by {analysis.name}, and {budget.label} allows"
         return [f"{spent} {budget.largest:.5g} (n = {n} on {problem.count} records): give `calibration: exact`"]
 
-    def released(self) -> type[Mechanism]:
-        """The mechanism that this algorithm is."""
-        raise NotImplementedError
-
     def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         """What else the mechanism of this algorithm takes."""
         raise NotImplementedError
-
-    def accountant(self, own: dict[str, Any]) -> str:
-        """The analysis that the ledger reports, for these `own_settings`."""
-        return "exact-sensitivities"

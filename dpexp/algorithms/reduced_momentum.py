@@ -18,16 +18,19 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
 from dpexp.algorithms.private_momentum import PrintedFormulas, PrivateMomentum
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Share
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.momentum import NoisyReducedMomentum
+from dpexp.privacy.momentum.certificates import Certificate, MomentumSetting, certificate
+from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities, unit_split
 from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum.momentum_formulas import theorem8_sigma, theorem9_schedule
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.looking import Data
     from dpexp.engine.finite_sum.momentum_loop import Momentum
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
-    from dpexp.privacy.momentum.certificates import Certificate
 
 
 class ReducedMomentum(PrivateMomentum):
@@ -39,11 +42,8 @@ class ReducedMomentum(PrivateMomentum):
     """weight of an epoch's own gradients; min(1/2, L eta N / G) where it is left out"""
 
     microseconds: ClassVar[float] = 0.35
-
-    def printed(self) -> PrintedFormulas:
-        from dpexp.theory.momentum.momentum_formulas import theorem8_sigma, theorem9_schedule
-
-        return PrintedFormulas(theorem9_schedule, theorem8_sigma, 3)
+    printed: ClassVar[PrintedFormulas] = PrintedFormulas(theorem9_schedule, theorem8_sigma, 3)
+    released: ClassVar[type[Mechanism]] = NoisyReducedMomentum
 
     def mixing(self, problem: FiniteSum, eta: float) -> float:
         return self.gamma or min(0.5, problem.smoothness * eta * problem.count / problem.lipschitz)
@@ -55,17 +55,14 @@ class ReducedMomentum(PrivateMomentum):
         return faults
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Noise is split between four streams, and every run has windows of its own."""
-        # The variances of the four at every step are there while the noise is split. Noise blocks and windows, of all
-        # runs that are stepped together, take eight numbers a record and parameter.
+        # The variances of four streams at every step are there while the noise is split. Noise blocks and windows, of
+        # all runs that are stepped together, take eight numbers a record and parameter.
         windows = self.side_by_side(problem, n) * problem.count * problem.dimension
         return super().memory(problem, n, checkpoints, settings) + 8 * 8 * (n + windows)
 
     def unit_stds(self, problem: FiniteSum, plan: RunPlan, budget: Budget) -> tuple[np.ndarray, float]:
         """Standard deviations of the nodes of each stream, in units of the momentum: numbers [4] that do not depend on
         the budget, and a factor that does; zeros without noise."""
-        from dpexp.privacy.momentum.tree_streams import printed_counts, printed_sensitivities
-
         mu, n = self.mu(budget), problem.count
         if math.isinf(mu):
             return np.zeros(4), 0.0
@@ -88,11 +85,6 @@ class ReducedMomentum(PrivateMomentum):
         start, noise = problem.start(), Noise(factor, window_sequence, arguments)
         return Momentum(data, start, order, noise, plan.alpha, plan.eta, steps=plan.steps)
 
-    def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.momentum import NoisyReducedMomentum
-
-        return NoisyReducedMomentum
-
     def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         settings = {"order": self.order, "step_size": plan.eta, "smoothness": problem.smoothness, "gamma": plan.gamma}
         if self.calibration == "exact":
@@ -100,16 +92,9 @@ class ReducedMomentum(PrivateMomentum):
             return settings | {"accounting": "iterates" if by_iterates else "nodes"}
         return settings
 
-    def accountant(self, own: dict[str, Any]) -> str:
-        if own.get("accounting") == "iterates":
-            return "certified-iterates"
-        return "exact-sensitivities"
-
 
 def unit_deviations(plan: RunPlan, n: int, G: float, L: float) -> np.ndarray:
     """Node deviations [4] for mu = 1 in units of the momentum."""
-    from dpexp.privacy.momentum.tree_streams import unit_split
-
     # the best split for the release of all nodes, times the mu of the iterates where it is certified
     stds = plan.alpha * G * np.array(unit_split(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))
     certified = covering(plan, n, G, L)
@@ -118,6 +103,4 @@ def unit_deviations(plan: RunPlan, n: int, G: float, L: float) -> np.ndarray:
 
 def covering(plan: RunPlan, n: int, G: float, L: float) -> Certificate | None:
     """Privacy loss of the iterates with one order that repeats; None where not every position is known."""
-    from dpexp.privacy.momentum.certificates import MomentumSetting, certificate
-
     return certificate(MomentumSetting(n, plan.steps, plan.alpha, plan.gamma, L * plan.eta * n / G))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from dpexp.algorithms.schedules import Schedule
 from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.epoch_gaussian import called, noisy_batches
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.softmax import Softmax
-
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class Sgd(SoftmaxAlgorithm):
@@ -27,7 +26,6 @@ class Sgd(SoftmaxAlgorithm):
     estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """A budget, which plain SGD cannot keep, besides what fits no algorithm here."""
         faults = super().complaints(problem, schedule, budget, n)
         # a config with a budget would read as a promise
         if budget.constant is None or math.isfinite(budget.constant):
@@ -38,10 +36,6 @@ class Sgd(SoftmaxAlgorithm):
         return BatchNoise(momentum=self.momentum)
 
     def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        """All iterates without noise."""
-        from dpexp.privacy.mechanisms.epoch_gaussian import called, noisy_batches
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
         # how batches are drawn decides which neighbours are meant, even where nothing is promised
         share, by_epochs = self.batch_size / problem.n, self.by_epochs(problem.n)
         released = noisy_batches(self.sampling, share, n, 0.0, by_epochs)

@@ -5,30 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dpexp.algorithms.algorithm import Algorithm, Member, Settings
+from dpexp.algorithms.finite_sum_run import MOST_STEPS
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Count
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
 from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import softmax_loop as engine
+from dpexp.privacy.analyses.analysis import ALL
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.langevin import AccountedLangevin
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
 
-if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.langevin import AccountedLangevin
-    from dpexp.privacy.mechanisms.mechanism import Stated
-
-
-_CALIBRATING = Lock()
+_CALIBRATION = Lock()
 """held while noise is calibrated, which is remembered"""
-MOST_STEPS = 20_000_000
-"""more steps than this are refused: hours and more"""
 
 
 class BatchNoise(NamedTuple):
@@ -57,12 +54,9 @@ def target(budget: Budget) -> tuple[float, float]:
 def no_target(budget: Budget) -> list[str]:
     """A complaint where a budget is not an (eps, delta) for the whole run."""
     # without privacy there is nothing to be set
-    unbounded = budget.constant is not None and math.isinf(budget.constant)
-    return (
-        []
-        if unbounded or budget.target
-        else ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
-    )
+    if budget.target or (budget.constant is not None and math.isinf(budget.constant)):
+        return []
+    return ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
 
 
 def step_sizes(problem: Softmax, schedule: Schedule, count: int) -> np.ndarray:
@@ -85,11 +79,10 @@ class SoftmaxAlgorithm(Algorithm):
     runs_on: ClassVar[tuple[type, ...]] = (Softmax,)
     schedules: ClassVar[tuple[str, ...]] = ("langevin", "constant")
     smoke_size: ClassVar[tuple[int, int]] = (50, 3)
-    """steps and replicates of `--profile smoke`"""
     lanes: ClassVar[int] = 1
+    """replicates come one after the other: pieces of one keep all workers busy to the end"""
     witnesses: ClassVar[int] = 1
     toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({"batch_size": 1},)
-    """replicates come one after the other: pieces of one keep all workers busy to the end"""
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         """What does not fit: records, steps, a batch larger than the data, or groups where there are none."""
@@ -139,7 +132,7 @@ class SoftmaxAlgorithm(Algorithm):
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         """How steps of the given sizes [K] differ from plain SGD."""
-        return BatchNoise()
+        raise NotImplementedError
 
     def steps(self, problem: Softmax, schedule: Schedule, budget: Budget) -> int:
         """Steps of so many passes over the training records."""
@@ -167,8 +160,6 @@ class SoftmaxAlgorithm(Algorithm):
 
     def releases(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
         """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
-        from dpexp.privacy.analyses.analysis import ALL
-
         mechanism = self.mechanism(problem, schedule, budget, n)
         if not mechanism.row(())["guarantee"]:
             return ()
@@ -218,15 +209,19 @@ def _together(
     values = np.empty((len(members), len(estimators), len(steps), len(metrics), len(replicates)))
     sizes = [step_sizes(m.problem, m.schedule, int(steps[-1])) for m in members]
     # a thread that waits here finds what the other has calibrated
-    with _CALIBRATING:
+    with _CALIBRATION:
         noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
-    parameters = np.empty(weights, np.float32) if problem.files() else None
+    parameters, train = np.empty(weights, np.float32) if problem.files() else None, problem.train
     for r, replicate in enumerate(replicates):
-        runs = [
-            run_of(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)
-        ]
-        iterates = learnt(algorithm, problem, runs, steps, seed, replicate)
+        runs = [_run(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)]
+        trained = engine.train(
+            train.features, train.labels, runs, algorithm.batches(problem, generator(seed, replicate, "order")),
+            batch_size=algorithm.batch_size, noise=engine.gaussian(generator(seed, replicate, "noise")),
+            checkpoints=steps.tolist(), averaging="average" in estimators,
+        )  # fmt: skip
+        # float32 [estimators, runs, checkpoints, classes, p]
+        iterates = np.stack(trained[: len(estimators)])
         places = list(np.ndindex(iterates.shape[:3]))
         regularisers = [members[s].problem.regulariser for _, s, _ in places]
         # all at once: the records are read once for all iterates
@@ -238,31 +233,7 @@ def _together(
     return Passed(steps, estimators, metrics, values, parameters)
 
 
-def learnt(
-    algorithm: SoftmaxAlgorithm,
-    problem: Softmax,
-    runs: Sequence[engine.SoftmaxRun],
-    steps: np.ndarray,
-    seed: int,
-    replicate: int,
-) -> np.ndarray:
-    """Every estimator of each run on the replicate's batches, float32 [estimators, runs, checkpoints, classes, p]."""
-    train = problem.train
-    averaging = "average" in algorithm.estimators
-    trained = engine.train(
-        train.features,
-        train.labels,
-        runs,
-        algorithm.batches(problem, generator(seed, replicate, "order")),
-        batch_size=algorithm.batch_size,
-        noise=engine.gaussian(generator(seed, replicate, "noise")),
-        checkpoints=steps.tolist(),
-        averaging=averaging,
-    )
-    return np.stack(trained) if averaging else trained.last[None]
-
-
-def run_of(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, replicate: int) -> engine.SoftmaxRun:
+def _run(problem: Softmax, noise: BatchNoise, sizes: np.ndarray, seed: int, replicate: int) -> engine.SoftmaxRun:
     """A replicate of one setting as the engine's loop takes it."""
     # settings that start at random start in one direction: the stream is the replicate's, of the role `init`
     start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)

@@ -16,17 +16,20 @@ import numpy as np
 
 from dpexp.algorithms.finite_sum_run import RunPlan, drawn_order
 from dpexp.algorithms.private_momentum import PrintedFormulas, PrivateMomentum
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.caches import kept_per_thread
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
+from dpexp.privacy.momentum import trees
 from dpexp.problems.finite_sum import FiniteSum
+from dpexp.theory.momentum.momentum_formulas import theorem4_sigma, theorem6_schedule
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.engine.finite_sum.looking import Data
     from dpexp.engine.finite_sum.momentum_loop import Momentum, Order
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Mechanism
 
-WHOLE = 1 << 28
+NOISE_BYTES = 1 << 28
 """bytes of square-root noise that are held at once, if it is that of more than one run"""
 
 
@@ -41,15 +44,11 @@ class TreeMomentum(PrivateMomentum):
     order: Literal["reshuffled", "fixed"] = "reshuffled"
 
     microseconds: ClassVar[float] = 0.2
-
-    def printed(self) -> PrintedFormulas:
-        from dpexp.theory.momentum.momentum_formulas import theorem4_sigma, theorem6_schedule
-
-        return PrintedFormulas(theorem6_schedule, theorem4_sigma, 1)
+    printed: ClassVar[PrintedFormulas] = PrintedFormulas(theorem6_schedule, theorem4_sigma, 1)
+    released: ClassVar[type[Mechanism]] = NoisyTreeMomentum
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """The steps, and the making of noise where it takes long."""
-        # two Fourier transforms of the whole run for every parameter
+        # square-root noise takes two Fourier transforms of the whole run for every parameter
         noise = n * problem.dimension * 50e-9 if self.design == "square-root" else 0.0
         return super().seconds(problem, n) + noise
 
@@ -64,29 +63,25 @@ class TreeMomentum(PrivateMomentum):
         return faults
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
-        """Square-root noise is made for the whole run at once, by Fourier transforms of one parameter after another."""
-        # the normals of one replicate, and the noise of all that are stepped together, are there at once
+        # square-root noise is made for the whole run at once: the normals of one replicate, and the noise of all that
+        # are stepped together
         runs = self.side_by_side(problem, n)
         noise_bytes = 8 * n * ((2 + runs) * problem.dimension + 16) if self.design == "square-root" else 0
         return super().memory(problem, n, checkpoints, settings) + noise_bytes
 
     def side_by_side(self, problem: FiniteSum, n: int) -> int:
-        """All lanes, where memory allows it."""
-        # square-root noise is there for whole runs: so few that it takes no more than WHOLE, but one
         group = super().side_by_side(problem, n)
-        return group if self.design != "square-root" else max(1, min(group, WHOLE // (8 * n * problem.dimension)))
+        return group if self.design != "square-root" else max(1, min(group, NOISE_BYTES // (8 * n * problem.dimension)))
 
     def node_std(self, problem: FiniteSum, plan: RunPlan, budget: Budget, order: Order) -> float:
         """Standard deviation of one node (entry, gradient) in units of the momentum; 0 without noise."""
-        from dpexp.privacy.momentum.trees import exact_node_std, printed_count, printed_node_std
-
         mu, G = self.mu(budget), problem.lipschitz
         if math.isinf(mu):
             return 0.0
         if self.calibration == "paper":
-            count = printed_count(problem.count, plan.steps)
-            return printed_node_std(plan.alpha, G, self.printed_sigma(budget), count)
-        return exact_node_std(plan.alpha, G, mu, self.sensitivity(problem.count, plan, order))
+            count = trees.printed_count(problem.count, plan.steps)
+            return trees.printed_node_std(plan.alpha, G, self.printed_sigma(budget), count)
+        return trees.exact_node_std(plan.alpha, G, mu, self.sensitivity(problem.count, plan, order))
 
     def sensitivity(self, n: int, plan: RunPlan, order: Order) -> float:
         """Largest squared sensitivity over records, in units of (2 G)^2."""
@@ -111,11 +106,6 @@ class TreeMomentum(PrivateMomentum):
         noise = Noise(self.node_std(problem, plan, budget, order), DESIGNS[self.design], arguments)
         return Momentum(data, problem.start(), order, noise, plan.alpha, plan.eta, self.normalised, plan.steps)
 
-    def released(self) -> type[Mechanism]:
-        from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
-
-        return NoisyTreeMomentum
-
     def own_settings(self, problem: FiniteSum, plan: RunPlan) -> dict[str, Any]:
         return {"order": self.order, "design": self.design}
 
@@ -124,9 +114,8 @@ class TreeMomentum(PrivateMomentum):
 def fixed_tree(n: int, steps: int, alpha: float) -> float:
     """Largest squared sensitivity of the tree for one order that repeats."""
     from dpexp.privacy.momentum.left_nodes import left_sensitivities
-    from dpexp.privacy.momentum.trees import fixed_order
 
-    return float(left_sensitivities(fixed_order(n, steps), alpha).max())
+    return float(left_sensitivities(trees.fixed_order(n, steps), alpha).max())
 
 
 @kept_per_thread(2)
@@ -137,9 +126,4 @@ def reshuffled_tree(items: bytes, alpha: float) -> float:
     return float(left_sensitivities(np.frombuffer(items, dtype=np.int64), alpha).max())
 
 
-@lru_cache(maxsize=256)
-def fixed_square_root(n: int, steps: int, alpha: float) -> float:
-    """The same of square-root noise."""
-    from dpexp.privacy.momentum.trees import square_root_sensitivity_fixed
-
-    return square_root_sensitivity_fixed(n, steps, alpha)
+fixed_square_root = lru_cache(maxsize=256)(trees.square_root_sensitivity_fixed)
