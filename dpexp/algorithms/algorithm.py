@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Parameters
+from dpexp.engine.result import Passed
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Released
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.engine.result import Passed
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Released
-
-
-Settings = Sequence[tuple["Schedule", "Budget"]]
+Settings = Sequence[tuple[Schedule, Budget]]
 """what differs between the settings of a pass that share the algorithm and its problem"""
 
 
@@ -60,49 +57,45 @@ class Algorithm(Parameters):
     """small settings of its own parameters, with which `dpexp check` attacks it"""
 
     def steps(self, problem: Any, schedule: Schedule, budget: Budget) -> int | None:
-        """The number of steps where the config leaves out `run.n`. Asked by the reader; None: it must say."""
+        """The number of steps where the config leaves out `run.n`; None: it must say."""
         return None
 
     def complaints(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting, in words, each with a hint in a second line or none. Asked by the reader."""
+        """What is wrong with a setting, in words, each with a hint in a second line or none."""
         return []
 
     def seconds(self, problem: Any, n: int) -> float:
-        """Estimated time of one replicate of one setting. Asked by `run --dry-run` and `dpexp.config.resources`."""
+        """Estimated time of one replicate of one setting."""
         raise NotImplementedError
 
     def memory(self, problem: Any, n: int, checkpoints: int, settings: int) -> int:
-        """Bytes that one worker holds at once. Asked by `dpexp.config.resources`."""
+        """Bytes that one worker holds at once."""
         raise NotImplementedError
 
     def mechanism(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> Released:
-        """What n steps release. Asked by `dpexp.store.stats` for every cell, and by `dpexp privacy`."""
+        """What n steps release, from which the privacy statement is computed."""
         raise NotImplementedError
 
     def releases(self, problem: Any, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
-        """The estimators whose parameters a guarantee covers, and which are therefore kept where the records are a
-        user's own. Asked by `dpexp.store.simulating`."""
+        """The estimators whose parameters a guarantee covers: they are kept where records are a user's own."""
         return ()
 
     def simulate(
         self, problem: Any, settings: Settings, steps: np.ndarray, seed: int, replicates: Sequence[int]
     ) -> Passed:
-        """Metrics of every setting and replicate at `steps`, the checkpoints. Asked by `dpexp.store.simulating`.
+        """Metrics of every setting and replicate at `steps`, the checkpoints.
 
         A number depends on its own setting, the seed and its own replicate only, whatever else is in the call.
         """
         raise NotImplementedError
 
     def common(self, problem: Any) -> dict[str, Any]:
-        """What decides the random numbers of a run. Cells that agree in it are computed in one pass.
-
-        Asked by `dpexp.config.cells`.
-        """
+        """What decides the random numbers of a run. Cells that agree in it are computed in one pass."""
         # all parameters: a plug-in's random numbers may depend on any of them
         return {"problem": problem.model_dump(), "algorithm": self.model_dump()}
 
     def together(self, members: Sequence[Member], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> Passed:
-        """`simulate` for settings that agree in `common`. Asked by `dpexp.store.simulating`."""
+        """`simulate` for settings that agree in `common`."""
         # an algorithm that only knows `simulate` has members that differ in schedule and budget alone
         settings = [(member.schedule, member.budget) for member in members]
         return self.simulate(members[0].problem, settings, steps, seed, replicates)

@@ -50,7 +50,6 @@ class BatchDescent(FiniteSumAlgorithm):
         return n * self.sampling_rate * gradient_seconds(problem) + looking_seconds(problem, n)
 
     def complaints(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """Also refuses Poisson samples with a budget mu: their composition is no Gaussian mechanism."""
         faults = super().complaints(problem, schedule, budget, n)
         # their privacy loss is that of a mixture, which has no mu that is tight at every delta
         if self.sampling_rate < 1 and math.isfinite(self.mu(budget)) and budget.target is None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from dpexp.algorithms.covering import Coverage, FitCoverage, LaneIntervals, Trial, fit_coverage
+from dpexp.algorithms.covering import FitCoverage, Trial
+from dpexp.algorithms.schedules import Schedule
+from dpexp.inference.models import Model
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.models import Model
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.mechanism import Stated
+    from dpexp.inference.fitting import Fitted
 
 
 class CentralNewton(FitCoverage):
@@ -22,11 +25,8 @@ class CentralNewton(FitCoverage):
     estimators: ClassVar[tuple[str, ...]] = ("central-newton",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Of one replicate: about thirty passes over the records."""
+        # about thirty passes over the records
         return 2e-3 + n * problem.p * 4e-7
-
-    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        return super().memory(problem, n, checkpoints, settings) + self.record_bytes(problem, n)
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         faults = super().complaints(problem, schedule, budget, n)
@@ -35,10 +35,7 @@ class CentralNewton(FitCoverage):
         return faults
 
     def mechanism(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> Stated:
-        """Every release is a Gaussian mechanism of its own."""
         from dpexp.inference.central_newton import allocation
-        from dpexp.privacy.mechanisms.mechanism import Stated
-        from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
         mu = cast(float, budget.constant)
         # every mean with its share of mu^2; one record moves a sum by twice the largest norm
@@ -54,17 +51,13 @@ class CentralNewton(FitCoverage):
         return Stated("sampled-gaussian", released, analysis, valid=not math.isinf(mu))
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
-        # an owner adds noise once, to the mean, where each of n users would add it to a message
-        return super().noise(model, budget, n) / n
+        return super().noise(model, budget, n) / n  # an owner adds noise once, to the mean
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
-        from dpexp.core.seeds import generator
+    def fits(self, model: Model, trial: Trial, budget: Any) -> Sequence[Fitted]:
         from dpexp.inference.fitting import fit_central, plan_central
-        from dpexp.inference.targets import target_of
 
         planned = plan_central(model, trial.n)
-        fits = [
-            fit_central(planned, z, y, budget.constant, generator(trial.seed, lane, "noise").standard_normal, owners)
+        return [
+            fit_central(planned, z, y, budget.constant, trial.normals(lane), owners)
             for lane, (z, y, owners) in zip(trial.lanes, trial.tables, strict=True)
         ]
-        return [fit_coverage(fits, target_of(trial.problem, trial.persons).theta, self.level)]

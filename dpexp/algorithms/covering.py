@@ -13,6 +13,7 @@ owner of all records adds that noise once, to the mean: there it is divided by n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
@@ -22,34 +23,27 @@ from pydantic import Field
 
 from dpexp.algorithms.algorithm import Algorithm, Settings
 from dpexp.algorithms.one_pass import finite, infinite_sensitivity
+from dpexp.algorithms.schedules import Schedule
+from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
+from dpexp.inference.models import Model, as_fitted, model_of
+from dpexp.inference.public_numbers import normal
+from dpexp.inference.small_matrices import inverses
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.weights import WEIGHT_CAP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dpexp.algorithms.schedules import Schedule
     from dpexp.inference.fitting import Fitted
-    from dpexp.inference.models import Model
     from dpexp.inference.targets import RiskTarget
     from dpexp.inference.user_blocks import DrawNormals
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.mechanism import Stated
 
-PersonRows = tuple["np.ndarray", "np.ndarray", "np.ndarray | None"]
 COORDINATES = ("intercept", "first_slope", "slopes", "last_slope", "last")
-METRICS = (
-    "param_distance_sq",
-    *(
-        f"{measure}_{c}"
-        for measure in ("covered", "bounded", "wald", "length_over_bound", "error_over_bound", "length")
-        for c in COORDINATES
-    ),
-)
+MEASURES = ("covered", "bounded", "wald", "length_over_bound", "error_over_bound", "length")
 FEWEST = 1000
 """users below which no design is tried"""
 GRID = (np.arange(10_000) + 0.5) / 10_000
@@ -85,7 +79,7 @@ class Trial:
     """whether a record is a person, who holds several rows"""
 
     @cached_property
-    def tables(self) -> list[PersonRows]:
+    def tables(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """The records of every replicate at once: covariates [rows, d], responses [rows], and who holds which row."""
         from dpexp.engine.linear.linear_pass import UserStream
         from dpexp.inference.simulated import lanes_of, person_rows
@@ -96,23 +90,25 @@ class Trial:
         x, y, _ = UserStream(self.problem.model(), self.seed, lanes_of(self.lanes)).take(self.n)
         return [(x[..., k], y[:, k], None) for k in range(len(self.lanes))]
 
+    def normals(self, lane: int) -> DrawNormals:
+        """The noise of a replicate."""
+        return generator(self.seed, lane, "noise").standard_normal
+
 
 class Covering(Algorithm):
     """Intervals for the coefficients from the messages of n users, against a target that is known."""
 
     level: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
-    """what the intervals promise"""
+    """what the intervals promise; `estimators` are the names of the intervals"""
 
-    estimators: ClassVar[tuple[str, ...]]
-    """names of the intervals"""
     schedules: ClassVar[tuple[str, ...]] = ("prescribed",)
-    metrics: ClassVar[tuple[str, ...]] = METRICS
+    metrics: ClassVar[tuple[str, ...]] = (
+        "param_distance_sq", *(f"{measure}_{c}" for measure in MEASURES for c in COORDINATES),
+    )  # fmt: skip
     runs_on: ClassVar[tuple[type, ...]] = (HuberLinear, MallowsLogistic)
     populations: ClassVar[bool] = True
-    smoke_size: ClassVar[tuple[int, int]] = (2000, 8)
 
     def steps(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget) -> int | None:
-        """The least that is tried, where the config does not say."""
         return FEWEST
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
@@ -122,24 +118,16 @@ class Covering(Algorithm):
         return faults if unknown is None else [*faults, f"the target is not known: {unknown}"]
 
     def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        """A block of users of eight replicates, a few sums, and the schedule."""
         from dpexp.inference.user_blocks import BLOCK
 
         # of every user a step size; of a block its rows, weights, noise and the products of a Hessian
-        return int(
-            8 * n + 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p) + 10_000 * settings * checkpoints
-        )
-
-    def record_bytes(self, problem: LinearPredictorProblem, n: int) -> int:
-        """Bytes of the records of eight replicates, where a fit needs all of them at once."""
-        return 8 * 8 * n * (3 * problem.d + 4)
+        block = 8 * 8 * BLOCK * (3 * problem.p + 8 + problem.p * problem.p)
+        return int(8 * n + block + 10_000 * settings * checkpoints)
 
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:
-        """Every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for."""
-        from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-
+        # every user sends one message, a gradient or a Hessian, each with the noise that its sensitivity asks for
         delta = finite(problem.exact_sensitivity())
         return LocalGaussian(mu=budget, noise_sensitivity=delta, exact_sensitivity=delta, users=n)
 
@@ -150,8 +138,6 @@ class Covering(Algorithm):
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
         """What is sent, and with what noise: as the paper has it, where a method says nothing else."""
-        from dpexp.inference.models import model_of
-
         return model_of(problem)
 
     def noise(self, model: Model, budget: Budget, n: int) -> float:
@@ -169,17 +155,12 @@ class Covering(Algorithm):
 
     def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
         """The intervals of every estimator, for eight replicates; `model` is that of this budget."""
-        from dpexp.core.seeds import generator
-        from dpexp.engine.lanes.vectors import LANES
         from dpexp.inference.newton import standard_errors
-        from dpexp.inference.public_numbers import normal
 
-        estimates = [
-            self.estimate(model, x, y, budget, generator(trial.seed, lane, "noise").standard_normal)
-            for lane, (x, y, _) in zip(trial.lanes, trial.tables, strict=True)
-        ]
+        tables = zip(trial.lanes, trial.tables, strict=True)
+        estimates = [self.estimate(model, x, y, budget, trial.normals(lane)) for lane, (x, y, _) in tables]
         # the last one stands in the lanes that remain
-        estimates += [estimates[-1]] * (LANES - len(estimates))
+        estimates += [estimates[-1]] * (self.lanes - len(estimates))
         theta = np.array([estimate.theta for estimate in estimates])
         half = normal(self.level) * standard_errors(np.array([estimate.covariance for estimate in estimates]))
         return [LaneIntervals(theta, theta - half, theta + half)]
@@ -192,32 +173,25 @@ class Covering(Algorithm):
         seed: int,
         replicates: Sequence[int],
     ) -> Passed:
-        """Intervals at every checkpoint."""
-        from dpexp.engine.lanes.vectors import LANES
+        """Intervals at every checkpoint, each a run of its own, since designs know their n."""
         from dpexp.inference.targets import target_of
 
         steps = np.asarray(steps, dtype=np.int64)
         models = [self.model(problem, budget) for _, budget in settings]
         target = target_of(problem, self.holds_rows)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
-        # a run of its own for every checkpoint, since designs know their n
         for k, n in enumerate(int(step) for step in steps):
-            # nothing is said: not bounded, and of length 0
-            if n < FEWEST:
+            if n < FEWEST:  # nothing is said: not bounded, and of length 0
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
                 continue
-            # of each setting, whose budgets and weights differ; the target is that of the population, and so of all
-            bounds = [
-                efficient_errors(model, target, self.noise(model, budget, n), n)
-                for model, (_, budget) in zip(models, settings, strict=True)
-            ]
-            for first in range(0, len(replicates), LANES):
-                # all settings meet the same users
-                trial = Trial(problem, n, seed, list(replicates[first : first + LANES]), self.holds_rows)
+            for first in range(0, len(replicates), self.lanes):
+                # all settings meet the same users; the target is that of the population, and so of all
+                trial = Trial(problem, n, seed, list(replicates[first : first + self.lanes]), self.holds_rows)
                 here = slice(first, first + len(trial.lanes))
-                for s, (schedule, budget) in enumerate(settings):
-                    for e, intervals in enumerate(self.intervals(models[s], trial, schedule, budget)):
-                        rows = coverage_metrics(intervals, target.theta, bounds[s], self.level, models[s].d)
+                for s, (model, (schedule, budget)) in enumerate(zip(models, settings, strict=True)):
+                    bound = efficient_errors(model, target, self.noise(model, budget, n), n)
+                    for e, intervals in enumerate(self.intervals(model, trial, schedule, budget)):
+                        rows = coverage_metrics(intervals, target.theta, bound, self.level, model.d)
                         values[s, e, k, :, here] = rows[:, : len(trial.lanes)]
         return Passed(steps, self.estimators, self.metrics, values)
 
@@ -245,22 +219,36 @@ class FitCoverage(Covering):
             faults.append("persons are tried with normal rows of mean 0 and normal errors")
         return faults
 
+    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
+        # the records of eight replicates are held at once
+        return super().memory(problem, n, checkpoints, settings) + 8 * 8 * n * (3 * problem.d + 4)
+
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
         """What is sent follows from what is public: of a population, d, and columns and errors of size one."""
-        from dpexp.inference.models import as_fitted
-
         if problem.population is not None:
             guess: dict[str, object] = {"population": None, "sigma_z": problem.d**-0.5}
             guess |= {"sigma": 1.0} if isinstance(problem, HuberLinear) else {}
             problem = problem.model_copy(update=guess)
         return as_fitted(super().model(problem, budget))
 
+    def fits(self, model: Model, trial: Trial, budget: Any) -> Sequence[Fitted]:
+        """What `dpexp fit` computes for every replicate."""
+        raise NotImplementedError
+
+    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
+        from dpexp.inference.targets import target_of
+
+        rows = [
+            _fit_coverage(fit, target_of(trial.problem, trial.persons).theta, self.level)
+            for fit in self.fits(model, trial, budget)
+        ]
+        # eight fill the lanes; `simulate` takes those that were asked for
+        rows += [rows[-1]] * (self.lanes - len(rows))
+        return [Coverage(*(np.array(part) for part in zip(*rows, strict=True)))]
+
 
 def efficient_errors(model: Model, target: RiskTarget, noise: float, n: int) -> np.ndarray:
     """sqrt(diag(H^-1 S_mu H^-1) / n) [p]; `noise` is 1 / mu_eff^2 under the weights that are used."""
-    from dpexp.inference.small_matrices import inverses
-
-    # H^-1 S_mu H^-1, the covariance of an average of n users
     inverse = inverses(target.hessian)
     scores = target.scores + (np.diag(model.gradient_noise**2 * noise) if noise else 0.0)
     return np.asarray(np.sqrt(np.diag(inverse @ scores @ inverse) / n))
@@ -281,49 +269,35 @@ class Coverage(NamedTuple):
 def coverage_metrics(
     coverage: LaneIntervals | Coverage, theta: np.ndarray, bound: np.ndarray, level: float, d: int
 ) -> np.ndarray:
-    """The metrics [len(METRICS), 8] of a model with d slopes."""
-    from dpexp.inference.public_numbers import normal
-
+    """The metrics [len(Covering.metrics), 8] of a model with d slopes."""
     # an interval of the literature is there for every coordinate, and of Wald's kind
     if not isinstance(coverage, Coverage):
         covered = (coverage.low <= theta) & (theta <= coverage.high)
         coverage = Coverage(coverage.estimate, covered, *(np.ones_like(covered),) * 2, coverage.high - coverage.low)
     error = coverage.estimate - theta
     over_bound = coverage.length / (2 * normal(level) * bound)
-    parts = [coverage.covered, coverage.bounded, coverage.wald, over_bound, error / bound, coverage.length]
-    return np.concatenate([np.sum(error**2, axis=1)[None], *(_grouped(part.astype(np.float64), d) for part in parts)])
+    rows = [np.sum(error**2, axis=1)]
+    for part in (coverage.covered, coverage.bounded, coverage.wald, over_bound, error / bound, coverage.length):
+        values = part.astype(np.float64)
+        slopes = values[:, 1 : d + 1]
+        rows += [values[:, 0], slopes[:, 0], slopes.mean(axis=1), slopes[:, -1], values[:, -1]]
+    return np.stack(rows)
 
 
-def _grouped(values: np.ndarray, d: int) -> np.ndarray:
-    """[5, 8] of [8, p]: the intercept, the first slope, the mean over slopes, the last slope, the last coordinate."""
-    slopes = values[:, 1 : d + 1]
-    return np.stack([values[:, 0], slopes[:, 0], slopes.mean(axis=1), slopes[:, -1], values[:, -1]])
-
-
-def fit_coverage(fits: Sequence[Fitted], theta: np.ndarray, level: float) -> Coverage:
-    """What `dpexp fit` shows of at most eight fits about the target theta; the last one fills the remaining lanes."""
-    from dpexp.engine.lanes.vectors import LANES
+def _fit_coverage(fit: Fitted, theta: np.ndarray, level: float) -> Coverage:
+    """What `dpexp fit` shows of one fit about the target theta, [p] each."""
     from dpexp.inference.intervals import judged, level_of
-    from dpexp.inference.public_numbers import normal
 
-    rows, p = [], len(theta)
-    for fit in fits:
-        # coordinates of which the fit says nothing: their intervals are the whole line, and cover
-        lost = fit.checked.lost(p)
-        if len(lost) == p:
-            rows.append(Coverage(fit.theta, np.ones(p), *(np.zeros(p),) * 3))
-            continue
-        errors, kinds = judged(fit.release, np.eye(p), level)
-        kinds_here = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
-        wald, inverted = (np.array([kind == word for kind in kinds_here]) for word in ("wald", "anderson-rubin"))
-        covered = np.where(wald, np.abs(fit.theta - theta) <= normal(level) * errors, True)
-        # an inverted test is asked for the target alone
-        for j in np.flatnonzero(inverted):
-            row = np.eye(p)[[j]]
-            covered[j] = level_of(fit.release, fit.theta, row, theta[[j]]) >= 1 - level
-        rows.append(
-            Coverage(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0))
-        )
-    # eight fill the lanes; `simulate` takes those that were asked for
-    rows += [rows[-1]] * (LANES - len(rows))
-    return Coverage(*(np.array(part) for part in zip(*rows, strict=True)))
+    # coordinates of which the fit says nothing: their intervals are the whole line, and cover
+    p = len(theta)
+    lost = fit.checked.lost(p)
+    if len(lost) == p:
+        return Coverage(fit.theta, np.ones(p), *(np.zeros(p),) * 3)
+    errors, kinds = judged(fit.release, np.eye(p), level)
+    shown = [kind if j not in lost else "unbounded" for j, kind in enumerate(kinds)]
+    wald, inverted = (np.array([kind == word for kind in shown]) for word in ("wald", "anderson-rubin"))
+    covered = np.where(wald, np.abs(fit.theta - theta) <= normal(level) * errors, True)
+    # an inverted test is asked for the target alone
+    for j in np.flatnonzero(inverted):
+        covered[j] = level_of(fit.release, fit.theta, np.eye(p)[[j]], theta[[j]]) >= 1 - level
+    return Coverage(fit.theta, covered, wald | inverted, wald, np.where(wald, 2 * normal(level) * errors, 0.0))

@@ -46,10 +46,9 @@ class DpSgd(SoftmaxAlgorithm):
     estimators: ClassVar[tuple[str, ...]] = ("last", "average")
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        # several rules may say the same of a batch that is too large: each sentence once
-        faults = super().complaints(problem, schedule, budget, n)
         wrong = sampling_complaints(problem.n, self.batch_size, self.sampling, self.accountant)
-        return list(dict.fromkeys([*no_target(budget), *faults, *wrong]))
+        # several rules may say the same of a batch that is too large: each sentence once
+        return list(dict.fromkeys([*no_target(budget), *super().complaints(problem, schedule, budget, n), *wrong]))
 
     def multiplier(self, problem: Softmax, budget: Budget, n: int) -> float:
         """z for the target; 0 without privacy."""

@@ -32,8 +32,7 @@ ANY_START = ("pld", "once-an-epoch")
 
 
 class DpSgld(SoftmaxAlgorithm):
-    """Langevin steps whose noise an accountant sets; see `dpexp.privacy.mechanisms.langevin` for the
-    accountants."""
+    """Langevin steps whose noise an accountant of `dpexp.privacy.mechanisms.langevin` sets."""
 
     name: Literal["dp-sgld"] = "dp-sgld"
     sampling: BatchSampling = "fixed-size"
@@ -52,13 +51,11 @@ class DpSgld(SoftmaxAlgorithm):
                 f"accountant '{self.accountant}' speaks of the prescribed start; start: zero goes with "
                 f"{' or '.join(ANY_START)}, which compose all iterates"
             )
-        # more steps are refused already
-        if n <= MOST_STEPS:
+        if n <= MOST_STEPS:  # more are refused already
             faults += langevin.complaints(self._run(problem, schedule, n, ends=True), self.accountant)
         return list(dict.fromkeys(faults))
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
-        """The noise with which the accountant states the target; 0 without privacy."""
         eps, delta = target(budget)
         run = self._run(problem, schedule, n)
         return 0.0 if math.isinf(eps) else langevin.sigma_for(run, self.accountant, eps, delta)

@@ -1,7 +1,4 @@
-"""What the algorithms on finite sums share: a setting settled to plain numbers, and the loop over settings.
-
-Noise-free twins (`noise: false`) keep the schedule of their target and use no noise.
-"""
+"""What the algorithms on finite sums share: a setting settled to plain numbers, and the loop over settings."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 20_000_000
 """more steps than this are refused: an hour and more"""
-SIDE_BY_SIDE = 8
-"""runs are stepped side by side, in the lanes of `dpexp.engine.lanes`"""
 
 
 class RunPlan(NamedTuple):
@@ -46,7 +41,7 @@ class FiniteSumAlgorithm(Algorithm):
     """An algorithm on a finite sum; subclasses define its settings, calibration and steps."""
 
     noise: bool = True
-    """false: the noise-free twin of the same schedule"""
+    """false: the noise-free twin, which keeps the schedule of its target"""
     epochs: Count | None = None
     """passes over the records, where `run.n` gives no steps and the schedule prescribes none"""
 
@@ -92,12 +87,11 @@ class FiniteSumAlgorithm(Algorithm):
         return (self.epochs or 1) * self.passes(problem)
 
     def seconds(self, problem: FiniteSum, n: int) -> float:
-        """Estimated seconds of one replicate: steps, and what is looked at along the way."""
         return n * self.microseconds * (0.45 + 0.055 * problem.dimension) * 1e-6 + looking_seconds(problem, n)
 
     def side_by_side(self, problem: FiniteSum, n: int) -> int:
-        """How many runs are stepped side by side."""
-        return SIDE_BY_SIDE
+        """How many runs are stepped side by side, in the lanes of `dpexp.engine.lanes`."""
+        return self.lanes
 
     def memory(self, problem: FiniteSum, n: int, checkpoints: int, settings: int) -> int:
         """Bytes that a worker holds at once, without the records: the runs that are stepped together, and metrics."""

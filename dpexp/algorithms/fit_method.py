@@ -1,8 +1,4 @@
-"""An estimator of a plug-in as a method of `dpexp fit`.
-
-What a fit by it spends is what the estimator's own mechanism states: dpexp requires that this is no more than the
-budget, and names whose statement it is.
-"""
+"""An estimator of a plug-in as a method of `dpexp fit`: it spends what its own mechanism states, within the budget."""
 
 from __future__ import annotations
 
@@ -87,8 +83,8 @@ class FitMethod:
         p, rows, responses = plan.model.p, np.zeros((plan.n, x.shape[1])), np.zeros(plan.n)
         places = slice(None) if owners is None else owners
         rows[places], responses[places] = x, y
-        estimate = self.algorithm.estimate(plan.model, rows, responses, ConstantBudget(mu=float(mu[0])), normals)
-        theta, covariance = map(np.asarray, estimate)
+        budget = ConstantBudget(mu=float(mu[0]))
+        theta, covariance = map(np.asarray, self.algorithm.estimate(plan.model, rows, responses, budget, normals))
         if theta.shape != (p,) or covariance.shape != (p, p):
             shapes = f"{list(theta.shape)} and {list(covariance.shape)}"
             raise self.fault(f"returns an estimate of shapes {shapes}, not [{p}] and [{p}, {p}]")

@@ -44,10 +44,8 @@ class Local(NamedTuple):
 def linear_predictor_of(problem: Problem) -> LinearPredictorProblem:
     """The problem as a linear predictor. Raises UsageError for any other: the theory of `ldp-sgd` is of those."""
     if not isinstance(problem, LinearPredictorProblem):
-        raise UsageError(
-            f"{problem.name} is no linear predictor of fresh users, and ldp-sgd has predictions for these alone",
-            "take a problem that ldp-sgd runs on",
-        )
+        message = f"{problem.name} is no linear predictor of fresh users, and ldp-sgd has predictions for these alone"
+        raise UsageError(message, "take a problem that ldp-sgd runs on")
     return problem
 
 
@@ -68,9 +66,8 @@ def local(problem: LinearPredictorProblem, budget: Budget) -> Local:
     if is_flat(problem):
         raise ValueError(f"the Hessian of {problem.name} is singular at the optimum")
     curvature = curvature_of(problem)
-    noisy = noisy_covariance(
-        curvature.score_covariance, finite(problem.noise_sensitivity()), budget.mean_inverse_square
-    )
+    delta = finite(problem.noise_sensitivity())
+    noisy = noisy_covariance(curvature.score_covariance, delta, budget.mean_inverse_square)
     return Local(problem, curvature.hessian, noisy, problem.third_derivative(), problem.start() - problem.optimum())
 
 

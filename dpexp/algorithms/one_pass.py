@@ -45,6 +45,9 @@ def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, bu
     private = budget.constant is None or math.isfinite(budget.constant)
     if not private or math.isfinite(sensitivity):
         return []
+    if math.isfinite(problem.longest_row):
+        hint = "give its class `score_bounds`, with a scale `gradient_bound` and `exact_sensitivity` too; or mu: inf"
+        return [f"the sensitivity of {problem.name} is not known: its score has no stated bound\n{hint}"]
     if not isinstance(own := problem.row_weight, NoWeight):
         message = f"'population.weights': the weight '{own.name}' does not bound the length of w(x) x"
         return [f"{message}\ngive its class `reach`, or mu: inf"]
@@ -99,11 +102,10 @@ class OnePassAlgorithm(Algorithm):
         return problem
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What is wrong with a setting: losses whose optimum or noise is not known."""
         # ours are tried by the conformance suite; here that would load scipy for a look at a config
         if not type(problem).__module__.startswith("dpexp."):
             problem.require_one_user()
-        faults = problem.complaints() + infinite_sensitivity(problem, self.sensitivities(problem).noise, budget)
+        faults = infinite_sensitivity(problem, self.sensitivities(problem).noise, budget)
         if budget.pure_eps is not None and type(self).simulate is not OnePassAlgorithm.simulate:
             faults.append(f"{self.name} has a loop of its own, which takes no eps with delta = 0: take mu")
         elif budget.pure_eps is not None and not np.isfinite(self.longest(problem)):
@@ -114,7 +116,7 @@ class OnePassAlgorithm(Algorithm):
         return faults
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Estimated time of one replicate of one of many settings, measured on a 2024 server core (`make bench`)."""
+        # of many settings, measured on a 2024 server core (`make bench`)
         rule = self.rule()
         coordinates = (0.55 + 0.2 * len(rule.memory)) * problem.p
         return n * (coordinates + (3.0 if rule.rescale else 1.0)) * 1e-9
@@ -135,7 +137,6 @@ class OnePassAlgorithm(Algorithm):
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:
-        """The mechanism that n users run, from which the privacy statement is computed."""
         # Whatever the rule's server side does is a function of what users send, so it changes nothing here.
         if budget.pure_eps is not None:
             return capped_messages(problem, budget.pure_eps)
@@ -153,18 +154,16 @@ class OnePassAlgorithm(Algorithm):
         from dpexp.engine.linear.caps import MessageCap
         from dpexp.engine.linear.linear_pass import PassSetting
 
-        places = {
-            own: [k for k, s in enumerate(settings) if (s[1].pure_eps is not None) == own] for own in (False, True)
-        }
-        if places[False]:
-            noisy = [PassSetting(*settings[k], None) for k in places[False]]
-            yield places[False], noisy, finite(self.sensitivities(problem).noise)
-        if places[True]:
-            # rounded, so that every machine simulates the same numbers
-            best = [cap(settings[k][1].pure_eps or 0.0, problem.p) for k in places[True]]
-            caps = [MessageCap(*(float(f"{number:.9g}") for number in (c.q, c.inside, c.m))) for c in best]
-            capped = [PassSetting(*settings[k], own) for k, own in zip(places[True], caps, strict=True)]
-            yield places[True], capped, self.longest(problem)
+        for pure in (False, True):
+            places = [k for k, (_, budget) in enumerate(settings) if (budget.pure_eps is not None) == pure]
+            passed = []
+            for schedule, budget in (settings[k] for k in places):
+                # rounded, so that every machine simulates the same numbers
+                best = None if budget.pure_eps is None else cap(budget.pure_eps, problem.p)
+                own = best and MessageCap(*(float(f"{number:.9g}") for number in (best.q, best.inside, best.m)))
+                passed.append(PassSetting(schedule, budget, own))
+            if places:
+                yield places, passed, self.longest(problem) if pure else finite(self.sensitivities(problem).noise)
 
     def states(self, steps: np.ndarray) -> np.ndarray:
         """Steps, ascending, after which the pass must be seen for the estimates at `steps`; all of those among them."""
@@ -182,10 +181,7 @@ class OnePassAlgorithm(Algorithm):
         seed: int,
         replicates: Sequence[int],
     ) -> Passed:
-        """Run the replicates of every (schedule, budget) on common users and noise, with metrics at `steps`.
-
-        The numbers of a (setting, replicate) do not depend on the other settings and replicates of the call.
-        """
+        """Run the replicates of every (schedule, budget) on common users and noise."""
         from dpexp.engine.lanes.vectors import LANES
         from dpexp.engine.linear.linear_pass import run_lane_group
 

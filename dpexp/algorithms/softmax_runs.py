@@ -53,7 +53,6 @@ def target(budget: Budget) -> tuple[float, float]:
 
 def no_target(budget: Budget) -> list[str]:
     """A complaint where a budget is not an (eps, delta) for the whole run."""
-    # without privacy there is nothing to be set
     if budget.target or (budget.constant is not None and math.isinf(budget.constant)):
         return []
     return ["noise is set for a whole run: write privacy: {eps: 1, delta: 1e-5} in place of mu"]
@@ -85,23 +84,18 @@ class SoftmaxAlgorithm(Algorithm):
     toys: ClassVar[tuple[Mapping[str, Any], ...]] = ({"batch_size": 1},)
 
     def complaints(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> list[str]:
-        """What does not fit: records, steps, a batch larger than the data, or groups where there are none."""
         faults = self._unproved(problem)
         if n > MOST_STEPS:
             faults.append(f"{n:,} steps are beyond reach: at most {MOST_STEPS:,} are run")
         if self.batch_size > problem.n:
             faults.append(f"batch_size = {self.batch_size} is larger than the {problem.n} training records")
         if (self.groups is None) == (self.sampling == "cyclic-poisson"):
-            faults.append(
-                "sampling 'cyclic-poisson' needs the number of public groups: groups: 10"
-                if self.groups is None
-                else f"groups are for sampling 'cyclic-poisson', not for '{self.sampling}'"
-            )
+            needed = "sampling 'cyclic-poisson' needs the number of public groups: groups: 10"
+            spare = f"groups are for sampling 'cyclic-poisson', not for '{self.sampling}'"
+            faults.append(needed if self.groups is None else spare)
         elif self.groups and self.groups * self.batch_size > problem.n:
-            faults.append(
-                f"a group has {problem.n} / {self.groups} records: fewer than batch_size = {self.batch_size}, which is "
-                f"to be drawn from it"
-            )
+            few = f"fewer than batch_size = {self.batch_size}, which is to be drawn from it"
+            faults.append(f"a group has {problem.n} / {self.groups} records: {few}")
         return faults
 
     def _unproved(self, problem: Softmax) -> list[str]:
@@ -159,15 +153,14 @@ class SoftmaxAlgorithm(Algorithm):
         raise NotImplementedError
 
     def releases(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> tuple[str, ...]:
-        """The last iterate, and the average where all iterates are covered; nothing without a guarantee."""
         mechanism = self.mechanism(problem, schedule, budget, n)
         if not mechanism.row(())["guarantee"]:
             return ()
         return self.estimators if mechanism.analysis.released == ALL else ("last",)
 
     def seconds(self, problem: Softmax, n: int) -> float:
-        """Estimated time of one replicate: products over the batch, noise, and a fixed cost a step."""
-        # settings of one pass share the reading of records and the drawing of noise; one alone takes twice as long
+        # products over the batch, noise, and a fixed cost a step; settings of one pass share the reading of records and
+        # the drawing of noise, and one alone takes twice as long
         classes, width = problem.shape.classes, problem.shape.width
         return n * (1e-5 + self.batch_size * width * (classes * 0.5e-10 + 1e-10) + classes * width * 3e-9)
 

@@ -1,29 +1,27 @@
-"""Private regression with intervals in the local model, as `dpexp fit` runs it, on simulated users.
-
-`dpexp.inference.staged_newton` holds the method, `dpexp.inference.fitting` what a fit shows. Here it meets users whose
-law is known, so that it can be counted how often its intervals cover.
-"""
+"""Private regression with intervals in the local model, as `dpexp fit` runs it, on simulated users of a known law."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from dpexp.algorithms.covering import GRID, Coverage, FitCoverage, LaneIntervals, Trial, fit_coverage
+from dpexp.algorithms.covering import GRID, FitCoverage, Trial
+from dpexp.algorithms.one_pass import capped_messages
+from dpexp.algorithms.schedules import Schedule
 from dpexp.core.parameters import Positive
+from dpexp.inference.models import Model
+from dpexp.privacy.budgets import Budget
+from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
+from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 if TYPE_CHECKING:
-    from dpexp.algorithms.schedules import Schedule
-    from dpexp.inference.fitting import Planned
-    from dpexp.inference.models import Model
+    from dpexp.inference.fitting import Fitted, Planned
     from dpexp.inference.staged_newton import Design
-    from dpexp.privacy.budgets import Budget
-    from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-    from dpexp.privacy.mechanisms.mechanism import Stated
 
 
 class StagedNewton(FitCoverage):
@@ -41,13 +39,8 @@ class StagedNewton(FitCoverage):
     estimators: ClassVar[tuple[str, ...]] = ("staged-newton",)
 
     def seconds(self, problem: LinearPredictorProblem, n: int) -> float:
-        """Of one replicate."""
         # it grows with the p (p + 1) / 2 sums of products
         return n * (150 + 6 * problem.p + 0.5 * problem.p**2) * 3e-10
-
-    def memory(self, problem: LinearPredictorProblem, n: int, checkpoints: int, settings: int) -> int:
-        # of persons, and of messages by cap sampling, records are held
-        return super().memory(problem, n, checkpoints, settings) + self.record_bytes(problem, n)
 
     def complaints(self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int) -> list[str]:
         faults = super().complaints(problem, schedule, budget, n)
@@ -62,14 +55,9 @@ class StagedNewton(FitCoverage):
     def mechanism(
         self, problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, n: int
     ) -> LocalGaussian | Stated:
-        """What one user sends."""
         # by cap sampling that of a gradient: at delta > 0 that of a Hessian, of more dimensions, is less
-        if budget.pure_eps is None:
-            return super().mechanism(problem, schedule, budget, n)
-        from dpexp.privacy.mechanisms.cap_sampling import CapSampling
-        from dpexp.privacy.mechanisms.mechanism import Stated
-
-        return Stated("cap-sampling", CapSampling(pure_eps=budget.pure_eps, dimension=problem.p), "cap-sampling")
+        capped = budget.pure_eps
+        return super().mechanism(problem, schedule, budget, n) if capped is None else capped_messages(problem, capped)
 
     def model(self, problem: LinearPredictorProblem, budget: Budget) -> Model:
         from dpexp.inference.pure_messages import pure
@@ -98,27 +86,21 @@ class StagedNewton(FitCoverage):
         planned = replace(planned, every=self.every or planned.every)
         return planned, replace(planned.design, curvature=self.guess * planned.design.curvature)
 
-    def intervals(self, model: Model, trial: Trial, schedule: Any, budget: Any) -> list[LaneIntervals | Coverage]:
-        from dpexp.core.seeds import generator
+    def fits(self, model: Model, trial: Trial, budget: Any) -> Sequence[Fitted]:
         from dpexp.inference.fitting import fit_local, of_outcome
         from dpexp.inference.simulated import Simulated
         from dpexp.inference.staged_newton import staged_newton
-        from dpexp.inference.targets import target_of
 
-        seed, lanes = trial.seed, trial.lanes
         planned, design = self.plan(model, budget, trial.n)
         pure = budget.pure_eps is not None
         if pure or trial.persons:
             # caps are sampled one by one, and persons hold rows of their own number: neither lies side by side in lanes
             mu = np.full(trial.n, 1.0 if pure else budget.constant)
-            fits = [
-                fit_local(planned, x, y, mu, generator(seed, lane, "noise").standard_normal, owners)
-                for lane, (x, y, owners) in zip(lanes, trial.tables, strict=True)
+            return [
+                fit_local(planned, x, y, mu, trial.normals(lane), owners)
+                for lane, (x, y, owners) in zip(trial.lanes, trial.tables, strict=True)
             ]
-        else:
-            users = Simulated(
-                planned.model, trial.problem, budget, seed, lanes, self.weights == "budget", self.weights == "rising"
-            )
-            outcome = staged_newton(planned.model, design, model.problem.start(), users)
-            fits = [of_outcome(planned, design, outcome, lane) for lane in range(len(lanes))]
-        return [fit_coverage(fits, target_of(trial.problem, trial.persons).theta, self.level)]
+        options = trial.seed, trial.lanes, self.weights == "budget", self.weights == "rising"
+        users = Simulated(planned.model, trial.problem, budget, *options)
+        outcome = staged_newton(planned.model, design, model.problem.start(), users)
+        return [of_outcome(planned, design, outcome, lane) for lane in range(len(trial.lanes))]

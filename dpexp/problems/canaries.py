@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -33,24 +33,18 @@ class Canaries(Softmax):
     slope_limit: float
     """what the problem states as its smoothness: step sizes that follow from it are as small as this is large"""
     canary: int | None
-    """class of the canary; None: it is not there"""
     others: int | None
-    """class of all other records; None: they are not there"""
-
-    def features(self) -> np.ndarray:
-        """All entries of a record are alike, so that a clip of each entry is as wrong as it can be."""
-        # a record whose features are 0 has no gradient: it stands for one that is not there, and leaves the number of
-        # records, and so the batches, as they are
-        present = np.full(self.records, self.others is not None)
-        present[0] = self.canary is not None
-        return (present[:, None] * np.full(self.width, self.length / math.sqrt(self.width))).astype(np.float32)
+    """class of the canary, and of all other records; None: not there"""
 
     @property
     def split(self) -> Split:
-        labels = np.full(self.records, self.others or 0)
-        labels[0] = self.canary or 0
+        labels, present = np.full(self.records, self.others or 0), np.full(self.records, self.others is not None)
+        labels[0], present[0] = self.canary or 0, self.canary is not None
+        # a record whose features are 0 has no gradient: it stands for one that is not there, and leaves the number of
+        # records as it is. All entries of the others are alike, so that a clip of each entry is as wrong as it can be
+        x = (present[:, None] * np.full(self.width, self.length / math.sqrt(self.width))).astype(np.float32)
         names = tuple(map(str, range(self.classes)))
-        data = Dataset("canaries", self.features(), labels.astype(np.int64), names, NO_LICENCE)
+        data = Dataset("canaries", x, labels.astype(np.int64), names, NO_LICENCE)
         return Split(data, data)
 
     @property
@@ -75,11 +69,7 @@ def _linear_loss() -> RecordLoss:
     """f = y x.w, compiled."""
     from dpexp.engine.finite_sum.losses import record_loss_of
 
-    return record_loss_of(_linear_parts)
-
-
-def _linear_parts(square: Any, along: Any, y: Any, c: np.ndarray) -> tuple[Any, Any, Any]:
-    return y * along, 0.0 * along, y
+    return record_loss_of(lambda square, along, y, c: (y * along, 0.0 * along, y))
 
 
 class LinearCanaries(FiniteSum):

@@ -14,11 +14,6 @@ from dpexp.problems.laws import look_up, tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 
-def response(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = x'beta* + sigma * eps."""
-    return t + k[2] * e
-
-
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """E over eps of scale * rho_c((sigma eps - t) / scale) + kappa scale / 2, for the error t of a linear predictor."""
     # rho_c is half a square less the half squares beyond c and -c
@@ -38,27 +33,23 @@ def huber_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value,
 
 
 def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
-    """Second derivatives of scale * rho_c(u) + kappa * scale / 2 in t twice, in t and the scale, in the scale twice."""
-    # inside |u| <= c the loss is (y - t)^2 / (2 s) + kappa s / 2, so they are 1 / s, u / s and u^2 / s; outside it is
-    # linear in (t, s) jointly, and they are 0
+    """In t twice, in t and the scale, in the scale twice: 1 / s, u / s, u^2 / s where |u| <= c, else 0."""
+    # beyond c the loss is linear in (t, s) jointly
     u = (y - t) / scale
     inside = where(u * u <= k[0] * k[0], 1.0, 0.0) / scale
     return inside, inside * u, inside * u * u
 
 
 class NormalMoments(NamedTuple):
-    """Truncated moments of Z ~ N(0, 1) at the Huber constant c."""
+    """E psi_c(Z)^2, which makes the scale equation consistent under normal errors, P(|Z| <= c), E[Z^2; |Z| <= c]."""
 
     kappa: float
-    """E psi_c(Z)^2, which makes the scale equation consistent under normal errors"""
     inside: float
-    """P(|Z| <= c)"""
     square_inside: float
-    """E[Z^2; |Z| <= c]"""
 
 
 def normal_moments(c: float) -> NormalMoments:
-    """Truncated normal moments, in closed form."""
+    """Truncated moments of Z ~ N(0, 1) at the Huber constant c, in closed form."""
     density, outside = math.exp(-c * c / 2) / math.sqrt(2 * math.pi), math.erfc(c / math.sqrt(2))
     # by parts: E[Z^2; |Z| <= c] = P(|Z| <= c) - 2 c phi(c)
     inside = 1 - outside
@@ -111,7 +102,7 @@ class HuberLinear(LinearPredictorProblem):
     """starting value of the scale"""
 
     response_noise = "normal"
-    response = staticmethod(response)
+    response = staticmethod(lambda t, e, k: t + k[2] * e)
     score = staticmethod(huber_score)
     second_derivatives = staticmethod(huber_curvature)
     conditional_risk = staticmethod(conditional_risk)
@@ -144,7 +135,6 @@ class HuberLinear(LinearPredictorProblem):
         return 0.0, 1.0
 
     def gradient_bound(self) -> float:
-        """C0: the beta block is largest, sqrt 2 c, where |x|^2 = 2 and |psi| = c, and there w = 1."""
         # the square is convex in psi^2, so that it is largest at an end
         if not self.has_scale:
             return super().gradient_bound()

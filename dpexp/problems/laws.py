@@ -1,8 +1,7 @@
 """Laws of errors and of rows: as compiled code takes them, and for integrals over errors.
 
-An error is its size times a unit error e with density f. `survival` is P(e > x), and `slope` is f' / f, by which the
-derivative of a mean in its place is a mean again: d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j
-where f jumps by j at e_0.
+An error is its size times a unit error e with density f. By `slope` the derivative of a mean in its place is a mean
+again: d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j where f jumps by j at e_0.
 """
 
 from __future__ import annotations
@@ -223,8 +222,7 @@ def response_of(population: Population, own: Callable[..., Any]) -> Callable[...
     """response(t, e, k) -> y: the problem's own, but for errors and links that the population gives."""
     if population.errors is not None:
         return added
-    link = None if population.response is None else population.response.link
-    return {"probit": probit, "cloglog": cloglog}.get(link or "", own)
+    return own if population.response is None else LINKS.get(population.response.link, own)
 
 
 def added(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -232,14 +230,11 @@ def added(t: Value, e: Value, k: np.ndarray) -> Value:
     return t + e
 
 
-def probit(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = 1 with probability Phi(t), else 0."""
-    return where(e <= normal_cdf(t), 1.0, 0.0)
-
-
-def cloglog(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = 1 with probability 1 - exp(-exp(t)), else 0."""
-    return where(e <= 1.0 - exp(-exp(t)), 1.0, 0.0)
+LINKS: dict[str, Callable[..., Value]] = {
+    "probit": lambda t, e, k: where(e <= normal_cdf(t), 1.0, 0.0),
+    "cloglog": lambda t, e, k: where(e <= 1.0 - exp(-exp(t)), 1.0, 0.0),
+}
+"""labels by the chance of a 1"""
 
 
 def _mixing(population: Population) -> tuple[str, np.ndarray]:

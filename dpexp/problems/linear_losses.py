@@ -1,9 +1,8 @@
 """Mallows-weighted regression with the logistic, the pinball and the epsilon-insensitive loss.
 
 Logistic regression is that of `ldp-sgd`, 5.2; quantile regression is named there as future work. The insensitive loss
-is flat at its minimum: errors are bounded by `support` and residuals up to `width` cost nothing. With width = support
-its risk grows like the fifth power of the error, so that the Hessian vanishes at the optimum; with more it is zero on a
-whole neighbourhood. Theorems 5 and 6 speak of such risks; the paper's own examples are not among them.
+is flat at its minimum: with width = support its risk grows like the fifth power of the error, so that the Hessian
+vanishes at the optimum; with more it is zero on a whole neighbourhood. Theorems 5 and 6 speak of such risks.
 """
 
 from __future__ import annotations
@@ -31,39 +30,19 @@ from dpexp.problems.population import ErrorLaw
 from dpexp.problems.row_rules import rows_along
 
 
-def logistic_response(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = 1 with probability 1 / (1 + exp(-x'beta*)), else 0."""
-    return where(e <= logistic(t), 1.0, 0.0)
-
-
-def logistic_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
-    """Derivatives of log(1 + exp(t)) - y t."""
-    return logistic(t) - y, 0.0
-
-
-def logistic_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value, Value]:
-    """Second derivatives of log(1 + exp(t)) - y t: p (1 - p) in t twice, and there is no scale."""
-    p = logistic(t)
-    return p * (1.0 - p), 0.0, 0.0
-
-
-def logistic_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
-    """The part log(1 + exp(t)) of the loss; the part -y t is linear in beta."""
-    return softplus(t)
-
-
 class MallowsLogistic(LinearPredictorProblem):
     """y ~ Bernoulli(1 / (1 + exp(-x'beta*))); theta = beta, and the optimum is beta* where the model is right."""
 
     name: Literal["mallows-logistic"] = "mallows-logistic"
 
     response_noise = "uniform"
-    response = staticmethod(logistic_response)
-    score = staticmethod(logistic_score)
-    second_derivatives = staticmethod(logistic_curvature)
-    conditional_risk = staticmethod(logistic_risk)
     populations = True
     labels = True
+    response = staticmethod(lambda t, e, k: where(e <= logistic(t), 1.0, 0.0))
+    score = staticmethod(lambda t, y, scale, k: (logistic(t) - y, 0.0))
+    second_derivatives = staticmethod(lambda t, y, scale, k: (logistic(t) * (1.0 - logistic(t)), 0.0, 0.0))
+    # the part of the loss without the label; -y t is linear in beta
+    conditional_risk = staticmethod(lambda t, scale, k: softplus(t))
 
     def slope_bounds(self) -> tuple[float, float]:
         return 0.0, 0.25
@@ -79,18 +58,8 @@ class MallowsLogistic(LinearPredictorProblem):
         return np.logaddexp(0.0, u)
 
 
-def normal_response(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = x'beta* + sigma eps."""
-    return t + k[1] * e
-
-
-def pinball_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
-    """Derivative of rho_tau(y - t), rho_tau(r) = r (tau - 1{r < 0})."""
-    return where(y < t, 1.0 - k[0], -k[0]), 0.0
-
-
 def pinball_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
-    """E over eps of rho_tau(sigma eps - t), for the error t of the linear predictor."""
+    """E over eps of rho_tau(sigma eps - t), rho_tau(r) = r (tau - 1{r < 0}), for the error t of a linear predictor."""
     tau, sigma = k[0], k[1]
     u = t / sigma
     return t * (normal_cdf(u) - tau) + sigma * normal_density(u)
@@ -106,10 +75,10 @@ class PinballLinear(LinearPredictorProblem):
     """standard deviation of the errors"""
 
     response_noise = "normal"
-    response = staticmethod(normal_response)
-    score = staticmethod(pinball_score)
-    conditional_risk = staticmethod(pinball_risk)
     populations = True
+    response = staticmethod(lambda t, e, k: t + k[1] * e)
+    score = staticmethod(lambda t, y, scale, k: (where(y < t, 1.0 - k[0], -k[0]), 0.0))
+    conditional_risk = staticmethod(pinball_risk)
 
     @property
     def constants(self) -> np.ndarray:
@@ -134,11 +103,6 @@ def bounded_response(t: Value, e: Value, k: np.ndarray) -> Value:
     return t + k[1] * where(u < 0.0, -size, size)
 
 
-def insensitive_score(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Value, Value]:
-    """Derivative of max(0, |y - t| - width) in t."""
-    return where(y - t > k[0], -1.0, where(t - y > k[0], 1.0, 0.0)), 0.0
-
-
 def insensitive_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
     """E over the error of max(0, |support V - t| - width), for the error t of the linear predictor."""
     # E (V - a)_+ is the integral of (1 - v)^4 / 2 from a on, (1 - a)^5 / 10 for 0 <= a <= 1; for a < 0 -a is added, and
@@ -159,10 +123,10 @@ class InsensitiveLinear(LinearPredictorProblem):
     """largest absolute error; the risk is flat at beta* where width >= support"""
 
     response_noise = "uniform"
-    response = staticmethod(bounded_response)
-    score = staticmethod(insensitive_score)
-    conditional_risk = staticmethod(insensitive_risk)
     populations = True
+    response = staticmethod(bounded_response)
+    score = staticmethod(lambda t, y, scale, k: (where(y - t > k[0], -1.0, where(t - y > k[0], 1.0, 0.0)), 0.0))
+    conditional_risk = staticmethod(insensitive_risk)
     risk_parts = 8
     """A fifth power begins at two places, where no panel ends: risks have relative errors of 1e-9."""
 

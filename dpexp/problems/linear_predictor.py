@@ -2,11 +2,8 @@
 
 A user holds a row x = (1, z) and a response y. The loss is w(x) rho(y, x'beta, scale), by default with the Mallows
 weight, for which |w(x) x| <= sqrt 2 whatever the data. A problem is its score (the derivatives of rho) with the score's
-range, from which all sensitivities follow, and the law of y. Source: `ldp-sgd`, section 5.
-
-Users have z ~ N(0, sigma_z^2 I_d) and coefficients `beta`, or a `population`; to a fit of records this law is a public
-guess. No data are kept: every user is drawn when it is their turn. What follows from the law is integrated by
-`population_means` and `population_gaps`.
+range, from which all sensitivities follow, and the law of y (`ldp-sgd`, section 5). Users have z ~ N(0, sigma_z^2 I_d)
+and coefficients `beta`, or a `population`; no data are kept. `population_means` and `population_gaps` integrate.
 """
 
 from __future__ import annotations
@@ -37,13 +34,11 @@ class Curvature(NamedTuple):
     """Second-order constants at the optimum theta*, all local: no m > 0 holds everywhere."""
 
     m: float
-    """smallest eigenvalue of the Hessian of the population risk at theta*"""
     M: float
-    """largest eigenvalue of that Hessian"""
+    """smallest and largest eigenvalue of the Hessian of the population risk"""
     hessian: np.ndarray
-    """[p, p]"""
     score_covariance: np.ndarray
-    """[p, p] covariance S of the gradient of one user at theta*, without privacy noise"""
+    """[p, p] covariance S of the gradient of one user, without privacy noise"""
 
 
 class Metrics(NamedTuple):
@@ -65,9 +60,8 @@ class LinearPredictorProblem(Problem):
     sigma_z: Positive = 1.0
     """standard deviation of each covariate"""
     beta: Finite = 1.0
-    """every entry of the true coefficient vector"""
     start_beta: Finite = 0.0
-    """every entry of the starting coefficient vector"""
+    """every entry of the true coefficient vector, and of the starting one"""
     sensitivity: Literal["paper", "exact", "two-gradient-bounds"] | Positive = "paper"
     """which replace-one sensitivity Delta of the gradient sets the noise"""
     population: Population | None = None
@@ -165,10 +159,6 @@ class LinearPredictorProblem(Problem):
         """theta_0, [p]."""
         return np.full(self.p, self.start_beta)
 
-    def complaints(self) -> list[str]:
-        """What makes these losses impossible to run, beyond the range of each parameter; empty where nothing does."""
-        return []
-
     def require_one_user(self) -> None:
         """Evaluate the functions of one user in Python. Raises UsageError, and what a wrong index raises."""
         kind, k = type(self), self.constants
@@ -197,17 +187,21 @@ class LinearPredictorProblem(Problem):
         return -math.inf, math.inf
 
     def gradient_bound(self) -> float:
-        """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1)."""
-        return self.longest_row * max(abs(s) for s in self.score_bounds())
+        """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1); inf: not known, as with a scale, whose
+        entry is no part of `score_bounds`."""
+        return math.inf if self.has_scale else self.longest_row * max(abs(s) for s in self.score_bounds())
 
     def message_radius(self) -> float:
         """Radius of a ball about some public point that holds all gradients at one theta."""
         return self.gradient_bound()
 
     def exact_sensitivity(self) -> float:
-        """Largest distance between the gradients of two users at one theta (replace-one)."""
-        # the extremes are opposite scores on the longest w x, or one score on the two w x that are farthest apart
-        low, high = self.score_bounds()
+        """Largest distance between the gradients of two users at one theta (replace-one); inf: not known."""
+        if self.has_scale:
+            return math.inf
+        # convex in both scores, so that the extremes are opposite scores on the longest w x, or one score on the two
+        # w x that are farthest apart, if 0 is between the bounds
+        low, high = min(self.score_bounds()[0], 0.0), max(self.score_bounds()[1], 0.0)
         return max(self.longest_row * (high - low), self.row_weight.across() * max(abs(low), abs(high)))
 
     def paper_sensitivity(self) -> float:
@@ -307,7 +301,6 @@ class LinearPredictorProblem(Problem):
         return means.optimum_of(self).copy()
 
     def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
         return means.second_order_of(self)
 
     def unknown_curvature(self) -> UsageError | None:
@@ -321,7 +314,7 @@ class LinearPredictorProblem(Problem):
         return self.unknown_curvature() is None
 
     def curvature(self) -> Curvature:
-        """Curvature constants at the optimum. Raises UsageError where they are not known."""
+        """Raises UsageError where it is not known."""
         hessian, covariance = self._second_order()
         eigenvalues = np.linalg.eigvalsh(hessian)
         return Curvature(float(eigenvalues[0]), float(eigenvalues[-1]), hessian, covariance)
@@ -331,14 +324,12 @@ class LinearPredictorProblem(Problem):
         return self.curvature().M
 
     def third_derivative(self) -> np.ndarray | None:
-        """Third derivative of the population risk at theta*, [p, p, p]; None where it is not known."""
+        """That of the population risk at theta*, [p, p, p]; None where it is not known."""
         return None if means.unknown_means(self) else means.third_derivative_of(self)
 
     def hessian_lipschitz(self) -> float | None:
-        """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean).
-
-        None where no such constant is known.
-        """
+        """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean);
+        None where no such constant is known."""
         known = self.population is None and not means.unknown_means(self)
         return means.hessian_lipschitz_of(self) if known else None
 
@@ -348,7 +339,9 @@ class LinearPredictorProblem(Problem):
     def _integrated(self) -> bool:
         """Whether compiled code integrates the risk along one coordinate."""
         kind, base = type(self), LinearPredictorProblem
-        return self.population is None and (kind.conditional_risk is not None or kind._risk is not base._risk)
+        if self.population is not None or (self.labels and kind._risk is base._risk and not means.is_canonical(self)):
+            return False
+        return kind.conditional_risk is not None or kind._risk is not base._risk
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
@@ -386,8 +379,9 @@ class LinearPredictorProblem(Problem):
     def metrics(self, theta: np.ndarray) -> Metrics:
         """Metrics of states [G, p, 8] in lanes, which must be contiguous."""
         measured, risk = self._measured(theta)
+        least = self.risk(self.optimum()) if self._integrated else 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - self.optimal_risk())
+            return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - least)
 
     def risk(self, theta: np.ndarray) -> np.ndarray:
         """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite."""
@@ -400,14 +394,9 @@ class LinearPredictorProblem(Problem):
         return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(theta.shape[:-1])
 
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
-        """Exact population risk minus its minimum, F(theta) - F(theta*), for theta [..., p], by quadrature; [...].
+        """F(theta) - F(theta*) for theta [..., p], [...]; NaN where theta is not finite.
 
-        NaN where theta is not finite. The error of a risk is at most 1e-13 of it, up to where the standard deviation of
-        the linear predictor is 80 times the length over which it is smooth; it is 1e-6 where that is 1000 times or
-        more. Near the optimum rounding leaves about 1e-15.
+        The error of a risk is at most 1e-13 of it, up to where the standard deviation of the linear predictor is 80
+        times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
         """
-        return self.risk(theta) - self.optimal_risk()
-
-    def optimal_risk(self) -> float:
-        """F(theta*), up to the constant that `risk` leaves out."""
-        return float(self.risk(self.optimum())) if self._integrated else 0.0
+        return self.risk(theta) - (self.risk(self.optimum()) if self._integrated else 0.0)

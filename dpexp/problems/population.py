@@ -1,11 +1,9 @@
 """The population from which users are drawn, as `population:` of a config: rows, coefficients, errors and weights.
 
 A user holds x = (1, z) and y = t* + error, or a label with the chance link(t*), for
-t* = x'beta* + bend (x_1^2 - E x_1^2). Every column of z is made of one standard normal of its own: its law is a
-function, and `correlation` is that of these normals: laws are compared on common random numbers, and those that the
-short forms `d`, `sigma_z`, `beta` and `sigma` of a problem can say have the same users in either spelling.
-
-Every default is filled in, so that one population has one form and what a config sweeps is always there.
+t* = x'beta* + bend (x_1^2 - E x_1^2). Every column of z is a function of one standard normal of its own, and
+`correlation` is that of these normals: laws are compared on common random numbers. Every default is filled in, so that
+one population has one form.
 """
 
 from __future__ import annotations
@@ -67,15 +65,13 @@ Keys = tuple[str | int, ...]
 
 
 class _Sparse(Parameters):
-    """Parameters whose stored form leaves out what is None, and what `_implied` names."""
+    """Parameters whose stored form leaves out what is None or follows from the rest."""
 
     @model_serializer(mode="wrap")
     def _without_none(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        implied = self._implied()
-        return {key: value for key, value in dump(self).items() if value is not None and key not in implied}
-
-    def _implied(self) -> tuple[str, ...]:
-        return ()
+        values = {key: value for key, value in dump(self).items() if value is not None and (key, value) != ("times", 1)}
+        listed = {"columns", "rows"} & values.keys()
+        return {key: value for key, value in values.items() if not (listed and key == "law")}
 
 
 class NamedLaw(_Sparse):
@@ -139,9 +135,6 @@ class ColumnLaw(NamedLaw):
 
     times: Dimension = 1
 
-    def _implied(self) -> tuple[str, ...]:
-        return ("times",) if self.times == 1 else ()
-
     @property
     def width(self) -> int:
         """How many columns it makes."""
@@ -155,26 +148,20 @@ class ColumnLaw(NamedLaw):
         return () if self.p is None else (1 - self.p, self.p)
 
     @property
-    def largest_square(self) -> float:
-        """The largest square of the column, summed over what it makes; inf where there is none."""
-        if self.law in ("normal", "t"):
-            return math.inf
-        return 1.0 if self.law == "categorical" else self.times * max(self.value("low") ** 2, self.value("high") ** 2)
-
-    @property
-    def mean_square(self) -> float:
-        """E x^2 of the first of what it makes; inf where there is none."""
+    def squares(self) -> tuple[float, float]:
+        """The largest square, summed over what it makes, and the mean square of the first of it; inf where none is."""
         if self.law == "normal":
-            return self.value("sd") ** 2 + self.value("mean") ** 2
+            return math.inf, self.value("sd") ** 2 + self.value("mean") ** 2
         if self.law == "t":
             df = self.value("df")
-            return self.value("scale") ** 2 * df / (df - 2) if df > 2 else math.inf
+            return math.inf, self.value("scale") ** 2 * df / (df - 2) if df > 2 else math.inf
         if self.law == "categorical":
-            return self.levels[1]
+            return 1.0, self.levels[1]
         low, high = self.value("low"), self.value("high")
+        largest = self.times * max(low**2, high**2)
         if self.law == "uniform":
-            return (low * low + low * high + high * high) / 3
-        return self.levels[0] * low**2 + self.levels[1] * high**2
+            return largest, (low * low + low * high + high * high) / 3
+        return largest, self.levels[0] * low**2 + self.levels[1] * high**2
 
     def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
         yield from super().faults(path, kind)
@@ -218,9 +205,6 @@ class RowLaw(NamedLaw):
     _folder: Path | None = PrivateAttr(None)
     correlation: Annotated[Annotated[Correlation, Tag("mapping")] | Matrix, Discriminator(_shape)] | None = None
 
-    def _implied(self) -> tuple[str, ...]:
-        return () if self.columns is None and self.rows is None else ("law",)
-
     @model_validator(mode="before")
     @classmethod
     def _with_content(cls, entry: object) -> object:
@@ -249,7 +233,7 @@ class RowLaw(NamedLaw):
         return np.where(np.eye(d) > 0, 1.0, rule.exchangeable or 0.0)
 
     def all_faults(self, d: int | None) -> Iterator[Fault]:
-        """What is wrong with the law of rows, of `d` columns where the config states d."""
+        """What is wrong with the law of rows, of `d` columns where the config says so."""
         if self.rows is not None:
             yield from self._table_faults(d)
         elif self.columns is not None:
@@ -276,51 +260,41 @@ class RowLaw(NamedLaw):
     def _table_faults(self, d: int | None) -> Iterator[Fault]:
         if others := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
             yield Fault(("design", others[0]), "does not go with 'rows', which is a law", "keep one of them")
-        if self._folder is None:
-            if d is None:
-                yield Fault(("d",), "is missing: the rows of stored results are not read")
-            return
         try:
-            columns = self.table.shape[1]
+            columns = d if self._folder is None else self.table.shape[1]
         except DataError as error:
             yield Fault(("design", "rows"), f"cannot be used: {error.message}", error.hint)
             return
-        if d not in (None, columns):
+        if columns is None:
+            yield Fault(("d",), "is missing: the rows of stored results are not read")
+        elif d not in (None, columns):
             yield Fault(("d",), f"is {d}, but the table has {columns} columns", "leave out `d`")
 
-    def correlation_faults(self, d: int) -> Iterator[Fault]:
+    def correlation_faults(self, d: int) -> list[Fault]:
         """What is wrong with the correlation of d columns."""
         rule, path = self.correlation, ("design", "correlation")
         if rule is None:
-            return
-        hint = f"with {d} columns above -1/{d - 1}"
+            return []
         if isinstance(rule, tuple):
             if {len(rule), *map(len, rule)} != {d}:
-                yield Fault(path, f"is no matrix of {d} rows and {d} columns")
-                return
+                return [Fault(path, f"is no matrix of {d} rows and {d} columns")]
             matrix = np.array(rule)
-            wrong = np.argwhere(~(matrix == matrix.T) | (np.eye(d, dtype=bool) & (matrix != 1)))
-            if len(wrong):
-                i, j = map(int, wrong[0])
-                entry = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}"
-                entry += "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
-                yield Fault(path, f"must be symmetric with 1 on the diagonal: {entry}")
-                return
-        else:
-            named = list(rule.model_dump().items())
-            if len(named) != 1:
-                yield Fault(path, "needs one of 'ar1' and 'exchangeable'")
-                return
-            key, value = named[0]
-            if abs(value) >= 1:
-                bound = "less than 1" if value > 0 else "greater than -1"
-                yield Fault((*path, key), f"must be {bound}, got {value:g}")
-                return
+            for i, j in np.argwhere(~(matrix == matrix.T) | (np.eye(d, dtype=bool) & (matrix != 1))).tolist():
+                other = "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
+                entry = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}{other}"
+                return [Fault(path, f"must be symmetric with 1 on the diagonal: {entry}")]
+        elif len(named := list(rule.model_dump().items())) != 1:
+            return [Fault(path, "needs one of 'ar1' and 'exchangeable'")]
+        elif abs(value := named[0][1]) >= 1:
+            bound = "less than 1" if value > 0 else "greater than -1"
+            return [Fault((*path, named[0][0]), f"must be {bound}, got {value:g}")]
         least = float(np.linalg.eigvalsh(self.matrix(d))[0])
-        if least < LEAST_EIGENVALUE:
-            if isinstance(rule, tuple):
-                hint = f"multiply the entries off the diagonal by less than {math.floor(1000 / (1 - least)) / 1000:g}"
-            yield Fault(path, f"is not positive definite: its least eigenvalue is {least:.3g}", hint)
+        if least >= LEAST_EIGENVALUE:
+            return []
+        hint = f"with {d} columns above -1/{d - 1}"
+        if isinstance(rule, tuple):
+            hint = f"multiply the entries off the diagonal by less than {math.floor(1000 / (1 - least)) / 1000:g}"
+        return [Fault(path, f"is not positive definite: its least eigenvalue is {least:.3g}", hint)]
 
 
 class Coefficients(_Sparse):
@@ -409,13 +383,11 @@ class Response(Parameters):
 
 
 class WeightCap(Parameters):
-    """The largest weighted squared length of a row; at least that of the intercept alone."""
-
     cap: Annotated[float, Field(ge=1, le=1e6)] = WEIGHT_CAP
 
 
 class Mallows(Parameters):
-    """w(x) = min(1, cap / |x|^2)."""
+    """w(x) = min(1, cap / |x|^2); the cap is at least that of the intercept alone."""
 
     mallows: WeightCap = WeightCap()
 
@@ -452,8 +424,6 @@ class Population(Parameters):
     def _canonical(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         stored = {key: value for key, value in dump(self).items() if value is not None}
         return stored | {"d": self.width} | ({"weights": "mallows"} if self.cap == WEIGHT_CAP else {})
-
-    # --- what follows from it --------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> tuple[ColumnLaw, ...]:
@@ -507,14 +477,14 @@ class Population(Parameters):
         """The largest |x| that a row can have; inf where there is none."""
         if self.design.longest is not None:
             return self.design.longest
-        return math.sqrt(1 + sum(column.largest_square for column in self.columns))
+        return math.sqrt(1 + sum(column.squares[0] for column in self.columns))
 
     @property
     def mean_square(self) -> float:
         """E x_1^2 of the first column; inf where there is none."""
         if self.design.rows is not None:
             return float(np.mean(self.design.table[:, 0] ** 2))
-        return self.columns[0].mean_square
+        return self.columns[0].squares[1]
 
     @property
     def grows(self) -> bool:

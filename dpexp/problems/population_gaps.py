@@ -3,7 +3,7 @@
 (a) Of every state at a checkpoint it is a mean over `POINTS` public rows, whose own gradient and Hessian at theta* are
 replaced by the exact ones: relative errors are about 2e-5 at a distance of .1, 3e-3 at 1, and up to .1 beyond 3.
 (b) Of a few states it is exact: a loss of y - t sees x along theta - beta* alone, and a loss of labels l(t) - y t sees
-it along theta, but for a part that is linear in theta.
+it along theta, but for a part that is linear in theta. Other losses of labels see x along both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.problems import population_means as means
+from dpexp.problems.laws import look_up
 from dpexp.problems.population_means import Places, optimum_of, places_of
 from dpexp.problems.row_rules import rows_along, sobol_points
 
@@ -30,6 +31,9 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
     """Mean losses of the users of every row at states [N, p], [N, K]."""
     t = places.rows.predictor(theta[:, : problem.d + 1])
     scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
+    if problem.labels and not means.is_canonical(problem):
+        of_zero, of_one = (look_up(means.loss_table(problem, label), t) for label in (0.0, 1.0))
+        return np.asarray(of_zero + places.spread * (of_one - of_zero))
     if problem.labels:
         return problem.mean_loss(t, places.spread, scale) - places.spread * t
     return problem.mean_loss(t - places.true, places.spread, scale)
@@ -75,7 +79,7 @@ def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
 
 def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
     beta, scale = theta[: problem.d + 1], np.full((1, 1), means.scale_of(problem, theta))
-    if not (problem.labels or means.alike(problem)):
+    if not (means.is_canonical(problem) if problem.labels else means.alike(problem)):
         places = places_of(problem, full=True)
         return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0])
     away = beta if problem.labels else beta - problem.true_coefficients

@@ -172,16 +172,24 @@ def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Me
     return Means(mean(0.0), nothing, mean(0.0, 2), nothing, nothing, _derivative(mean, 0.01), nothing)
 
 
+@kept_once(64)
+def is_canonical(problem: LinearPredictorProblem) -> bool:
+    """Whether a loss of labels is l(t) - y t, so that the label's part is linear in theta."""
+    t, score, k = np.linspace(-30.0, 30.0, 121), type(problem).score, problem.constants
+    return bool(np.allclose(score(t, 0.0, 1.0, k)[0] - score(t, 1.0, 1.0, k)[0], 1.0, rtol=0, atol=1e-12))
+
+
 @kept_once(16)
-def loss_table(problem: LinearPredictorProblem) -> np.ndarray:
-    """The mean loss at u = size a for a on `laws.GRID`, less that at 0, and its derivative in asinh(a), [G, 2].
+def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> np.ndarray:
+    """The mean loss at u = size a for a on `laws.GRID`, less that at 0, and its derivative in asinh(a), [G, 2]; of
+    labels that of one label at the predictor u.
 
     It is the integral of the mean score, cell by cell from values and slopes at the ends (Euler and Maclaurin).
     """
     size = 1.0 if problem.labels else problem.error_law.size
     u = size * GRID
     if problem.labels:
-        means = _labels(problem, u, np.zeros_like(u))
+        means = _labels(problem, u, np.full_like(u, label))
     else:
         means = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
     wide = np.diff(u)

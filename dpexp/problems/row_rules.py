@@ -28,7 +28,7 @@ from dpexp.problems.population import ColumnLaw, Population
 from dpexp.problems.slices import Slices, slices_of
 from dpexp.problems.weights import Weight
 
-MOST_CELLS = 10_000
+MOST_CELLS, MOST_POINTS = 10_000, 4_000_000
 WHOLE = 2048
 """rows of a table over which gaps at checkpoints are sums; of a larger one a sample is"""
 MOST_COLUMNS = 1000
@@ -49,9 +49,8 @@ class Points(NamedTuple):
     basis: np.ndarray | None
     """[d + 1, q]; None: all coordinates, with the leading 1"""
     mass: np.ndarray
-    """[3, K]: the mass of a point times the mean of w^j there, j = 0, 1, 2"""
     across: np.ndarray
-    """[3, K]: the same times the mean square of each coordinate across the basis"""
+    """[3, K]: mass of a point times the mean of w^j, j = 0, 1, 2; the same times the mean square across the basis"""
     norm_sq: np.ndarray | None
     """[K] |x|^2, where a point has one"""
     error: float
@@ -174,15 +173,25 @@ def rows_along(
         return slices_of(root, slopes, cap)
     mixed = parts.correlated and (parts.discrete or parts.family == "box")
     cells = math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in parts.discrete)
-    if parts.family and m <= 3 and not mixed and cells <= MOST_CELLS:
-        return full_points(*_on_rays(population, parts, slopes, folded, (fine * (1 + full), cuts)), population, 1e-10)
-    return _sobol(population)
+    if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
+        return _sobol(population)
+    fine *= 1 + full
+    while (count := cells * _most_points(parts, fine, cuts)) > MOST_POINTS and max(fine, cuts) > 1:
+        fine, cuts = max(1, fine // 2), max(1, cuts // 2)
+    if count > MOST_POINTS:
+        return _sobol(population)
+    return full_points(*_on_rays(population, parts, slopes, folded, (fine, cuts)), population, 1e-10)
+
+
+def _most_points(parts: _Parts, fine: int, cuts: int) -> int:
+    """At most so many points on the rays of one cell of the enumerated columns."""
+    m = len(parts.sizes)
+    rays = 2 * m * (20 * fine) ** (m - 1) if parts.family == "box" and m else (1, 2, 96 * fine, 1440 * fine)[m]
+    return rays * (9 * (14 if cuts == 1 else 6 * cuts) if m else 1)
 
 
 def _axis_basis(axis: np.ndarray) -> np.ndarray:
-    basis = np.zeros((len(axis) + 1, 2))
-    basis[0, 0], basis[1:, 1] = 1.0, axis
-    return basis
+    return np.stack([np.eye(len(axis) + 1)[0], np.append(0.0, axis)], axis=1)
 
 
 def normal_axis(sigma_z: float, axis: np.ndarray, cap: float, parts: int = 1, splits: tuple[float, ...] = ()) -> Points:

@@ -6,7 +6,7 @@ constants: L of the data part and the smoothness of every record's loss. No numb
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -60,38 +60,31 @@ BY_THEMSELVES = (
 )
 
 
-def _tuples(value: Any) -> Any:
-    """A list as a tuple, also in a mapping."""
+def _tuples(value: Any, entry: Callable[[Any], Any] = lambda entry: entry) -> Any:
+    """A list as a tuple of entries, also in a mapping."""
     if isinstance(value, Mapping):
-        return {key: _tuples(inner) for key, inner in value.items()}
-    return tuple(value) if isinstance(value, list) else value
+        return {key: _tuples(inner, entry) for key, inner in value.items()}
+    return tuple(map(entry, value)) if isinstance(value, list | tuple) else value
 
 
-def _texts(value: Any) -> Any:
-    """Categories, or names of columns, as text: 1 is '1', true is 'True'."""
-    if isinstance(value, Mapping):
-        return {key: _texts(inner) for key, inner in value.items()}
-    return tuple(map(str, value)) if isinstance(value, list | tuple) else value
-
-
+# categories, or names of columns, as text: 1 is '1', true is 'True'
+_TEXTS = BeforeValidator(lambda value: _tuples(value, str))
 Fraction = Annotated[float, Field(ge=1e-6, le=0.999999)]
 _LISTS_BY_NAME = WithJsonSchema({"type": "object", "additionalProperties": {"type": "array"}})
 Ranges = Annotated[dict[str, tuple[float, float] | tuple[str, str]], BeforeValidator(_tuples), _LISTS_BY_NAME]
-Categories = Annotated[dict[str, tuple[str, ...]], BeforeValidator(_texts), _LISTS_BY_NAME]
-Names = Annotated[tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array"})]
+Categories = Annotated[dict[str, tuple[str, ...]], _TEXTS, _LISTS_BY_NAME]
+Names = Annotated[tuple[str, ...], _TEXTS, WithJsonSchema({"type": "array"})]
 
 
 class DataSource(Parameters):
-    """A shipped data set by `name`, or the user's table by `path`, with a `target` column.
+    """A shipped data set by `name`, or by `path` the user's table, whose `target` column has the classes.
 
-    A path starts at the folder of the config, or ~ at the home of whoever reads it, and is kept as it is written: where
-    the config is run from is no part of it.
+    A path starts at the folder of the config, or ~ at the home of whoever reads it, and is kept as it is written.
     """
 
     name: Literal["adult", "digits", "fashion"] | None = None
     path: str | None = None
     target: str | None = None
-    """column of the classes, of a table"""
     ranges: Ranges | None = None
     """column -> (low, high), known without the records: numbers, or days like 2021-03-01, are scaled to [0, 1]"""
     categories: Categories | None = None
@@ -107,9 +100,8 @@ class DataSource(Parameters):
     by_file_name: Annotated[tuple[()], BeforeValidator(_tuples)] = ()
     """constants, which the names of stored cells contain"""
     records: RecordCount | None = None
-    """about how many there are, a number that is public and not counted in the file. Sampling for records that are
-    added or removed needs it: probabilities, steps and noise follow from it, and each record falls into its part by
-    itself"""
+    """about how many there are, a public number, from which probabilities, steps and noise follow where records are
+    added or removed"""
 
     _folder: Path | None = PrivateAttr(None)
 
@@ -144,7 +136,7 @@ class DataSource(Parameters):
 
     @model_serializer(mode="wrap")
     def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is not used is not written, so that cells without it keep their names."""
+        # what is not used is not written, so that cells without it keep their names
         spare = ("missing", "leave_out", "records", "thousands")
         return {k: v for k, v in dumped(self).items() if v or k not in spare if (k, v) != ("decimal", ".")}
 
@@ -157,7 +149,7 @@ class DataSource(Parameters):
 
     @property
     def public(self) -> PublicInputs:
-        """What is stated of a table's columns."""
+        """Statements about a table's columns."""
         ranges = {name: limits_of(name, pair) for name, pair in (self.ranges or {}).items()}
         days = tuple(name for name, pair in (self.ranges or {}).items() if isinstance(pair[0], str))
         return PublicInputs(
@@ -176,19 +168,14 @@ class Softmax(Problem):
     test_fraction: Fraction | None = None
     """share of the records drawn at random for the test; without it the published test part, or a fifth"""
     validation_fraction: Fraction | None = None
-    """this share of the training records is taken out at random and held out in place of the test records, which then
-    are not looked at: for choosing settings"""
+    """share of the training records that is held out in place of the test records, for choosing settings"""
     data_seed: Seed = 0
-    """seed of these splits"""
     random_features: Annotated[int, Field(ge=1, le=10**5), BeforeValidator(integral)] | None = None
     """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
 
     @property
     def split(self) -> Split:
-        """Prepared records to train on, and held out: test records, or validation records with `validation_fraction`.
-
-        Raises DataError, which lists all that is wrong.
-        """
+        """Prepared records to train on, and held out. Raises DataError, which lists all that is wrong."""
         return _loaded(self.model_dump_json(include=_OF_THE_RECORDS), self.folder)
 
     @property
@@ -198,7 +185,6 @@ class Softmax(Problem):
 
     @property
     def train(self) -> Dataset:
-        """The records to train on."""
         return self.split.train
 
     @property
@@ -216,7 +202,6 @@ class Softmax(Problem):
 
     @property
     def held_out_records(self) -> int:
-        """Records on which accuracy is measured; shipped data are not read for it."""
         return self._parts[1]
 
     @property
@@ -235,11 +220,10 @@ class Softmax(Problem):
         return records - test - validation, validation
 
     def dealt_anew(self, seed: int) -> Softmax:
-        """The same records of a user, test and validation records drawn by another seed; shipped data as they are."""
         return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
 
     def memory(self) -> int:
-        """Bytes of the records: as read and prepared, and where a record is replaced by more numbers, these twice."""
+        # records as read and prepared, and where a record is replaced by more numbers, these twice
         records, width, _ = self.shape
         # those of the user's own files have been read by now, so that only what is made of them is counted
         records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records
@@ -247,21 +231,19 @@ class Softmax(Problem):
         return 4 * records_read * width * (2 if self.data.name is None and not self.random_features else 3) + directions
 
     def prepare(self) -> None:
-        """Read the user's records, whose number and width nothing else says. Raises UsageError where they are wrong."""
+        # nothing else says their number and width
         _ = self.shape
 
     def files(self) -> Mapping[str, str]:
-        """Hashes of the user's files, by path, as they were when they were first read; empty for shipped data."""
+        # as they were when they were first read
         if self.data.path is None:
             return {}
         return {self.data.path: "" if self.folder is None else hash_of_data(str(self.data.place))}
 
     def places(self) -> Sequence[Path]:
-        """Where these files are."""
         return () if self.data.path is None else (self.data.place,)
 
     def legend(self) -> Mapping[str, Any]:
-        """Classes, the rows of the weights; how a table's columns become records; and how these are prepared."""
         return {
             "kind": self.name,
             "classes": list(self.train.classes),
@@ -273,7 +255,6 @@ class Softmax(Problem):
         }
 
     def notices(self) -> Sequence[str]:
-        """What the records are, how they are encoded, and which parts are not private."""
         if self.data.name is not None:
             source = DATASETS[self.data.name]
             return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
@@ -281,21 +262,19 @@ class Softmax(Problem):
         return (f"{self.train.note} {NOT_COVERED} {number}",)
 
     def require_records(self) -> None:
-        """Raises DataError where no record of the user's table can be read."""
         parts = self.split if self.data.path and self.data.target else ()
         if parts and not any(np.any(part.usable) for part in parts if part.usable is not None):
             table = read_record_table(self.data.place)
             raise none_read(table, self.remarks())
 
     def remarks(self) -> Sequence[str]:
-        """What is odd about the user's own table."""
         if not (self.data.path and self.data.target):
             return ()
         return _remarked(self.data.model_dump_json(), self.folder, state_of(self.data.place))
 
     @property
     def n(self) -> int:
-        """Training records."""
+        """Number of training records."""
         return self.shape.records
 
     @property

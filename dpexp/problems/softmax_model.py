@@ -1,13 +1,9 @@
 """A released softmax model on the scale of the user's own columns, and what it predicts.
 
 The model saw prepared records: columns scaled by stated ranges, categories as 0/1 entries, all of it divided by its own
-norm |x|, and a constant entry b. In the user's own values v the score of a class is therefore
-
-    score = (offset + sum over columns of value times coefficient) / |x| + intercept,
-
-coefficient = w / (high - low) and offset = -sum of w low / (high - low) for columns with a range, coefficient = w and
-no offset for the others, intercept = b times the weight of the constant entry. |x| is the norm of the scaled record,
-and a value outside its range counts as the range's end. The class with the largest score is predicted.
+norm |x|, and a constant entry b. In the user's own values the score of a class is `OWN_SCALE` with coefficient =
+w / (high - low) and offset = -sum of w low / (high - low) for columns with a range, coefficient = w and no offset for
+the others, intercept = b times the weight of the constant entry. The class with the largest score is predicted.
 """
 
 from __future__ import annotations
