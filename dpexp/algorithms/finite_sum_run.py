@@ -55,7 +55,6 @@ class FiniteSumAlgorithm(Algorithm):
     smoke_size: ClassVar[tuple[int, int]] = (40, 2)
     witnesses: ClassVar[int] = 1
     """settings fill the lanes, so that every replicate takes its time"""
-    in_python: ClassVar[bool] = True
 
     def plan(self, problem: FiniteSum, schedule: Schedule, budget: Budget, n: int) -> RunPlan:
         """Steps, momentum, step size and mixing weight of a run of n steps."""

@@ -1,7 +1,8 @@
 """The gap F(theta) - F(theta*) of states over a population that the short forms cannot say.
 
 (a) Of every state at a checkpoint it is a mean over `POINTS` public rows, whose own gradient and Hessian at theta* are
-replaced by the exact ones: relative errors are about 2e-5 at a distance of .1, 3e-3 at 1, and up to .1 beyond 3.
+replaced by the exact ones: relative errors are about 2e-5 at a distance of .1, 3e-3 at 1, and up to .1 beyond 3 of
+normal rows, and larger of rows with tails (.1 at 1.5, t rows of df 4 and cap 5).
 (b) Of a few states it is exact: a loss of y - t sees x along theta - beta* alone, and a loss of labels l(t) - y t sees
 it along theta, but for a part that is linear in theta. Other losses of labels see x along both.
 """

@@ -401,7 +401,7 @@ def mean_label_row(problem: LinearPredictorProblem) -> np.ndarray:
 
 @kept_once(64)
 def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
-    """The root of the mean gradient clipped to norm `clip`, of a problem with labels, [p]; errors are about 5e-6.
+    """The root of the mean gradient clipped to norm `clip`, of a problem with labels, [p]; errors are about 1e-5.
 
     g = w psi x is clipped to x times w psi between -clip / |x| and clip / |x|, which is a score of the predictor again,
     so that the root is the minimum of a convex risk where psi is monotone.

@@ -10,13 +10,7 @@ from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
-from tests.algorithms.test_ldp_sgd import (
-    CASES,
-    SEED,
-    SETTINGS,
-    STEPS,
-    assert_equals_the_literal_loop,
-)
+from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, assert_equals_the_literal_loop
 from tests.conftest import AT_LENGTH
 from tests.oracles import one_pass
 

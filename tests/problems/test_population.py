@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import expit
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
@@ -15,7 +16,9 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.laws import UNIT_LAWS
 from dpexp.problems.linear_losses import PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
+from dpexp.problems.row_rules import rows_along
 from dpexp.store.simulating import Done, simulate
 from dpexp.store.stats import too_far
 from tests.conftest import share
@@ -230,6 +233,27 @@ def test_a_score_and_a_response_are_enough_for_the_risk(law):
     assert bare.risk_gap(theta) == pytest.approx(full.risk_gap(theta), rel=1e-8)
     states = np.repeat(theta[:2, :, None], 8, axis=2)
     assert bare.metrics(states).loss_gap == pytest.approx(full.metrics(states).loss_gap, rel=2e-2)
+
+
+class Brier(LinearPredictorProblem):
+    name: str = "brier"
+    labels: ClassVar = True
+    score: ClassVar = staticmethod(lambda t, y, scale, k: (2 * (expit(t) - y) * expit(t) * expit(-t), 0.0))
+
+
+def test_the_risk_of_any_loss_of_labels_is_the_mean_over_rows_and_labels():
+    problem, z = Brier(population={"d": 1, "response": {"link": "probit"}}), np.linspace(-9, 9, 90_001)
+    mass, p = stats.norm.pdf(z) * np.minimum(1, 2 / (1 + z * z)) * (z[1] - z[0]), stats.norm.cdf(1 + z)
+    theta = np.array([[0.5, -1.0], [3.0, 1.0], problem.optimum()])
+    s = expit(theta[:, :1] + theta[:, 1:] * z)
+    risks = (p * (1 - s) ** 2 + (1 - p) * s * s) @ mass
+    assert problem.risk_gap(theta) == pytest.approx(risks - risks[2], rel=1e-6, abs=1e-12)
+
+
+def test_rules_on_rays_have_bounded_numbers_of_points():
+    columns = ({"law": "bernoulli", "p": 0.5, "times": 13}, {"law": "normal", "times": 3})
+    assert rows_along(Population(design={"columns": columns})).mass.shape[1] < 2e5
+    assert rows_along(Population(d=3, design="uniform"), None, False, 10, 16).mass.shape[1] <= 4_000_000
 
 
 CONFIG = """

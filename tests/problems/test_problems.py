@@ -1,14 +1,15 @@
 """Problems away from their defaults, and independently computed reference values for `ldp-sgd`."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import integrate
 
-from dpexp.problems import PROBLEMS
-from dpexp.problems.linear_losses import insensitive_risk as conditional_risk
+from dpexp.problems import PROBLEMS, huber_linear, linear_losses
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.mallows import cubic_moment
+from dpexp.problems.mallows import cubic_moment, mean_weight
 
 DEFAULTS = {name: kind() for name, kind in PROBLEMS.items() if issubclass(kind, LinearPredictorProblem)}
 CASES = {
@@ -22,13 +23,6 @@ CASES = {
     "insensitive-linear, many optima": PROBLEMS["insensitive-linear"](d=3, width=1.5),
 }
 all_of_them = pytest.mark.parametrize("problem", [*DEFAULTS.values(), *CASES.values()], ids=[*DEFAULTS, *CASES])
-
-
-def known(constant):
-    """A constant of a problem, where it knows it."""
-    if constant is None:
-        pytest.skip("it does not know this constant")
-    return constant
 
 
 RNG = np.random.default_rng(2024)
@@ -45,7 +39,7 @@ def points(problem, count, spread=0.7):
 @pytest.mark.slow
 @all_of_them
 def test_third_derivative_is_that_of_the_risk(problem):
-    third = known(problem.third_derivative())
+    third = problem.third_derivative()
     star, h, k = problem.optimum(), 0.05, np.arange(-4, 5)
     if getattr(problem, "width", 1.0) != 1.0:
         h = 0.02  # stay where the risk is smooth
@@ -66,13 +60,12 @@ def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, suppo
     """The third difference in t of the mean loss of a user; below half of the support two tails of the errors meet."""
     problem = PROBLEMS["insensitive-linear"](d=3, width=width, support=support)
     t, h = np.linspace(-2 * (width + support), 2 * (width + support), 4001, retstep=True)
-    third = np.diff(conditional_risk(t, 1.0, problem.constants), 3) / h**3
+    third = np.diff(linear_losses.insensitive_risk(t, 1.0, problem.constants), 3) / h**3
     assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
 
 
 @pytest.mark.parametrize(("tau", "wanted"), [(0.5, math.sqrt(2)), (0.9, 1.8), (0.2, 1.6)])
 def test_the_sensitivity_of_quantile_regression_is_attained(tau, wanted):
-    """By two users with x = (1, z) and (1, -z), |z| = 1, and one residual sign; at the median by opposite signs at one x."""
     problem = PROBLEMS["pinball-linear"](d=3, tau=tau)
     assert problem.exact_sensitivity() == pytest.approx(wanted, rel=1e-12)
     assert problem.noise_sensitivity() == pytest.approx(wanted, rel=1e-12)
@@ -131,3 +124,20 @@ def test_logistic_reference_values(d):
     opposite = np.append(1.0, -np.ones(d))
     theta = np.stack([np.zeros(d + 1), np.full(d + 1, 1.1), opposite])
     np.testing.assert_allclose(problem.risk_gap(theta), LOGISTIC[d][3:], atol=2e-12)
+
+
+@pytest.mark.parametrize(("d", "spread"), [(5, 0.05), (5, 0.7), (5, 2.0), (20, 1.4), (5, 3.1), (20, 4.5), (5, 6.2)])
+def test_risk_by_adaptive_quadrature(d, spread):
+    problem, pieces = PROBLEMS["huber-linear"](d=d), [-9.0, -1.0, 1.0, 9.0]
+
+    def integrand(z):
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        weight = float(mean_weight(d - 1, 1, np.array([z * z]))[0])
+        return density * weight * float(huber_linear.conditional_risk(0.4 + spread * z, 1.5, problem.constants))
+
+    wanted = sum(
+        integrate.quad(integrand, *ends, epsabs=1e-13, epsrel=1e-13, limit=200)[0] for ends in pairwise(pieces)
+    )
+    theta = np.ones((1, problem.p))
+    theta[0, 0], theta[0, 1], theta[0, -1] = 1.4, 1 + spread, 1.5
+    assert problem.risk(theta)[0] == pytest.approx(wanted, abs=2e-13)

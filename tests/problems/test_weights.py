@@ -12,13 +12,13 @@ from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import minimum
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.weights import Weight
 
 
 class Again(Weight):
-    """The weights that are called mallows, once more."""
-
+    # those that are called mallows, once more
     name: Literal["again"] = "again"
     cap: Positive = 2.0
 
@@ -38,6 +38,14 @@ class Again(Weight):
 
 def of(weights):
     return HuberLinear(population=Population(d=2, weights=weights, coefficients=(1.0, 0.5, -0.5)), scale="known")
+
+
+def test_bounds_of_the_score_in_t_are_none_of_a_loss_with_a_scale():
+    assert math.isinf(LinearPredictorProblem.exact_sensitivity(HuberLinear()))
+    assert (
+        LinearPredictorProblem.exact_sensitivity(HuberLinear(scale="known"))
+        == HuberLinear(scale="known").exact_sensitivity()
+    )
 
 
 def test_the_engine_and_all_numbers_take_the_weight_of_a_plug_in():

@@ -1,13 +1,11 @@
 """Predicted curves of 20 losses over 6 populations against runs of LDP-SGD: the curves integrate, the runs draw.
 
 Of 200 runs none is beyond 3 % by more than a simultaneous 99 % bound; of 6,400 runs all are within 3 % and 2.6 standard
-errors and at most 1 in 100 above 3 %, also at mu = 8 where J is at most .06. `make soak` tries all cells. Joint scales,
-errors that depend on x and clips of the whole gradient have no closure.
+errors, 1 in 100 may be above 3 %, also at mu = 8 where J is at most .06. `make soak` tries all cells that have a closure.
 """
 
 import math
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -19,18 +17,13 @@ from dpexp.engine.lanes.elementwise import exp, maximum, minimum, sqrt, where
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
-from dpexp.problems.laws import added
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.closure import MOST_INDEX, closure
 from tests.conftest import AT_LENGTH, share
 
 
 class Own(LinearPredictorProblem):
-    """A loss by its score psi(y - t), whose constants are its scale and range."""
-
     numbers: tuple[float, ...]
-    response_noise: ClassVar = "normal"
-    response: ClassVar = staticmethod(added)
     constants = property(lambda self: np.array(self.numbers))
     score_bounds = property(lambda self: lambda: (-self.numbers[1], self.numbers[1]))
 
@@ -42,7 +35,8 @@ SCORES = {
     "welsch": lambda t, y, scale, k: ((t - y) * exp(-((t - y) * (t - y)) / (2.0 * k[0] * k[0])), 0.0),
     "uneven huber": lambda t, y, scale, k: (where(t < y, 0.75, 0.25) * minimum(maximum(t - y, -k[0]), k[0]), 0.0),
 }
-OWN = {name: type("Own", (Own,), {"score": staticmethod(score)}) for name, score in SCORES.items()}
+RESPONSE = {"response_noise": "normal", "response": staticmethod(lambda t, e, k: t + e)}
+OWN = {name: type("Own", (Own,), RESPONSE | {"score": staticmethod(score)}) for name, score in SCORES.items()}
 LOSSES = [
     *(("huber-linear", {"scale": "known", "c": c}) for c in (1.345, 1.0, 2.0)),
     *(("pinball-linear", {"tau": tau}) for tau in (0.25, 0.1, 0.5, 0.9)),
@@ -55,10 +49,8 @@ LOSSES = [
 FEW = [LOSSES[k] for k in (0, 1, 3, 7, 9, 12, 14, 17)]
 NORMAL, FAR = {"law": "normal", "sd": 2.0}, {"law": "contaminated", "share": 0.1, "sd": 2.0, "far": 10.0}
 MIXED = {"columns": ({"law": "bernoulli", "p": 0.3}, {"law": "categorical", "p": (0.2, 0.3, 0.5)}, {"law": "normal"})}
-AR1, EQUAL = {"correlation": {"ar1": 0.5}}, {"correlation": {"exchangeable": 0.3}}
-T5, BOX = {"law": "t", "df": 5}, "uniform"
-LAWS = [*((rows, NORMAL) for rows in (AR1, T5, MIXED, BOX, EQUAL)), (AR1, FAR)]
-MARKS, LIMIT = np.array([50, 500, 5000]), math.log(1.03)
+AR1, EQUAL, T5 = {"correlation": {"ar1": 0.5}}, {"correlation": {"exchangeable": 0.3}}, {"law": "t", "df": 5}
+LAWS, LIMIT = [*((rows, NORMAL) for rows in (AR1, T5, MIXED, "uniform", EQUAL)), (AR1, FAR)], math.log(1.03)
 
 
 def problem_of(kind, options, rows, errors):
@@ -70,30 +62,28 @@ def problem_of(kind, options, rows, errors):
 def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None):
     """Log ratios [2, 3] of curve and mean, and by how many standard errors they are beyond 3 %; None for a larger J."""
     problem, predicted, eta = problem_of(*case), problem_of(*(model or case)), 0.5 if mu < math.inf else 1.0
-    noise_sq = (problem.noise_sensitivity() / mu) ** 2
-    curve = closure(gaussian_means(predicted), problem.start(), predicted.optimum(), noise_sq, (eta, 0.5), MARKS)
+    marks, noise_sq = np.array([50, 500, 5000]), (problem.noise_sensitivity() / mu) ** 2
+    curve = closure(gaussian_means(predicted), problem.start(), predicted.optimum(), noise_sq, (eta, 0.5), marks)
     if curve.j_index > largest_j:
         return None
-    passed = LdpSgd().simulate(problem, [(Power(eta=eta, alpha=0.5), ConstantBudget(mu=mu))], MARKS, 1, range(runs))
+    passed = LdpSgd().simulate(problem, [(Power(eta=eta, alpha=0.5), ConstantBudget(mu=mu))], marks, 1, range(runs))
     mean, error = passed.values[0, :, :, 0].mean(axis=2), stats.sem(passed.values[0, :, :, 0], axis=2)
     log = np.log(np.stack([curve.iterate, curve.average]) / mean)
     return log, (np.maximum(np.abs(log) - LIMIT, 0) * mean / error).max()
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize(("runs", "losses", "laws", "mu", "largest_j"), [
     (200, LOSSES, LAWS, math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
 ])  # fmt: skip
 def test_curves_are_within_three_per_cent(runs, losses, laws, mu, largest_j):
     cells = share(product(losses, laws), len(losses) * len(laws))
     tried = [compare((*loss, *law), runs if AT_LENGTH else 200, mu, largest_j) for loss, law in cells]
-    logs, far = [*zip(*filter(None, tried), strict=True)] or [(), (0,)]
-    above = int(np.sum(np.abs(logs) > LIMIT))
-    print(f"{runs} runs, mu {mu}: {len(far)} of {len(cells)} cells, {max(far):.2f} errors beyond, {above} above 3 %")
+    logs, far = zip(*[result for result in tried if result is not None], strict=True)
     assert max(far) < (2.6 if runs > 200 else stats.t.isf(0.01 / (6 * len(cells)), 199))
-    assert not AT_LENGTH or runs == 200 or above <= max(1, 0.06 * len(far))
+    assert not AT_LENGTH or runs == 200 or np.mean(np.abs(logs) > LIMIT) <= 0.01
 
 
-@pytest.mark.slow
 def test_the_curve_of_another_correlation_is_not():
     assert compare((*LOSSES[0], *LAWS[0]), 800, model=(*LOSSES[0], *LAWS[4]))[1] > 2.6
