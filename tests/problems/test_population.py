@@ -238,6 +238,7 @@ def test_a_score_and_a_response_are_enough_for_the_risk(law):
 class Brier(LinearPredictorProblem):
     name: str = "brier"
     labels: ClassVar = True
+    response: ClassVar = staticmethod(lambda t, e, k: t)
     score: ClassVar = staticmethod(lambda t, y, scale, k: (2 * (expit(t) - y) * expit(t) * expit(-t), 0.0))
 
 

@@ -18,7 +18,6 @@ from dpexp.problems.weights import Weight
 
 
 class Again(Weight):
-    # those that are called mallows, once more
     name: Literal["again"] = "again"
     cap: Positive = 2.0
 
