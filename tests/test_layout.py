@@ -120,7 +120,7 @@ LINES = {
     "problems": 3_897, "reporting": 5_587, "roof": 188, "store": 2_746, "theory": 1_631,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
-FILES = 364
+FILES = 362
 """of the package"""
 
 
