@@ -11,6 +11,7 @@ from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.renyi import eps_of_curve, improved_eps
+from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import WalkLaw, renyi, shifting
@@ -210,3 +211,11 @@ def test_golden_renyi_divergences(steps, paper2, paper8, pm2, pm8):
     zero, one, minus = (WalkLaw(walk, steps) for walk in (ZERO, ONE, MINUS))
     found = [both_ways(zero, one, 2), both_ways(zero, one, 8), both_ways(minus, one, 2), both_ways(minus, one, 8)]
     assert found == pytest.approx([paper2, paper8, pm2, pm8], rel=1e-8)
+
+
+def test_the_largest_order_of_the_sampling_lemma():
+    """alpha*(q, sigma) from a grid of 4000 points (published table of the sheet)."""
+    for q, sigma, order in ((1e-4, 4, 41.3597), (0.01, 4, 14.3429), (0.19, 4, 4.17922), (0.1, 20, 21.2593)):
+        assert largest_order(q, sigma) == pytest.approx(order, rel=2e-5)
+    with pytest.raises(ValueError):
+        largest_order(1.0, 4.0)

@@ -16,66 +16,32 @@ from typing import Any
 import numpy as np
 
 from dpexp.privacy.mechanisms import MECHANISMS, Mechanism
-from dpexp.privacy.mechanisms.momentum import recursion_stds
 from dpexp.privacy.momentum.certificates import MomentumSetting
+from tests.oracles.trees import equation3, nodes
 from tools.momentum_certificates import computed
 
 certificate = cache(computed)
 """a certificate that the prover computes on the spot, for settings that are not stored"""
 
 
-def constant_gradients(name: str, rng: np.random.Generator) -> tuple[Mechanism, float]:
-    """A mechanism and its pair's mu."""
+def constant_gradients(rng: np.random.Generator) -> tuple[Mechanism, float]:
+    """Algorithm 2 with the printed noise and its pair's mu."""
     n, epochs = int(rng.integers(2, 40)), int(rng.integers(1, 12))
     alpha, sigma = float(rng.uniform(0.02, 1)), float(10 ** rng.uniform(-1, 1))
     lipschitz, eta = float(10 ** rng.uniform(-1, 1)), float(10 ** rng.uniform(-2, 0))
-    noise_of: dict[str, Any] = {"lipschitz": lipschitz, "sigma": sigma}
-    if name == "local-gaussian":
-        return MECHANISMS[name].model_validate({"mu": 1 / sigma}), 1 / sigma  # sensitivity over noise, by definition
-    if name == "gradient-recursion":
-        gamma = float(rng.uniform(0.05, 1))
-        kind = MECHANISMS[name](n=n, steps=epochs, step_size=eta, weight=gamma, smoothness=1.0, **noise_of)
-        first, later = recursion_stds(n, lipschitz, 1.0, epochs, eta, gamma)
-        # step 1 releases the mean gradient, a later one gamma of it beyond what is known
-        squares = (2 * lipschitz / n / first) ** 2
-        if epochs > 1 and later > 0:
-            squares += (epochs - 1) * (2 * gamma * lipschitz / n / later) ** 2
-        return kind, math.sqrt(squares) / sigma
-    steps = n * epochs
-    position = int(rng.integers(1, n + 1))
-    if name == "tree-momentum":
-        mechanism = MECHANISMS[name](n=n, steps=steps, momentum=alpha, **noise_of)
-        # node noise 4 alpha G sigma sqrt(V), V of Theorem 4; the record changes a node by 2 alpha G times its discounts
-        noise = 4 * alpha * lipschitz * sigma * math.sqrt(_printed_count(n, steps))
-        changed = _left_nodes(n, steps, position, alpha, steps)
-        return mechanism, 2 * alpha * lipschitz * math.sqrt(sum(s for _, s in changed)) / noise
-    mechanism = MECHANISMS[name](n=n, steps=steps, momentum=alpha, step_size=eta, smoothness=1.0, **noise_of)
+    steps, position = n * epochs, int(rng.integers(1, n + 1))
+    mechanism = MECHANISMS["reduced-momentum"](
+        n=n, steps=steps, momentum=alpha, step_size=eta, smoothness=1.0, lipschitz=lipschitz, sigma=sigma
+    )
     # constant gradients do not change and leave no residual: only nodes of gradients differ, at most an epoch long
     squares = 0.0
-    for end, share in _left_nodes(n, steps, position, alpha, n):
-        count = 3 * math.log2(n) if end <= 2 * n else 4 * steps / n * math.log2(n)
-        squares += share * (2 * lipschitz) ** 2 / (4 * lipschitz * sigma) ** 2 / count
+    for start, end in nodes(steps):
+        used = [t for t in range(start, end + 1) if (t - position) % n == 0]
+        if used and end - start < n and (start - 1) // (end - start + 1) % 2 == 0:
+            count = 3 * math.log2(n) if end <= 2 * n else 4 * steps / n * math.log2(n)
+            share = sum((1 - alpha) ** (end - t) for t in used) ** 2
+            squares += share * (2 * lipschitz) ** 2 / (4 * lipschitz * sigma) ** 2 / count
     return mechanism, math.sqrt(squares)
-
-
-def _printed_count(n: int, steps: int) -> float:
-    """V of Theorem 4: (min(R, f) + 1) T / N + sum_{j > f} floor(T / 2^j), R = floor(log2 T), f = floor(log2 N)."""
-    r, f = int(math.log2(steps) + 1e-12), int(math.log2(n) + 1e-12)
-    return (min(r, f) + 1) * steps / n + float(sum(steps // 2**j for j in range(f + 1, r + 1)))
-
-
-def _left_nodes(n: int, steps: int, position: int, alpha: float, longest: int) -> list[tuple[int, float]]:
-    """(end, squared sum of the discounts of one record's steps) of the left nodes of the tree, one order repeated."""
-    found, length = [], 1
-    while length <= min(steps, longest):
-        for start in range(1, steps - length + 2, 2 * length):
-            end = start + length - 1
-            used = [t for t in range(start, end + 1) if (t - position) % n == 0]
-            total = sum((1 - alpha) ** (end - t) for t in used)
-            if used:
-                found.append((end, total**2))
-        length *= 2
-    return found
 
 
 def iterates_alone(rng: np.random.Generator) -> tuple[Mechanism, dict[str, float]]:
@@ -142,30 +108,12 @@ def attacked_iterates(rng: np.random.Generator, runs: int) -> tuple[Mechanism, n
 
 def estimate_noise(n: int, steps: int, alpha: float, gamma: float, stds: np.ndarray) -> np.ndarray:
     """C [T, nodes] by equation (3) as printed: the noise of the estimate for unit normals at the nodes of each tree."""
-    beta, columns = 1 - alpha, dict[tuple[str, int, int], int]()
-    entries: list[tuple[int, int, float]] = []
-
-    def add(row: int, kind: str, first: int, last: int, weight: float) -> None:
-        for start, end in _composed_of(first, last):
-            std = stds[{"G": 0 if end <= 2 * n else 1, "D": 2, "r": 3}[kind]]
-            column = columns.setdefault((kind, start, end), len(columns))
-            entries.append((row, column, weight * beta ** (last - end) * std))
-
-    for t in range(1, steps + 1):
-        q, r = (t - 1) // n, (t - 1) % n + 1
-        add(t - 1, "G", 1, r, beta ** (t - r))
-        for i in range(q):
-            add(t - 1, "G", r + 1, r + n, beta ** (n * i) * (1 - gamma) ** (q - (i + 1)))
-        for i in range(1, q):
-            share = sum((1 - gamma) ** j * beta ** ((i - 1 - j) * n) for j in range(i))
-            first, last = t - i * n + 1, t - (i - 1) * n
-            add(t - 1, "D", first, last, share * (1 - gamma))
-            add(t - 1, "G", first, last, share * gamma)
-        add(t - 1, "r", 1, t, 1.0)
-    out = np.zeros((steps, len(columns)))
-    for row, column, value in entries:
-        out[row, column] += value
-    return out
+    short, every = [node for node in nodes(steps) if node[1] - node[0] < n], nodes(steps)
+    units = iter(np.eye(2 * len(short) + len(every)))
+    gradient = {node: stds[0 if node[1] <= 2 * n else 1] * next(units) for node in short}
+    change = {node: stds[2] * next(units) for node in short}
+    residual = {node: stds[3] * next(units) for node in every}
+    return equation3(gradient, change, residual, _composed_of, n, alpha, gamma, steps)
 
 
 def _composed_of(first: int, last: int) -> list[tuple[int, int]]:

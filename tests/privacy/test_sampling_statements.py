@@ -157,3 +157,37 @@ def test_phases_of_batches_of_fixed_size():
     once = sampled(noise_multiplier=2.0, sampling_probability=0.1, steps=40, **given)
     assert named(twice)["pld-composition"].eps(1e-5) == named(once)["pld-composition"].eps(1e-5)
     assert not any(a.valid for a in sampled(**{**given, "neighboring_relation": "add-remove"}, noise_multiplier=(1.0, 2.0)).upper_bounds())  # fmt: skip
+
+
+def only(mechanism):
+    (analysis,) = mechanism.upper_bounds()
+    return analysis
+
+
+def test_phases_of_full_batches_are_one_gaussian():
+    phased = only(
+        SampledGaussian(noise_multiplier=(11, 9), sampling_probability=1, steps=(500, 300), sampling="full-batch",
+                        neighboring_relation="replace-one")
+    )  # fmt: skip
+    assert phased.mu == pytest.approx(2 * math.sqrt(500 / 121 + 300 / 81), rel=1e-14)
+    assert phased.eps(1e-5) == pytest.approx(eps_of(phased.mu, 1e-5))
+
+
+def test_phases_that_do_nothing_and_those_that_do_not_fit():
+    same = SampledGaussian(noise_multiplier=[1.1, 0.0], sampling_probability=[0.01, 0.0], steps=[500, 9])
+    alone = SampledGaussian(noise_multiplier=1.1, sampling_probability=0.01, steps=500)
+    assert [a.name for a in same.upper_bounds()] == [a.name for a in alone.upper_bounds()]
+    assert same.upper_bounds()[0].eps(1e-5) == alone.upper_bounds()[0].eps(1e-5)
+    assert SampledGaussian(noise_multiplier=[1.1], sampling_probability=[0.01], steps=[500]) == alone
+    none = SampledGaussian(noise_multiplier=1.0, sampling_probability=0.1, steps=[0, 0])
+    assert only(none).eps(1e-5) == 0
+    loud = SampledGaussian(noise_multiplier=[1.0, 0.0], sampling_probability=0.1, steps=[5, 5])
+    assert only(loud).eps(1e-5) == math.inf
+    for wrong in (
+        {"noise_multiplier": [1, 2], "sampling_probability": 0.1, "steps": [1, 2, 3]},
+        {"noise_multiplier": [1, -2], "sampling_probability": 0.1, "steps": 5},
+        {"noise_multiplier": [], "sampling_probability": 0.1, "steps": 5},
+        {"noise_multiplier": [1, 2], "sampling_probability": 0.5, "steps": 4, "sampling": "cyclic"},
+    ):
+        with pytest.raises(ValueError):
+            SampledGaussian(**wrong)

@@ -1,5 +1,6 @@
 """Error rates of an attacker: closed forms, a second library, literal tests on draws, and the sides of rounding."""
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from dpexp.accounting.curve import Curve, gaussian_beta, implied_delta
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
+from tests.conftest import call
 
 RATES = (1e-3, 0.01, 0.1, 0.3)
 # riskcal 1.5.1 with dp-accounting 0.6.0 (grid_step 1e-4): beta at these false positive rates, and the advantage, by
@@ -123,6 +125,8 @@ def test_groups():
     together = linear("poisson", False, q, noise / 3, steps)
     group = guarantee(sampled(q, noise, steps)).of_group(3)
     worst = Curve(together.eps, side="below")
+    eps = group.eps(1e-5)
+    assert group.delta(eps) <= 1e-5 < group.delta(eps * 0.999)
     assert group.tpr(0.01) >= worst.tpr(0.01) > guarantee(sampled(q, noise, steps)).tpr(0.01)
     with pytest.raises(ValueError, match="larger groups"):
         worst.of_group(2)
@@ -147,3 +151,14 @@ def test_an_epsilon_that_never_falls_to_0_still_bounds_the_advantage():
         tight = Curve(lambda delta, mu=mu: eps_of(mu, delta))
         assert tight.delta(0.2) == pytest.approx(delta_of(mu, 0.2), rel=2e-4)
         assert tight.delta(0.2) >= delta_of(mu, 0.2)
+
+
+def test_the_epsilon_of_a_group_is_one_number_in_receipts_and_of_its_conversion():
+    noise = {"noise_multiplier": 4.0, "sampling_probability": 0.05, "steps": 20}
+    (by,) = [a for a in MECHANISMS["sampled-gaussian"](**noise).upper_bounds() if a.name == "pld-composition"]
+    stated = by.of_group(3).eps(1e-6)
+    words = ["relation=add-remove", "sampler=poisson", "records=100000", "records_public=true", "group=3"]
+    words += [f"{key}={value}" for key, value in noise.items()]
+    receipt = json.loads(call("receipt", *words, f"eps={stated}", "delta=1e-6", "--json").stdout)
+    (line,) = receipt["readings"][0]["eps"]
+    assert line["eps"] == pytest.approx(stated, rel=1e-9)
