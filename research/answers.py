@@ -200,7 +200,7 @@ def draw_bins(results: Path) -> Drawing:
 
 CERTIFIED = "loss distributions: bins rounded down, Poisson rounded up"
 
-worse = partial(above, uncertainty=CERTIFIED, what="bins attained / Poisson certified", held="reproduced")
+worse = partial(above, uncertainty=CERTIFIED, quantity="bins attained / Poisson certified", verdict="reproduced")
 
 
 # --- Extrapolation to step size 0

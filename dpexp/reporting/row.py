@@ -36,36 +36,28 @@ def case_of(ratios: Mapping[str, float]) -> str:
 def near(
     cases: Callable[[], Mapping[str, tuple[float, float]]],
     tolerance: float,
-    what: str,
+    quantity: str,
     otherwise: Verdict = "false",
-    more: Callable[[], str] | None = None,
     uncertainty: str = EVALUATED,
 ) -> Check:
     """Reproduced where in every case (printed, computed) both agree up to a tolerance."""
-
     cases = cache(cases)
 
     def rule(printing: Printing) -> Outcome:
-        # digits below the tolerance depend on the machine
+        # digits below the tolerance depend on the machine, and 0.0 is added so that no word has a zero with a sign
         digits = 2 - math.floor(math.log10(tolerance or 1e-12))
-        # 0.0 is added so that no word has a zero with a sign
         rounded = {label: (printed, round(value, digits) + 0.0) for label, (printed, value) in cases().items()}
         pairs = {label: (printing(*pair) + 0.0, pair[1]) for label, pair in rounded.items()}
         off = [label for label, (printed, value) in pairs.items() if not abs(value - printed) <= tolerance]
-        if len(pairs) <= MANY:
-            measured = f"{what}: " + ", ".join(f"{value:.6g} ({label})" for label, (_, value) in pairs.items())
-        else:
+        measured = ", ".join(f"{value:.6g} ({label})" for label, (_, value) in pairs.items())
+        if len(pairs) > MANY:
             distance = max(abs(value - printed) for printed, value in pairs.values())
             first, *_, last = pairs
-            measured = f"{what}: at most {distance:.2g} from the printed one in {len(pairs)} cases, {first} to {last}"
+            measured = f"at most {distance:.2g} from the printed one in {len(pairs)} cases, {first} to {last}"
         measured += f"; off in {len(off)} of {len(pairs)}: {few(off, 4)}" if off else ""
-        return Outcome(
-            otherwise if off else "reproduced",
-            f"{what}: " + few(list(dict.fromkeys(f"{printed:.6g}" for printed, _ in pairs.values())), MANY),
-            f"{measured}; {more()}" if more else measured,
-            uncertainty,
-            {label: list(pair) for label, pair in pairs.items()},
-        )
+        predicted = few(list(dict.fromkeys(f"{printed:.6g}" for printed, _ in pairs.values())), MANY)
+        verdict, numbers = otherwise if off else "reproduced", {label: list(pair) for label, pair in pairs.items()}
+        return Outcome(verdict, f"{quantity}: {predicted}", f"{quantity}: {measured}", uncertainty, numbers)
 
     return by_rule(rule)
 
@@ -75,32 +67,31 @@ def above(
     predicted: str,
     setting: str = "",
     uncertainty: str = EXACT,
-    what: str = "bound / exact",
+    quantity: str = "bound / exact",
     more: Callable[[float], str] | None = None,
-    held: Verdict = "holds as a bound",
+    verdict: Verdict = "holds as a bound",
     otherwise: Verdict = "false",
     turned: bool = False,
 ) -> Check:
     """Holds as a bound where no bound over exact value is below 1. `more`: further words, from the least ratio.
 
-    `turned`: the words have exact value over bound, the largest first; `what` says so.
+    `turned`: the words have exact value over bound, the largest first, as `quantity` has it.
     """
-
     ratios = cache(ratios)
 
     def rule(printing: Printing) -> Outcome:
         values = {label: printing(ratio, 1.0) for label, ratio in ratios().items()}
         worst, many = case_of(values), len(values)
         below = [label for label, ratio in values.items() if not ratio >= 1 - ROUNDING]
-        first, last = values[worst], max(values.values())
-        if turned:
-            first, last = (1 / ratio if ratio else math.inf for ratio in (first, last))
-        measured = f"{what}: {first:.3g} ({worst})"
-        measured += f" to {last:.3g} in {many} comparisons" if many > 1 else ""
-        measured += f"; {setting}" if setting else ""
-        measured += f"; {'above' if turned else 'below'} 1 in {len(below)} of {many}" if below else ""
-        measured += f"; {more(values[worst])}" if more else ""
-        numbers = {"least": values[worst], "most": max(values.values()), "cases": many, "below": below}
-        return Outcome(otherwise if below else held, predicted, measured, uncertainty, numbers)
+        least, largest = values[worst], max(values.values())
+        first, last = ((1 / ratio if ratio else math.inf) if turned else ratio for ratio in (least, largest))
+        words = [
+            f"{quantity}: {first:.3g} ({worst})" + (f" to {last:.3g} in {many} comparisons" if many > 1 else ""),
+            setting,
+            f"{'above' if turned else 'below'} 1 in {len(below)} of {many}" if below else "",
+            more(least) if more else "",
+        ]
+        numbers = {"least": least, "most": largest, "cases": many, "below": below}
+        return Outcome(otherwise if below else verdict, predicted, "; ".join(filter(None, words)), uncertainty, numbers)
 
     return by_rule(rule)

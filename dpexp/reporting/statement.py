@@ -113,9 +113,9 @@ class MechanismAnalyses:
 
     def __init__(
         self, mechanism: Mechanism | Released, deltas: Sequence[float], label: str, upper: Sequence[Analysis],
-        lower: Sequence[Analysis], seen: str = "", strict: bool = False,
+        lower: Sequence[Analysis], visible: str = "", strict: bool = False,
     ) -> None:  # fmt: skip
-        self.mechanism, self.deltas, self.label, self.seen = mechanism, tuple(deltas), label, seen
+        self.mechanism, self.deltas, self.label, self.visible = mechanism, tuple(deltas), label, visible
         self.strict = strict
         # each number is computed once, so that text and document have the same
         self._upper = [replace(a, eps=cache(a.eps)) for a in upper]
@@ -141,11 +141,11 @@ class MechanismAnalyses:
         kinds = {kind: self.covering(kind) for kind in (ALL, LAST)}
         return {kind: min(own, key=lambda a: a.at(self.deltas)[0]) for kind, own in kinds.items() if own}
 
-    def promises(self, most: int) -> list[tuple[float, str, str]]:
-        """The largest success of a guess, neighbours and what is seen: a second time if the last iterate shows less."""
+    def promises(self, count: int) -> list[tuple[float, str, str]]:
+        """The largest success of a guess, neighbours and what is visible; also of the last iterate if it shows less."""
         kinds = [ALL] if self.best.get(LAST) is self.best.get(ALL) else list(self.best)
         relation = self.mechanism.neighboring_relation
-        return [(success(self.covering(k), self.deltas), relation, self.seen or SEES[k]) for k in kinds[:most]]
+        return [(success(self.covering(k), self.deltas), relation, self.visible or SEES[k]) for k in kinds[:count]]
 
     @property
     def names(self) -> dict[str, str]:
@@ -294,12 +294,12 @@ class ConfigStatement(PrivacyStatement):
     ) -> None:  # fmt: skip
         parts = []
         for label, mechanism in mechanisms.items():
-            upper, lower, seen = [*mechanism.upper_bounds()], [*mechanism.lower_bounds()], ""
+            upper, lower, visible = [*mechanism.upper_bounds()], [*mechanism.lower_bounds()], ""
             if isinstance(mechanism, LocalGaussian):
-                shuffled, seen = mechanism.in_random_order(), SENT
+                shuffled, visible = mechanism.in_random_order(), SENT
                 upper += [replace(a, refused=ORDER_KNOWN) if data else a for a in shuffled[:1]]
                 lower += [] if data else [replace(b, secret=ORDER) for b in shuffled[1:]]
-            parts.append(MechanismAnalyses(mechanism, deltas, label, upper, lower, seen, True))
+            parts.append(MechanismAnalyses(mechanism, deltas, label, upper, lower, visible, True))
         super().__init__(parts, data=data, cautions=cautions)
 
 

@@ -61,6 +61,9 @@ CHECKS = {
     "dp-sgld/lemma-sensitivity": above(sensitivity, ""),
     "dp-sgld/lemma-smoothness": above(of_a_record, ""),
     "dp-sgld/section-5-1/sign": above(
-        lambda: {"as printed": (2 * LAMBDA - float(AT_ZERO[-1])) / LAMBDA}, "", held="reproduced", otherwise="misprint"
+        lambda: {"as printed": (2 * LAMBDA - float(AT_ZERO[-1])) / LAMBDA},
+        "",
+        verdict="reproduced",
+        otherwise="misprint",
     ),
 }

@@ -106,10 +106,12 @@ CHECKS = {
     ),
     "dp-sgld/theorem-4-2": above(theorem_4_2, ""),
     "dp-sgld/table-4/values": above(
-        lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()}, "", held="reproduced"
+        lambda: {name: _product(row) / (row.classes * row.width) for name, row in TABLE4.items()},
+        "",
+        verdict="reproduced",
     ),
-    "dp-sgld/theorem-4-2/improves": above(improves, "", held="reproduced"),
-    "dp-sgld/theorem-4-2/improves-the-error": above(improves_the_error, "", held="reproduced"),
+    "dp-sgld/theorem-4-2/improves": above(improves, "", verdict="reproduced"),
+    "dp-sgld/theorem-4-2/improves-the-error": above(improves_the_error, "", verdict="reproduced"),
     "dp-sgld/section-5-2/step-size": near(
         lambda: {name: (1.0, 2 * TABLE4[name].beta * run.eta) for name, run in RUNS.items()}, 0.1, ""
     ),

@@ -55,6 +55,8 @@ def crossings(loss: StepLoss, over: Callable[[float], float]) -> dict[str, float
 
 CHECKS = {
     "hidden-state/noise-scale": above(noise_scale, "", otherwise="misprint"),
-    "hidden-state/figure": above(lambda: crossings(same_mechanism(), lambda steps: steps / 1e5), "", held="reproduced"),
+    "hidden-state/figure": above(
+        lambda: crossings(same_mechanism(), lambda steps: steps / 1e5), "", verdict="reproduced"
+    ),
     "hidden-state/hybrid": above(hybrid_holds, ""),
 }

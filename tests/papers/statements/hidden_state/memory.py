@@ -52,6 +52,6 @@ def over_linear() -> dict[str, float]:
 
 
 CHECKS = {
-    "hidden-state/memory": above(over_linear, "", held="reproduced"),
+    "hidden-state/memory": above(over_linear, "", verdict="reproduced"),
     "hidden-state/linear-loss/general": above(lambda: {name: 1 / ratio for name, ratio in over_linear().items()}, ""),
 }

@@ -97,7 +97,7 @@ CHECKS = {
     "ldp-sgd/remark-1/alpha-1": above(
         lambda: {"eta m = 0.0166": _fall("theorem-3/recursion", 10**5, 10**7, 1.0)},
         "",
-        held="reproduced",
+        verdict="reproduced",
         otherwise="misleading",
     ),
     "ldp-sgd/remark-1/dimension": near(lambda: in_dimension(bound_of_sgd), DIGITS, ""),
@@ -110,7 +110,7 @@ CHECKS = {
     "ldp-sgd/remark-4/range": above(
         lambda: {f"alpha = {a:g}": _fall("theorem-5/last-iterate", 10**4, 10**6, a) for a in ALPHAS if 0 < a <= 1 / 3},
         "",
-        held="reproduced",
+        verdict="reproduced",
         otherwise="misleading",
     ),
 }

@@ -72,7 +72,7 @@ CHECKS = {
     "momentum/theorem-4/hypothesis": above(
         lambda: {f"eps = {LARGE:g}, delta = {DELTA:g}": DELTA / delta_of(1 / theorem4_sigma(LARGE, DELTA), LARGE)},
         "",
-        held="reproduced",
+        verdict="reproduced",
         otherwise="misprint",
     ),
     "momentum/theorem-4/node": above(lambda: {f"N = {n}": 4 / of_fresh_orders(n) for n in (9, 10, 100, 1000)}, ""),

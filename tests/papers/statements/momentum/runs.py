@@ -53,5 +53,5 @@ CHECKS = {
     "momentum/abstract/rate": near(
         lambda: {label: (-2 / 3, exponent_9(*place)) for label, place in PLACES.items()}, HALF_WAY, "", "misleading"
     ),
-    "momentum/theorem-9/overtakes": above(overtakes, "", held="reproduced", otherwise="misleading"),
+    "momentum/theorem-9/overtakes": above(overtakes, "", verdict="reproduced", otherwise="misleading"),
 }

@@ -66,7 +66,7 @@ def without_convexity() -> dict[str, float]:
 
 
 CHECKS = {
-    "noisy-sgd/theorem-1-3/large-range": above(large_range, "", held="reproduced"),
-    "noisy-sgd/remark-1-4/tight": above(remark_tight, "", held="reproduced"),
-    "noisy-sgd/section-1-2/convexity": above(without_convexity, "", held="reproduced", otherwise="misleading"),
+    "noisy-sgd/theorem-1-3/large-range": above(large_range, "", verdict="reproduced"),
+    "noisy-sgd/remark-1-4/tight": above(remark_tight, "", verdict="reproduced"),
+    "noisy-sgd/section-1-2/convexity": above(without_convexity, "", verdict="reproduced", otherwise="misleading"),
 }

@@ -118,9 +118,9 @@ CHECKS = {
     "noisy-sgd/section-1-3/true-answer": above(
         lambda: {label: CONSTANT * share for label, share in half_of_the_limit().items()},
         "",
-        held="reproduced",
+        verdict="reproduced",
         otherwise="misleading",
     ),
-    "noisy-sgd/section-6/clipped": above(clipped_gradients, "", held="reproduced"),
-    "noisy-sgd/section-6/clipped-expands": above(expansion, "", held="reproduced"),
+    "noisy-sgd/section-6/clipped": above(clipped_gradients, "", verdict="reproduced"),
+    "noisy-sgd/section-6/clipped-expands": above(expansion, "", verdict="reproduced"),
 }
