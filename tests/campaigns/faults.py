@@ -59,11 +59,10 @@ run: {replicates: 2, seed: 3, checkpoints: 2, release: first}
 EXPERIMENT = "toy"
 
 
-def people(flip):
-    """A small table of records; with `flip` one label is another one."""
+def people():
+    """A small table of records."""
     draws = np.random.default_rng(0)
     rows = [[f"{x:.3f}" for x in draws.normal(size=3)] + ["yes" if k % 3 else "no"] for k in range(60)]
-    rows[7][3] = "no" if flip else "yes"
     return "\n".join(["a,b,c,y", *(",".join(row) for row in rows)]) + "\n"
 
 
@@ -78,7 +77,7 @@ class World:
         os.chdir(self.root)
         change = self.scenario if changed else ""
         if self.scenario in OWN_RECORDS:
-            (self.root / "people.csv").write_text(people(False))
+            (self.root / "people.csv").write_text(people())
             (self.root / "toy.yaml").write_text(DATA_CONFIG)
         else:
             eta, replicates = 0.3 if change == "config changed" else 0.2, 12 if change == "extend" else 4

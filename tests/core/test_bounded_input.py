@@ -3,7 +3,6 @@
 import math
 import os
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from dpexp.store.stats import too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
 LINEAR = """experiment: a
 problem: {name: huber-linear, d: 5}
 privacy: {mu: 1}

@@ -93,21 +93,16 @@ from dpexp.reporting.text_table import Content, Table
 from dpexp.store import load_summary
 
 
-def last(results):
-    summary = load_summary(results, "lab")
-    return summary[summary.step == summary.step.max()]
-
-
 def draw(results):
     from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas()
-    canvas.subplots().plot(last(results)["mean"])
-    return Drawing(canvas, last(results)[["budget", "mean"]])
+    canvas, summary = Canvas(), load_summary(results, "lab")
+    canvas.subplots().plot(summary["mean"])
+    return Drawing(canvas, summary[["budget", "mean"]])
 
 
 def build(results):
-    rows = [[str(row.budget), f"{row.mean:.3g}"] for row in last(results).itertuples()]
+    rows = [[str(row.budget), f"{row.mean:.3g}"] for row in load_summary(results, "lab").itertuples()]
     return Content(["budget", "mean"], rows, "", [dict(zip(["budget", "mean"], row)) for row in rows])
 
 
