@@ -93,7 +93,7 @@ def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
     text = config.read_text()
     for line, expected in (
         ("plugins: [absent.py]", r"lab\.yaml:1:11: .*absent\.py: no such plug-in file"),
-        ("plugins: [3]", r"lab\.yaml:1:11: a plug-in is the path of a Python file, not a number"),
+        ("plugins: [3]", r"lab\.yaml:1:11: 'plugins' must be text"),
     ):
         config.write_text(f"{line}\n{text}")
         with pytest.raises(ConfigError, match=expected):
