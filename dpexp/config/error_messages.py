@@ -75,10 +75,12 @@ def _issues(
     def called(keys: Keys) -> str:
         return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
 
-    allowed, wrong = in_words(field(model, keys)) if keys else "", detail.get("ctx", {}).get("error")
+    schema, wrong = field(model, keys), detail.get("ctx", {}).get("error")
+    allowed = in_words(schema) if keys and schema else ""
     if detail["type"] == "extra_forbidden":
         section = f" in {called(keys[:-1])}:" if called(keys[:-1]) else ""
-        known = [key for key in field(model, keys[:-1]).get("properties", ()) if key != POPULATION]
+        properties = (part.get("properties", ()) for part in _parts(field(model, keys[:-1])))
+        known = [key for own in properties for key in own if key != POPULATION]
         hint = suggest(str(keys[-1]), known)
         yield Issue(value.key(*keys), f"unknown key{section} '{keys[-1]}'", hint)
     elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
@@ -94,7 +96,7 @@ def _issues(
     elif not is_around:
         # pydantic says one after the other what the alternatives of a value are: the schema has all of them
         text = f"must be {allowed}" if allowed else detail["msg"].replace("Input should", "must")
-        hint = field(model, keys[:1]).get("description", "")
+        hint = schema.get("description") or field(model, keys[:1]).get("description", "")
         yield Issue(value.at(*keys), f"'{called(keys)}' {text}, got {show(value.value_at(keys))}", hint)
 
 
@@ -143,11 +145,19 @@ def field(model: type[Parameters], keys: Keys) -> Schema:
     """The schema of what is at these keys; empty where it says nothing of them."""
     schema = schema_of(model)
     for key in keys:
-        parts = [schema, *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+        parts = list(_parts(schema))
         inner = [part["properties"][key] for part in parts if key in part.get("properties", ())]
         inner += [part[rest] for part in parts for rest in ("additionalProperties", "items") if part.get(rest)]
+        inner += [part["prefixItems"][key] for part in parts if isinstance(key, int) and "prefixItems" in part]
         schema = inner[0] if inner and isinstance(inner[0], dict) else {}
     return schema
+
+
+def _parts(schema: Schema) -> Iterator[Schema]:
+    """A schema, and its alternatives."""
+    yield schema
+    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _parts(part)
 
 
 def in_words(schema: Schema) -> str:
@@ -158,6 +168,8 @@ def in_words(schema: Schema) -> str:
         return " or ".join(map(repr, schema.get("enum") or [schema["const"]]))
     if "items" in schema:
         return f"a list, each {in_words(schema['items'])}"
+    if "prefixItems" in schema:
+        return f"a list of {len(schema['prefixItems'])}"
     if "properties" in schema:
         return f"a mapping of {', '.join(schema['properties'])}"
     ends = " and ".join({s: f"{s} {schema[name]:g}" for name, s in _ENDS.items() if name in schema}.values())

@@ -26,7 +26,7 @@ _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
-_KINDS = {dict: "a mapping", tuple: "a list", type(None): "nothing", str: "text", bool: "true or false"}
+_KINDS = {dict: "a mapping", type(None): "nothing", str: "text", bool: "true or false"}
 MAX_ISSUES = 50
 """issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
@@ -167,7 +167,9 @@ def all_at(value: Any, where: Position) -> Any:
 
 def kind(value: Any) -> str:
     """What a value is, in words."""
-    return "an empty list" if value == () else _KINDS.get(type(plain(value)), "a number")
+    if isinstance(value, tuple):
+        return f"a list of {len(value)}" if value else "an empty list"
+    return _KINDS.get(type(plain(value)), "a number")
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
