@@ -149,8 +149,8 @@ def _both_orders(log_remainder: float, rest: float, e1: float, eps: float) -> fl
     return min(first, rest + math.exp(min(eps - e1 + log_remainder, 0.0)))
 
 
-def _fewest(contracted: Contracted, level: float, most: int) -> int:
-    return first_whole(lambda steps: contracted(steps) <= level, 0, most)
+def _fewest(contracted: Contracted, level: float, limit: int) -> int:
+    return first_whole(lambda steps: contracted(steps) <= level, 0, limit)
 
 
 def any_loss(eps: float, reach: float) -> Contracted:

@@ -94,17 +94,17 @@ def few(values: np.ndarray, masses: np.ndarray) -> Factors:
 
 def _split(points: np.ndarray, weights: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Masses on the increasing `grid` [B] with the mean of every point kept."""
-    left, right = _shares(points, grid)
-    out = np.bincount(left, weights=weights * (1 - right), minlength=len(grid))
+    place, right = _shares(points, grid)
+    out = np.bincount(place, weights=weights * (1 - right), minlength=len(grid))
     # what lies beyond the grid moves down to its end: F decreases, so that its mean can only rise
-    return out + np.bincount(np.minimum(left + 1, len(grid) - 1), weights=weights * right, minlength=len(grid))
+    return out + np.bincount(np.minimum(place + 1, len(grid) - 1), weights=weights * right, minlength=len(grid))
 
 
 def _shares(points: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Index of the grid point below, and the share of the one above."""
-    left = np.clip(np.searchsorted(grid, points, side="right") - 1, 0, len(grid) - 2)
+    place = np.clip(np.searchsorted(grid, points, side="right") - 1, 0, len(grid) - 2)
     # all of a point beyond the end is at the end
-    return left, np.clip((points - grid[left]) / (grid[left + 1] - grid[left]), 0.0, 1.0)
+    return place, np.clip((points - grid[place]) / (grid[place + 1] - grid[place]), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -187,16 +187,16 @@ class RandomContraction:
         """One (gathered) step of the masses of X [N], whose images are split as in (d)."""
         from scipy.sparse import coo_array
 
-        x, one, s = self._grid, self._factors, self._gathered
+        x, law, s = self._grid, self._factors, self._gathered
         if s == 1:
-            maps = [(p, a * (1 + x)) for a, p in zip(one.values, one.masses, strict=True)]  # (b)
+            maps = [(p, a * (1 + x)) for a, p in zip(law.values, law.masses, strict=True)]  # (b)
         else:  # (e), with x = X / s: 1 + (prod a) x without expansion, A (1 + x) otherwise
-            shrinks = one.values >= 1
-            never = float(one.masses[shrinks].sum()) ** s  # no expansion in s steps
+            shrinks = law.values >= 1
+            never = float(law.masses[shrinks].sum()) ** s  # no expansion in s steps
             # every product of factors is at least 1 there, which leaves at least s + (prod a) X
-            grown = Factors(one.values[shrinks], one.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
+            grown = Factors(law.values[shrinks], law.masses[shrinks]).power(s) if never > 0 else few(x[:0], x[:0])
             # otherwise every product is at least A = prod min(1, a_i), which leaves at least A (s + X)
-            lost = few(np.minimum(one.values, 1.0), one.masses).power(s)
+            lost = few(np.minimum(law.values, 1.0), law.masses).power(s)
             rest = lost.masses.copy()
             # A = 1 without expansion is the other case, and was counted there
             rest[lost.values == 1] -= never
@@ -207,8 +207,8 @@ class RandomContraction:
         for p, image in maps:
             if p == 0:
                 continue
-            left, right = _shares(image, x)
-            rows += [left, left + 1]
+            place, right = _shares(image, x)
+            rows += [place, place + 1]
             columns += [np.arange(len(x))] * 2
             entries += [p * (1 - right), p * right]
         places = np.concatenate(rows), np.concatenate(columns)

@@ -27,8 +27,8 @@ Moves = tuple[tuple[float, Move], ...]
 class RunPair:
     """What the two neighbours' runs attain, in the better order."""
 
-    one: Update
-    other: Update
+    first: Update
+    second: Update
     laws: tuple[WalkLaw, WalkLaw]
     """after the last step, on the same places"""
 
@@ -36,8 +36,8 @@ class RunPair:
         """Epsilon at delta, rounded down."""
         # P(S) >= (1 - l) P'(S) and Q(S) <= (1 - l) Q'(S) + l, for the laws P', Q' given that no batch size that is left
         # out is drawn, and the probability l that one is
-        left_out = poisson_sizes(self.one.n - 1, self.one.q).dropped if _mixes_sizes(self.one) else 0.0
-        lost = min(1.0, self.one.steps * left_out)
+        left_out = poisson_sizes(self.first.n - 1, self.first.q).dropped if _mixes_sizes(self.first) else 0.0
+        lost = min(1.0, self.first.steps * left_out)
         return max(stick.eps(delta, lost) for stick in self._sticks)
 
     def renyi(self, order: float) -> float:
@@ -55,10 +55,10 @@ class RunPair:
 
 
 @lru_cache(maxsize=2)
-def pair(one: Update, other: Update, finer: int = 1) -> RunPair:
+def pair(first: Update, second: Update, finer: int = 1) -> RunPair:
     """The pair's laws, on common places; with every panel divided into so many."""
-    ends = _ends(one, other, finer)
-    return RunPair(one, other, (_law(one, ends), _law(other, ends)))
+    ends = _ends(first, second, finer)
+    return RunPair(first, second, (_law(first, ends), _law(second, ends)))
 
 
 def _law(update: Update, ends: tuple[float, ...]) -> WalkLaw:
@@ -88,15 +88,15 @@ class CyclicLaw(WalkLaw):
     def _before(self) -> tuple[np.ndarray, np.ndarray]:
         if self.steps == 1:
             return super()._before
-        u, (free, held) = self.update, (walk.matrix for walk in self.walks)
+        u, (free, within) = self.update, (walk.matrix for walk in self.walks)
         state = self.walks[u.holds(0)].masses(1, self.start)
         epochs, rest = divmod(self.steps - 2, u.batches)
         # (b): an epoch that begins with the second step has so many steps before the one with the record
         before = (u.position - 1) % u.batches
         first, last = (np.linalg.matrix_power(free, k) for k in (before, u.batches - 1 - before))
-        state = _power(last @ (held @ first), epochs, state) if epochs else state
+        state = _power(last @ (within @ first), epochs, state) if epochs else state
         for k in range(rest):
-            state = (held if k == before else free) @ state
+            state = (within if k == before else free) @ state
         return self.walk.places, state / state.sum()
 
 
@@ -140,11 +140,11 @@ def _moved(update: Update, others: float, included: bool, y: np.ndarray) -> np.n
     return np.asarray(y + (others * update.others(y) + own) / update.batch_size)
 
 
-def _ends(one: Update, other: Update, finer: int) -> tuple[float, ...]:
+def _ends(first: Update, second: Update, finer: int) -> tuple[float, ...]:
     """Ends of panels: all knots, and places between them where a step would move the mean by more than `PANEL`."""
-    h = one.half_width
-    moves = [move for update in (one, other) for share in (0.0, 1.0) for _, move in _moves(update, share)]
-    knots = {k for u in (one, other) for drift in (u.others, u.record) if drift is not None for k in drift.knots}
+    h = first.half_width
+    moves = [move for update in (first, second) for share in (0.0, 1.0) for _, move in _moves(update, share)]
+    knots = {k for u in (first, second) for drift in (u.others, u.record) if drift is not None for k in drift.knots}
     edges: list[float] = []
     for a, b in pairwise(sorted({-h, h, *(k for k in knots if -h < k < h)})):
         # drifts are linear between knots, so that a half of the piece moves by half as much as all of it

@@ -118,13 +118,13 @@ class Walk:
         # (b)
         ends = self.step_tails(-h, y)[0, 0], self.step_tails(h, y)[1, 0]
         state = np.concatenate([self.step_density(x, y)[:, 0] * w, *ends])
-        left = steps - 1
-        for doublings in range(left.bit_length()):
+        remaining = steps - 1
+        for doublings in range(remaining.bit_length()):
             matrix, settled = self._power(doublings)
             # a settled power stands for itself and for all higher digits
             if settled:
                 return np.vecdot(matrix, state)
-            if left >> doublings & 1:
+            if remaining >> doublings & 1:
                 state = np.vecdot(matrix, state)
                 # the sum is 1 but for quadrature and rounding, which must not pile up
                 state /= state.sum()
@@ -179,8 +179,8 @@ class WalkLaw:
 
     def between(self, cuts: np.ndarray) -> np.ndarray:
         """P(a < Y < b) of the pieces into which increasing cuts divide the inside, [cuts + 1]."""
-        (left, right), inside = self.masses[-2:], self.masses[:-2].sum()
-        at_left, at_right = [[left], [inside + right]], [[left + inside], [right]]
+        (low, high), inside = self.masses[-2:], self.masses[:-2].sum()
+        at_left, at_right = [[low], [inside + high]], [[low + inside], [high]]
         below, above = np.concatenate([at_left, self.tails(cuts), at_right], axis=1)
         # a difference of whichever is smaller, what is below the piece or what is above it: a piece in one tail keeps
         # its relative accuracy, which e^eps would otherwise blow up

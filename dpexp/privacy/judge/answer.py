@@ -72,13 +72,13 @@ def judge(
     search = Search(bound, comparisons, seconds, seed)
     search.run()
     # the worst comparison, its exact value computed again; where that is no violation, the next
-    again: list[BoundComparison] = []
+    reruns: list[BoundComparison] = []
     for comparison in sorted(search.done, key=lambda c: -c.score)[:8]:
-        again.append(comparison.again(bound))
+        reruns.append(comparison.again(bound))
         # one violation that holds up by finer means is enough; without one the largest ratio is what is shown
-        if again[-1].violated or not comparison.violated:
+        if reruns[-1].violated or not comparison.violated:
             break
-    worst = max(again, key=lambda c: (c.violated, c.score), default=None)
+    worst = max(reruns, key=lambda c: (c.violated, c.score), default=None)
     return _verdict(bound, search.done, worst, search)
 
 

@@ -39,8 +39,8 @@ class StatedBound:
     file: str
     line: int
 
-    def value(self, first: tuple[float, ...], parameters: Mapping[str, float], most: float, limits: str) -> float:
-        """Its value, a number from 0 to `most`; `limits` describes what it may return. UsageError for others."""
+    def value(self, first: tuple[float, ...], parameters: Mapping[str, float], largest: float, limits: str) -> float:
+        """Its value, a number from 0 to `largest`; `limits` describes what it may return. UsageError for others."""
         arguments = [*map(repr, first), *(f"{key}={value!r}" for key, value in parameters.items())]
         call = f"in {self.name}({', '.join(arguments)})"
         try:
@@ -54,7 +54,7 @@ class StatedBound:
             number = math.nan if isinstance(value, bool | str) else float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if not 0 <= number <= most:
+        if not 0 <= number <= largest:
             wrong = f"{self.file}:{self.line}: {self.name} returns {value!r}, which is no bound"
             raise UsageError(wrong, f"{call}; a bound is a {limits}")
         return number
@@ -71,13 +71,13 @@ class Bound(StatedBound):
 
     def __call__(self, at: float, setting: Setting) -> float:
         """The most that a pair may attain at `at`; inf where it says nothing."""
-        most, beta = self.kind.most, self.kind.function == "beta"
-        limits = f"number from 0 to {most:g}" if most < math.inf else "number >= 0"
+        largest, beta = self.kind.largest, self.kind.function == "beta"
+        limits = f"number from 0 to {largest:g}" if largest < math.inf else "number >= 0"
         values = {name: getattr(setting, name) for name in self.parameters}
-        value = self.value((at,), values, most, f"{limits}, and {0 if beta else most:g} where it says nothing")
+        value = self.value((at,), values, largest, f"{limits}, and {0 if beta else largest:g} where it says nothing")
         # a trade-off curve bounds the power of a test from above
         power = 1 - value if beta else value
-        return math.inf if power == most else power
+        return math.inf if power == largest else power
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
@@ -134,12 +134,12 @@ def from_function(function: Callable[..., Any], assumes: Mapping[str, Any] | Non
     return _bound(function, kinds[first], _assumes(assumes, f"{file}:{line}"), file, line)
 
 
-def _assumes(given: Any, where: str) -> Assumes:
+def _assumes(declared: Any, where: str) -> Assumes:
     """ASSUMES, checked: all mistakes at once."""
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{where}: ASSUMES is a dict, not {type(given).__name__}")
+    if not isinstance(declared, Mapping):
+        raise UsageError(f"{where}: ASSUMES is a dict, not {type(declared).__name__}")
     known, faults, hints = [field.name for field in fields(Assumes)], list[str](), list[str]()
-    for key, value in given.items():
+    for key, value in declared.items():
         if key not in known:
             faults.append(f"ASSUMES has no {key!r}")
             hints.append(f"{guess(str(key), known)}it takes {', '.join(known)}")
@@ -147,16 +147,16 @@ def _assumes(given: Any, where: str) -> Assumes:
             faults.append(f"{key} is one of {', '.join(WORDS[key])}, not {value!r}")
         elif key not in WORDS and not isinstance(value, bool):
             faults.append(f"{key} is True or False, not {value!r}")
-    if missing := [key for key in WORDS if key not in given]:
+    if missing := [key for key in WORDS if key not in declared]:
         faults.append(f"ASSUMES lacks {', '.join(missing)}")
         hints += [f"{key}: {WORDS[key]}" for key in missing]
-    if given.get("strongly_convex") is True and given.get("convex") is not True:
+    if declared.get("strongly_convex") is True and declared.get("convex") is not True:
         faults.append("strongly convex losses are convex: say convex: True")
-    if given.get("sampling") == "fixed-size" and given.get("relation") == "add-remove":
+    if declared.get("sampling") == "fixed-size" and declared.get("relation") == "add-remove":
         faults.append("batches of fixed size are defined for replace-one neighbours")
     if faults:
         raise UsageError(f"{where}: {'; '.join(faults)}", "; ".join(hints))
-    return Assumes(**given)
+    return Assumes(**declared)
 
 
 def _bound(function: Callable[..., Any], kind: BoundKind, assumes: Assumes, file: str, line: int) -> Bound:

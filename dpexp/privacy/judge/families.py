@@ -123,8 +123,8 @@ def _walks(drifts: Callable[[float, float, Setting, Assumes, Shape], Drifts | No
         if law is None or (sizes > MOST_SIZES and law[0].largest > 0):
             return None
         others, record, other, start = law
-        one = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, record, _latest(s), start)
-        return run_laws.pair(one, replace(one, record=other if a.relation == "replace-one" else None))
+        update = Update(a.sampling, s.n, s.batch_size, s.steps, s.width / 2, others, record, _latest(s), start)
+        return run_laws.pair(update, replace(update, record=other if a.relation == "replace-one" else None))
 
     return build
 

@@ -168,7 +168,7 @@ class BoundKind(NamedTuple):
     argument: str
     measured: str
     """what a pair attains more of, in words"""
-    most: float = math.inf
+    largest: float = math.inf
     """largest value that the function may return; inf says nothing"""
 
 

@@ -181,7 +181,7 @@ def confirmed(exact: AttainedLaw, kind: BoundKind, at: float) -> tuple[float, fl
         return first, 0.0, "a lower bound by construction: all rounding is charged"
     if isinstance(exact, RunPair):
         # what panels half as wide change, and no less than rounding, is taken off
-        second = attained(pair(exact.one, exact.other, finer=2), kind, at)
+        second = attained(pair(exact.first, exact.second, finer=2), kind, at)
         error = max(abs(second - first), ROUNDING * first)
         return min(first, second) - error, error, "panels half as wide"
     return first, 1e-12 * first, "closed form"

@@ -207,8 +207,8 @@ class NoisyReducedMomentum(_Momentum):
             analyses += [_nodes(mu, ONE_ORDER), *self._iterates(stds / self.lipschitz, mu)[0]]
         return analyses
 
-    def _iterates(self, stds: np.ndarray | None = None, most: float = math.inf) -> tuple[list[Analysis], float]:
-        """The iterates alone, no more than the nodes' `most`, and their share of what the nodes are at sigma = 1.
+    def _iterates(self, stds: np.ndarray | None = None, largest: float = math.inf) -> tuple[list[Analysis], float]:
+        """The iterates alone, no more than the nodes' `largest`, and their share of what the nodes are at sigma = 1.
 
         With the certificate's own deviations of the nodes, or others, [4]; nothing without a release and where no order
         repeats.
@@ -221,7 +221,7 @@ class NoisyReducedMomentum(_Momentum):
             return [_iterates(math.inf if inverse > 0 else 0.0, UNCOVERED)], math.inf
         share = stored.mu if stds is None else stored.mu_of(stds)
         # the nodes contain the iterates
-        return [_iterates(min(inverse * share, most) if inverse > 0 else 0.0)], share
+        return [_iterates(min(inverse * share, largest) if inverse > 0 else 0.0)], share
 
     def description(self) -> list[tuple[str, str]]:
         kind = "exact" if self.calibration == "exact" else "printed"
@@ -294,5 +294,5 @@ def recursion_stds(n: int, G: float, L: float, steps: int, eta: float, gamma: fl
     costs = first**2, (steps - 1) * later**2
     weights = recursion_coefficients(steps, gamma)
     total = sum(math.sqrt(cost * weight) for cost, weight in zip(costs, weights, strict=True))
-    one, other = (math.sqrt(math.sqrt(cost / weight) * total) for cost, weight in zip(costs, weights, strict=True))
-    return one, other
+    early, late = (math.sqrt(math.sqrt(cost / weight) * total) for cost, weight in zip(costs, weights, strict=True))
+    return early, late

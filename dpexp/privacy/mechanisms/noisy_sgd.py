@@ -230,9 +230,9 @@ class _ProjectedSgd(BatchedMechanism):
             others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * self.reach) for sign in signs]
         else:
             others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
-        one = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
+        update = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
         other = [None] if self.neighboring_relation == "add-remove" else records[1:] if turns else records[1:2]
-        pairs = [(one, replace(one, record=record)) for record in other]
+        pairs = [(update, replace(update, record=record)) for record in other]
         eps = cache(lambda delta: max(run_laws.pair(*both).eps(delta) for both in pairs))
         return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
 

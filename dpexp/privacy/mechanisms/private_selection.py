@@ -32,19 +32,19 @@ class PrivateSelection(SampledGaussian):
     and there is no release where K = 0"""
 
     def upper_bounds(self) -> list[Analysis]:
-        one = super().upper_bounds()
-        nothing = [a for a in one if a.mu == 0]
+        single = super().upper_bounds()
+        nothing = [a for a in single if a.mu == 0]
         if nothing:
             return nothing
         # the least delta of one run of what is known without a search; 1 where nothing is
-        known = [a for a in one if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
+        known = [a for a in single if a.valid and a.released == ALL and (a.mu is not None or a.steps)]
 
         def least_delta(eps: float) -> float:
             return min((a.delta(eps) for a in known), default=1.0)
 
         theorem = "Theorem 6" if math.isinf(self.shape) else "Theorem 2"
         analyses = []
-        for a in one:
+        for a in single:
             if a.rdp is None or not a.valid:
                 continue
             source = f"Papernot and Steinke (2110.03620), {theorem}, on {a.name} of one run"
@@ -56,8 +56,8 @@ class PrivateSelection(SampledGaussian):
         """A score that says nothing: the best run is any run, and none with probability e^-runs under Poisson."""
         released = -math.expm1(-self.runs) if math.isinf(self.shape) else 1.0
 
-        def eps(one: Analysis, delta: float) -> float:
-            return one.eps(delta / released) if delta < released else 0.0
+        def eps(bound: Analysis, delta: float) -> float:
+            return bound.eps(delta / released) if delta < released else 0.0
 
         words = "; the score says nothing"
         return [replace(b, source=b.source + words, eps=partial(eps, b)) for b in super().lower_bounds()]

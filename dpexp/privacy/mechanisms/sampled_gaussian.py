@@ -42,8 +42,8 @@ class SampledGaussian(Mechanism):
 
     @model_validator(mode="after")
     def _fits(self) -> SampledGaussian:
-        given: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
-        lengths = {len(v) for v in given if isinstance(v, tuple)}
+        values: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
+        lengths = {len(v) for v in values if isinstance(v, tuple)}
         if len(lengths) > 1:
             raise ValueError(f"phases are lists of one length, not of {' and '.join(map(str, sorted(lengths)))}")
         if lengths and self.sampling in ONCE_AN_EPOCH:
@@ -57,9 +57,9 @@ class SampledGaussian(Mechanism):
     @property
     def phases(self) -> list[Phase]:
         """(noise multiplier, sampling probability, steps) of every phase."""
-        given: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
-        count = max(len(v) if isinstance(v, tuple) else 1 for v in given)
-        return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in given), strict=True))
+        values: tuple[Any, ...] = self.noise_multiplier, self.sampling_probability, self.steps
+        count = max(len(v) if isinstance(v, tuple) else 1 for v in values)
+        return list(zip(*(v if isinstance(v, tuple) else (v,) * count for v in values), strict=True))
 
     def upper_bounds(self) -> list[Analysis]:
         return composition(self.phases, self.sampling, self.neighboring_relation)
