@@ -174,7 +174,8 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     scene = Scene(gathered, declaration or Declaration(), theories)
     width, count = float(mpl.rcParams["figure.figsize"][0]), len(scene.labels["panel"])
     # as many columns as there is room for, and more where a page would be too high
-    columns = max(min(count, int(width / NARROW), math.ceil(math.sqrt(count))), math.ceil(count * 1.1 / TALL))
+    usual = 2 if count in (2, 4) or scene.turned else max(3, math.ceil(math.sqrt(count)))
+    columns = max(min(count, usual, int(width / NARROW)), math.ceil(count * 1.1 / TALL))
     rows = -(-count // columns)
     canvas = Canvas(figsize=(width, 1.0), layout="constrained")
     title = style.wrapped(scene.declared.title or _title(gathered), width - 0.2, "large")
