@@ -1,4 +1,4 @@
-"""The promises to users, targets of `dpexp calibrate`, and what the privacy commands refuse."""
+"""The promises to users, and the files of users that are refused."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands import calibrate, privacy
+from dpexp.commands import privacy
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import BUDGETS
 from dpexp.privacy.local_users import ledger, spent
@@ -82,15 +82,3 @@ def test_a_wrong_file_of_users_is_told_with_its_line(content, message, tmp_path)
     with pytest.raises(UsageError) as error:
         privacy.privacy(users=path)
     assert message in error.value.message
-
-
-# --- other targets ------------------------------------------------------------------------------------
-
-
-TREE = ["n=100", "steps=1000", "momentum=0.01", "lipschitz=1"]
-
-
-def test_a_target_in_mu():
-    document = calibrate.calibrate("tree-momentum", "mu=0.5", *TREE, analysis="tree-composition")
-    assert document["value"] == pytest.approx(2.0, rel=1e-7)
-    assert document["mu"] <= 0.5
