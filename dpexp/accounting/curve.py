@@ -42,8 +42,8 @@ LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
 """places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
 _NEAR = {"above": 1e-4, "below": 1e-7}
 """how closely a place is found: of guarantees, which may take a while, and of attained values"""
-_START, _MOST_HALVINGS = 24, 300
-"""deltas at which a search begins, and halvings of the way between two of them"""
+_START, _HALVINGS = 24, {"above": 14, "below": 300}
+"""deltas at which a search begins, and halvings of the way between two of them: of a guarantee any place will do"""
 _CLOSE, _CURVE = 2e-4, 3e-3
 """how near a limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
 _NOTHING, _SMALL = 1e-100, 1e-4
@@ -133,7 +133,7 @@ class Curve:
         # above the largest epsilon is 0
         cells = [(limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])]
         cells.append((1 - self.advantage - alpha, top, top))
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_HALVINGS[self.side]):
             worst = max(cells)
             largest, low, high = worst
             upper = max(best, largest)
