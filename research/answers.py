@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.allocation import ATOMS, REACH, Atoms, EpochLoss, epoch_loss
+from dpexp.accounting.allocation import ATOMS, REACH, Atoms, EpochLoss, epoch_loss, losses_of
 from dpexp.accounting.functions import erfcx_of, gauss_legendre
 from dpexp.accounting.loss_grid import UNIT
 from dpexp.accounting.loss_steps import step_loss
@@ -103,10 +103,11 @@ def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
     for (t, z), total, delta in product(kinds, TOTALS, DELTAS):
         v = math.expm1(z**-2) / t
         epochs = round(total / v)
-        bins = epoch_loss(1 / z, t).sides(epochs, delta)["remove"]
+        law = ((epoch_loss(1 / z, t), epochs),)
+        low, high = (losses_of(law, side)[0].eps(delta) for side in ("below", "above"))
         step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
         poisson = step.attained(steps, delta), step.eps(steps, delta)
-        rows.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), bins, poisson))
+        rows.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), (low, high), poisson))
     return tuple(rows)
 
 
