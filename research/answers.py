@@ -394,7 +394,7 @@ def draw_private_regime(results: Path) -> Drawing:
     import pandas as pd
 
     canvas, (axes,) = style.panels(6.2, 4.3)
-    bounds = [last_iterate(DRAWN, 1.0, WIDTH / theta, WIDTH, STEPS, "symmetrised").rdp for theta in THETAS]
+    bounds = [last_iterate(DRAWN, 1.0, WIDTH / theta, WIDTH, STEPS, "symmetrised") for theta in THETAS]
     axes.plot(THETAS, bounds, color="#555555", linestyle="--", label="Theorem 3.1, evaluated")
     fine, records = np.geomspace(THETAS[0], THETAS[-1], 60), []
     for shape, colour in zip(POWERS, ("#2b6cb8", "#2a9d6f", "#a50f4c"), strict=True):
