@@ -48,3 +48,18 @@ def test_a_binary_target_has_two_categories_and_a_number_none(levels, binary):
     units = units_of(header, Roles("y"), public, binary)
     assert units.response.levels == (levels or ("0", "1"))
     assert not units.has_scale
+
+
+def test_a_missing_value_is_0_beside_an_entry_of_its_own():
+    """By hand: the column at its centre, and an indicator, centred at its guessed share; the sign of a term is no name."""
+    public = PublicInputs({"a": (10.0, 30.0), "y": (2.0, 10.0)}, {"g": ("u", "v")}, centred_if_missing=("a",))
+    units = units_of(Header(dict.fromkeys("agy", "unknown")), Roles("y"), public, False)
+    indicator = next(entry for entry in units.entries if "missing" in entry.name)
+    x, usable = covariates_of({"a": np.array([20.0, 30.0, np.nan]), "g": np.array([0.0, 1.0, 0.0])}, units, 3)
+    columns = dict(zip((entry.name for entry in units.entries), (x * math.sqrt(3)).T, strict=True))
+    assert usable.all()
+    assert columns["a"] == pytest.approx([0.0, 2.0, 0.0])
+    assert columns[indicator.name] * indicator.scale + indicator.centre == pytest.approx([0.0, 0.0, 1.0])
+    assert units.visible == [*range(len(units.names))]
+    signed = replace(units, entries=(units.entries[0], Entry("(sign)", "", 0.0, 1.0, SIGN), *units.entries[1:]))
+    assert signed.visible == [0, 1, *range(3, len(signed.names))]
