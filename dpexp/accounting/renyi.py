@@ -12,7 +12,8 @@ D) is the mean of r^order, or of r^(1 - order); the third pair has the larger ra
 where r = 1: the sum of both powers on the right.
 (b) At a peak of -z^2 / 2 + k log r, k > 0, z = a w with a = k / sigma, where the second law's share w of r rises from 0
 to 1 like a logistic function of z / sigma, and the second derivative is at most 0: so w <= 1 / 2 means z <= 2 sigma,
-and w >= 1 / 2 means a - z <= 2 sigma. For k < 0 the one peak gains at most |k| log 1 / (1 - q) over z = 0.
+and w >= 1 / 2 means a - z <= 2 sigma; and always z <= a, beyond which it falls like -(z - a)^2 / 2. For k < 0 the one
+peak gains at most |k| log 1 / (1 - q) over z = 0.
 
 Conversions take the best order. Any order is valid, so that a search which misses it is loose but never wrong. With
 x = order - 1 > 0 (Canonne, Kamath and Steinke, 2020, Proposition 12)
@@ -78,7 +79,7 @@ def _divergence(order: float, q: float, sigma: float, powers: tuple[float, ...])
     # (b), and both laws
     k, start = powers[0], 1 / (2 * sigma) if len(powers) > 1 else 0.0
     left, top = math.sqrt(_REACH**2 - 2 * min(k, 0.0) * -math.log1p(-q)), max(1.0, k) / sigma
-    ends = [(-left, 2 * sigma), (1 / sigma, 1 / sigma), (top - 2 * sigma, top)]
+    ends = [(-left, min(2 * sigma, top)), (1 / sigma, 1 / sigma), (max(-left, top - 2 * sigma), top)]
     first, last = -left - _REACH - start, max(end for _, end in ends) + _REACH - start
     if last - first < _LONG:
         starts = np.arange(math.floor(first), last)
