@@ -16,9 +16,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, iterate_metrics, learnt, run_of
+from dpexp.algorithms.softmax_runs import SoftmaxAlgorithm, iterate_metrics
 from dpexp.core.seeds import generator
 from dpexp.engine.result import Passed
+from dpexp.engine.softmax import softmax_loop as engine
 from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
@@ -60,8 +61,13 @@ class BoltOn(SoftmaxAlgorithm):
         eta = 1 / (problem.regulariser * (np.arange(1, int(steps[-1]) + 1) + problem.smoothness / problem.regulariser))
         scale = np.array([self.sensitivity(problem, int(n)) for n in steps])[:, None, None]
         for r, replicate in enumerate(replicates):
-            run = run_of(problem, BatchNoise(), eta, seed, replicate)
-            iterates = learnt(self, problem, [run], steps, seed, replicate)[0, 0]
+            start = np.zeros((problem.shape.classes, problem.shape.width), np.float32)
+            iterates = engine.train(
+                problem.train.features, problem.train.labels, [engine.SoftmaxRun(start, eta, problem.regulariser)],
+                self.batches(problem, generator(seed, replicate, "order")), batch_size=self.batch_size,
+                noise=engine.gaussian(generator(seed, replicate, "noise")), checkpoints=list(map(int, steps)),
+                averaging=False,
+            ).last[0]  # fmt: skip
             noise = generator(seed, replicate, "noise").standard_normal(iterates.shape[1:])
             for s, (_, budget) in enumerate(settings):
                 released = (iterates + scale / budget.constant * noise).astype(np.float32)
