@@ -47,5 +47,5 @@ def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
     gap = a.mean - b.mean
     seeds = t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
     both = math.hypot(seeds, a.test_reach, b.test_reach)
-    signs = {name: (gap > reach) - (gap < -reach) for name, reach in (("seeds", seeds), ("records", both))}
+    signs = {name: int(gap > reach) - int(gap < -reach) for name, reach in (("seeds", seeds), ("records", both))}
     return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}

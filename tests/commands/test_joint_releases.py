@@ -83,4 +83,3 @@ def test_a_deployment_stands_beside_a_reproducible_run_and_each_says_what_it_is(
     for said in (page(Path("results/own")), privacy.privacy("own.yaml").text()):
         assert NOT_PRIVATE in said
         assert "Deployment: " not in said
-    assert "of the operating system, not stored" in page(secret.folder)

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import secrets
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -299,7 +300,8 @@ def test_a_deployment_that_dies_has_released_everything_or_nothing(here, monkeyp
     monkeypatch.setattr(partials, "simulate", lambda *arguments: first[0])
     for k in itertools.count(1, 1 if AT_LENGTH else 6):  # every sixth of its file operations, or each
         results = here / str(k) / "results"
-        if not faults.child(lambda at=k, to=results: (faults.instrument(at), go(to, alone, deployment=True))):
+        work = partial(lambda at, to: (faults.instrument(at), go(to, alone, deployment=True)), k, results)
+        if not faults.ended(faults.forked(work)):
             break
         for left in own_folders(results):
             assert command.released_model(left.name, results).deployment

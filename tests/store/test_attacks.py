@@ -81,7 +81,7 @@ def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged
 @pytest.fixture
 def table(here):
     (here / "toy.yaml").write_text(DATA_CONFIG)
-    (here / "people.csv").write_text(people(False))
+    (here / "people.csv").write_text(people())
     for cached in (softmax._loaded, hash_of_data):
         cached.cache_clear()
     return here / "people.csv"
@@ -91,7 +91,7 @@ def test_data_that_change_while_a_run_computes_are_noticed(table, monkeypatch):
     original = partials.simulate
 
     def simulate(*arguments):
-        table.write_text(people(True))
+        table.write_text(people().replace("yes", "no", 1))
         return original(*arguments)
 
     monkeypatch.setattr(partials, "simulate", simulate)
