@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
@@ -303,11 +303,12 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         kinds, end = [part for part in counts.items() if part[1]], max if side == "above" else min
         if len(kinds) <= MOST_KINDS or any(len(step.shares) > 1 or step.lost for step, _ in kinds):
             return Steps(kinds)
-        ordered, size = sorted(kinds, key=lambda part: (part[0].q, part[0].mu)), -(-len(kinds) // MOST_KINDS)
         merged = []
-        for like in (ordered[k : k + size] for k in range(0, len(ordered), size)):
-            q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
-            merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
+        # by q, then by noise within those of about one q: a single order by both would join any noises
+        for similar in _chunks(kinds, lambda step: (step.q, step.mu)):
+            for like in _chunks(similar, lambda step: (step.mu,)):
+                q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
+                merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
         return Steps(merged)
 
     def reaches(self, delta: float) -> Iterator[float]:
@@ -322,6 +323,14 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 
 
 NONE = Steps()
+
+
+def _chunks(
+    kinds: Sequence[tuple[StepLoss, int]], key: Callable[[StepLoss], tuple[float, ...]]
+) -> list[list[tuple[StepLoss, int]]]:
+    """Neighbours by the key in at most the root of `MOST_KINDS` chunks."""
+    ordered, size = sorted(kinds, key=lambda part: key(part[0])), -(-len(kinds) // math.isqrt(MOST_KINDS))
+    return [ordered[k : k + size] for k in range(0, len(ordered), size)]
 
 
 @lru_cache(maxsize=12)

@@ -48,13 +48,6 @@ def pinball_gradient(theta: list[float], x: list[float], y: float, tau: float) -
     return [-w * (tau - (r < 0)) * v for v in x]
 
 
-def hinge_gradient(theta: list[float], x: list[float], y: float) -> list[float]:
-    """Gradient of w max(0, 1 - y x'beta)."""
-    w = min(1.0, 2.0 / sum(v * v for v in x))
-    t = sum(a * b for a, b in zip(x, theta, strict=True))
-    return [-w * y * v if y * t < 1 else 0.0 for v in x]
-
-
 def users(
     states: dict[str, list[int]],
     d: int,
