@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -153,8 +154,8 @@ def epsilons(rows: Sequence[Mapping[str, Any]]) -> Numbers:
     """The table of the statements of `dpexp privacy --json`."""
 
     def guarantee(row: Mapping[str, Any]) -> str:
-        if not row["valid"]:
-            return f"no: {row['reason']}"
+        if not row["valid"] or min(eps for _, eps in row["eps"]) == math.inf:
+            return f"no: {row['reason'] or 'epsilon is infinite'}"
         return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
 
     deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))

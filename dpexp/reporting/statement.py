@@ -174,11 +174,13 @@ class MechanismAnalyses:
         """Lines of a table of what is guaranteed and attained."""
         rows = []
         for a in [*self.analyses, *self.lower]:
-            kinds = [kind for kind, best in self.best.items() if best is a]
+            kinds, epsilons = [kind for kind, best in self.best.items() if best is a], a.at(self.deltas)
             released = a.released + (f", no {a.secret}" if a.secret else "")
-            remark = ATTAINED if a.side == "below" else "" if a.valid else "NOT A GUARANTEE"
-            remark = f"best for {' and '.join(kinds)}" if kinds else remark
-            rows.append([a.name, released, *map(down if a.side == "below" else up, a.at(self.deltas)), remark])
+            remark = (
+                ATTAINED if a.side == "below" else "" if a.valid and min(epsilons) < math.inf else "NOT A GUARANTEE"
+            )
+            remark = f"best for {' and '.join(kinds)}" if kinds and not remark else remark
+            rows.append([a.name, released, *map(down if a.side == "below" else up, epsilons), remark])
         return rows
 
     def sources(self) -> list[str]:

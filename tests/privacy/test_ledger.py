@@ -28,6 +28,13 @@ def test_the_stored_epsilon_is_one_that_holds():
         assert ledger["eps_1e-05"] == pytest.approx(eps_of(mu, 1e-5), rel=1e-12)
 
 
+def test_an_infinite_epsilon_is_no_guarantee_and_best_for_nothing():
+    lines = ConfigStatement({"0": mechanism(budget=ConstantBudget(mu=math.inf))}, [1e-5]).text().splitlines()
+    without = [line for line in lines if line.split()[-4:-3] == ["inf"]]
+    assert len(without) == 2
+    assert all(line.endswith("NOT A GUARANTEE") for line in without)
+
+
 @pytest.mark.parametrize("order", [(1.9, 3.91, 38.0), (38.0, 3.91, 1.9)])
 def test_best_holds_for_every_mechanism_of_the_budget(order):
     mechanisms = [mechanism(noise) for noise in order]
