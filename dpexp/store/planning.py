@@ -113,18 +113,18 @@ def prove(
     witnesses = _witnesses(cells, generation.manifest, jobs)
     require_unchanged()
     proved = [cell for cell in cells if witnesses[cell.cell_id] == origins[cell.cell_id]["witness"]]
-    rows, columns, count = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}, set[str](), 0
-    for cell in proved:
-        # a row is one line: it is computed again in full, and written where it differs
-        row = rows[cell.cell_id]
-        fresh = row_of(cell, experiment.deltas, Ended(row["replicates"], row["n_diverged"], row.get("projections")))
-        if keys := {key for key in fresh.keys() | row.keys() if not agree(fresh.get(key), row.get(key))}:
-            rows[cell.cell_id], columns, count = fresh, columns | keys, count + 1
-    if count:
+    rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
+    ends = {k: Ended(row["replicates"], row["n_diverged"], row.get("projections")) for k, row in rows.items()}
+    # a row is one line: it is computed again in full, and all are written where one differs, in their columns' types
+    fresh = rows | {cell.cell_id: row_of(cell, experiment.deltas, ends[cell.cell_id]) for cell in proved}
+    pairs = zip(table_of([*fresh.values()]).to_pylist(), rows.values(), strict=True)
+    differences = [{k for k in new.keys() | old.keys() if not agree(new.get(k), old.get(k))} for new, old in pairs]
+    if columns := set().union(*differences):
+        count = sum(map(bool, differences))
         note(f"{experiment.name}: {count} rows have other values of {few(sorted(columns))}", quiet)
     if proved:
         right = {p.cell.cell_id for p in plans if p.status == "current"} | {cell.cell_id for cell in proved}
-        _stamp(folder, proved, right, [*rows.values()] if count else [])
+        _stamp(folder, proved, right, [*fresh.values()] if columns else [])
 
 
 def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str, dict[str, Any] | str]:

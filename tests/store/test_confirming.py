@@ -15,6 +15,11 @@ from dpexp.store.experiment_run import Options, run
 from tests.conftest import SMALL, forget_code
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
+MIXED = "cases:\n" + "".join(
+    f"  - population: {{d: 5, errors: {{law: t, df: 3}}, coefficients: {value}}}\n"
+    for value in ("2", "[1, 2, 1, 1, 1, 1]")
+)
+"""coefficients that are a number in one row and a list in another"""
 OF_ROOMS = fingerprint._of_rooms
 
 
@@ -53,7 +58,8 @@ def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_
     """What one edit's stamp says of a manifest ends with the manifest and with the next edit; damage confirms nothing."""
     results, configs = tmp_path / "results", [tmp_path / "small.yaml", tmp_path / "other.yaml"]
     configs[0].write_text(TINY)
-    configs[1].write_text(TINY.replace("experiment: small", "experiment: other").replace("mu: [1, ", "mu: [3, "))
+    other = TINY.replace("experiment: small", "experiment: other").replace("mu: [1, ", "mu: [3, ")
+    configs[1].write_text(other.replace("{name: huber-linear, d: 5}", "{name: huber-linear}") + MIXED)
     for config in configs:
         run(load_experiment(config), Options(results, quiet=True))
     before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
