@@ -156,7 +156,7 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     """The checked trajectory file of a cell. Raises Damaged, FileNotFoundError."""
     file = read_table(path := folder.trajectory(cell_id))
     # (a): to decode the numbers takes fifteen times as long as to hash the file
-    published = _published(folder.provenance, state_of(folder.provenance)).get(cell_id, {})
+    published = published_cells(folder).get(cell_id, {})
     if published.get("sha256") == file.sha256:
         with suppress(TypeError):  # written by another version
             return Stored(path, **published)
@@ -168,9 +168,13 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
         raise Damaged(f"{path.name} was made by another version of dpexp (no {error})") from None
 
 
+def published_cells(folder: Folder) -> dict[str, dict[str, Any]]:
+    """By cell id, SHA-256 and facts of the trajectory files as they were published last."""
+    return _published(folder.provenance, state_of(folder.provenance))
+
+
 @lru_cache(maxsize=8)
 def _published(provenance: Path, state: State) -> dict[str, dict[str, Any]]:
-    """By cell id, SHA-256 and facts of the trajectory files as they were published last."""
     with suppress(FileNotFoundError, Damaged, KeyError):
         return dict(read_document(provenance)["cells"])
     return {}

@@ -18,7 +18,7 @@ import numpy as np
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
-from dpexp.store.cell_files import Stored, write_cell, write_model
+from dpexp.store.cell_files import Stored, published_cells, write_cell, write_model
 from dpexp.store.fingerprint import arithmetic, code_of, data_of, versions
 from dpexp.store.folder import SCHEMA_VERSION, Folder, table_of, write_document, write_table
 from dpexp.store.generation import Manifest, describe, read_generation, witness_of
@@ -67,10 +67,10 @@ def publish(
         old = read_generation(folder).manifest
     manifest = describe(experiment, folder, files, old, deployment)
     right = old is not None and not failures and {**manifest, "seals": old["seals"]} == old
-    if right and not fresh:
-        return ended_
     cells = {cell_id: {k: v for k, v in asdict(file).items() if k != "path"} for cell_id, file in files.items()}
-    write_document(folder.provenance, {"schema_version": SCHEMA_VERSION, "versions": versions(), "cells": cells})
+    # also what another version wrote is written anew, so that a later run hashes the files and does not decode them
+    if published_cells(folder) != cells:
+        write_document(folder.provenance, {"schema_version": SCHEMA_VERSION, "versions": versions(), "cells": cells})
     if right:
         return ended_
     import pyarrow as pa  # with nothing to write it is not loaded
