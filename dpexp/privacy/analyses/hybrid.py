@@ -51,8 +51,17 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     """
     if not (steps > 1 and delta > 0):
         return composed(steps, delta)
+    known: dict[int, float] = {}
+
+    def costs_more(r: int, limit: float) -> bool:
+        """Whether r steps alone cost more at all of delta, as where fewer steps do."""
+        if max((eps for fewer, eps in known.items() if fewer <= r), default=0.0) > limit:
+            return True
+        known[r] = composed(r, delta)
+        return known[r] > limit
+
     # every choice is valid, so that a search which misses the best one is loose but never wrong
-    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf)
+    best = _over_steps(composed, costs_more, log_contracted(0.0), 0.0, steps, delta, math.inf)
     if not math.isfinite(best):
         best = composed(steps, delta)
     # e1 is tried as a share of an epsilon that the first round brings down
@@ -60,15 +69,16 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
         before = best
         for share in SHARES[::-1] if 0 < before < math.inf else ():
             e1 = share * before
-            best = _over_steps(composed, log_contracted(e1), e1, steps, delta, best)
+            best = _over_steps(composed, costs_more, log_contracted(e1), e1, steps, delta, best)
         if best > 0.9 * before:
             break
     return best
 
 
 def _over_steps(
-    composed: Composed, log_contracted: Contracted, e1: float, steps: int, delta: float, best: float
-) -> float:
+    composed: Composed, costs_more: Callable[[int, float], bool], log_contracted: Contracted, e1: float, steps: int,
+    delta: float, best: float,
+) -> float:  # fmt: skip
     """The least of `best` and of the fewest steps that contract below delta, and a few more."""
     remainder, least = delta, _fewest(log_contracted, math.log(delta), steps + 1)
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
@@ -76,10 +86,12 @@ def _over_steps(
     for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25) if least <= steps else ():
         r = min(steps, math.ceil(least * factor))
         log_remainder = log_contracted(r)
-        # more steps that contract no further, as where blocks contract together, only make the composition larger; and
-        # both orders state at least e1 and the composition at all of delta
-        if math.exp(log_remainder) >= remainder or e1 + composed(r, delta) > best:
+        # more steps that contract no further, as where blocks contract together, only make the composition larger
+        if math.exp(log_remainder) >= remainder:
             continue
+        # both orders state at least e1 and the composition at all of delta, which rises with the steps
+        if e1 > 0 and costs_more(r, best - e1):
+            break
         remainder = math.exp(log_remainder)  # d1 of (c)
         # (a), contraction first: remainder + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
         share = (delta - remainder) * math.exp(-e1)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
 
@@ -55,26 +54,30 @@ def last_iterate(
     proportionally to c^(T-t), which gives c^(2R) (1 - c^2) / (1 - c^(2R)): smaller than the printed c^(2R) of equation
     (5.3), and equal to 1 / R as c -> 1. c > 1 (non-convex smooth losses) is covered by the same formula.
     """
-    # (a)
-    spread, costs = order * width * width / 2, _step_costs(order, q, multiplier, step)
-    bounds = [over_steps(cost, spread / share, steps, contraction) for cost, share in zip(costs, SHARES, strict=True)]
-    at = int(np.argmin(bounds))
-    if not math.isfinite(bounds[at]):
-        return bounds[at]
+    spread = order * width * width / 2
+
+    def bound(low: float, high: float) -> float:
+        """What no share between these is below: a larger one makes a step cost more, and hiding the width less."""
+        cost = STEP[step](order, q, multiplier * math.sqrt(1 - low))
+        return over_steps(cost, spread / high, steps, contraction)  # (a)
+
+    # (c): between two shares of the grid that may hold the best one the middle is tried, down to neighbours
+    bounds = {k: bound(f, f) for k, f in enumerate(SHARES) if k % 8 == 0}
+    for gap in (8, 4, 2):
+        best = min(bounds.values())
+        ends = [k for k in bounds if k + gap in bounds and bound(SHARES[k], SHARES[k + gap]) <= best]
+        bounds |= {k + gap // 2: bound(SHARES[k + gap // 2], SHARES[k + gap // 2]) for k in ends}
+    least, at = min((value, k) for k, value in bounds.items())
+    if not math.isfinite(least):
+        return least
 
     def at_logit(logit: float) -> float:
         share = 1 / (1 + math.exp(-logit))
-        return over_steps(STEP[step](order, q, multiplier * math.sqrt(1 - share)), spread / share, steps, contraction)
+        return bound(share, share)
 
     # (c): the cost is smooth in the share
     low, high = LOGITS[max(0, at - 1)], LOGITS[min(len(LOGITS) - 1, at + 1)]
-    return min(bounds[at], minimum(at_logit, low, high, xatol=1e-5))
-
-
-@lru_cache(maxsize=4096)
-def _step_costs(order: float, q: float, multiplier: float, step: str) -> list[float]:
-    """What one step costs at every share of the grid."""
-    return [STEP[step](order, q, multiplier * math.sqrt(1 - share)) for share in SHARES]
+    return min(least, minimum(at_logit, low, high, xatol=1e-5))
 
 
 def over_steps(cost: float, spread: float, steps: int, contraction: float) -> float:

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, model_validator
 
 from dpexp.accounting.allocation import epochs_eps
+from dpexp.accounting.curve import Curve, larger
 from dpexp.accounting.mixed import shown_sizes, truncated
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
@@ -73,9 +74,10 @@ class TruncatedPoisson(_PoissonSums):
         if self.neighboring_relation != "add-remove":
             reason = "truncated batches are analysed for add-remove neighbours alone"
             return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
-        steps = [truncated(n, self.sampling_probability, self.cap, self.noise_multiplier) for n in (self.n, self.n + 1)]
-        eps = cache(lambda delta: max(step.eps(self.steps, delta) for step in steps))
-        return [guarantee("pld-composition", MIXED, ALL, eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))]
+        steps = (truncated(n, self.sampling_probability, self.cap, self.noise_multiplier) for n in (self.n, self.n + 1))
+        curve = larger([Curve(partial(s.eps, self.steps), direct=partial(s.delta, self.steps)) for s in steps])
+        composed = guarantee("pld-composition", MIXED, ALL, curve.eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))
+        return [replace(composed, direct=curve.direct)]
 
     def lower_bounds(self) -> list[Analysis]:
         """All others' gradients 0: a Poisson batch that meets the record as often as the truncated one does."""
@@ -105,7 +107,8 @@ class ShownSizes(_PoissonSums):
         # one more record, at its largest norm, is a coin that anybody may toss: the fewest records are the worst
         fewest = self.n - (self.neighboring_relation == "add-remove")
         step = shown_sizes(fewest, self.sampling_probability, multiplier, self.neighboring_relation)
-        return [guarantee("pld-composition", SHOWN, ALL, cache(partial(step.eps, self.steps)), (NOISE, POISSON, ANY))]
+        composed = guarantee("pld-composition", SHOWN, ALL, partial(step.eps, self.steps), (NOISE, POISSON, ANY))
+        return [replace(composed, direct=partial(step.delta, self.steps))]
 
     def lower_bounds(self) -> list[Analysis]:
         """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
