@@ -12,20 +12,11 @@ import pytest
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MODULES = sorted((ROOT / "dpexp").rglob("*.py"))
+
+
 HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "joblib", "rich", "threadpoolctl", "filelock",
          "dp_accounting", "attr", "torch", "opacus", "mpmath", "dask", "distributed"}  # fmt: skip
 """imported where they are used, inside functions"""
-TOP = {"numpy", "pydantic", "pydantic_core", "annotated_types"}
-"""may be imported at the top of any module but the command line's; the last two come with pydantic"""
-COMPILED = ("engine/", "theory/ldp_sgd/", "inference/messages.py", "inference/pure_messages.py")
-"""where functions are compiled; what calls them imports those modules inside functions"""
-EXCEPTIONS = {
-    "commands/cli.py": {"typer"},
-    "config/yamlfile.py": {"yaml"},
-    "reporting/templates.py": {"markupsafe"},  # which comes with jinja2, as small as it is
-    "engine/lanes/vectormath.py": {"scipy"},  # a table is computed when the functions are compiled
-}
 
 
 def pinned(name):
@@ -67,31 +58,6 @@ def test_what_runs_is_within_the_declared_range():
     """Also says which requirement is wrong where the tests run in an environment that was not made from these files."""
     for name, floor in declared(INSTALLED_AT_LOWEST):
         assert release(distribution(name).version) >= release(floor), name
-
-
-def top_level(body):
-    """Packages that statements import when the module is imported; not those under TYPE_CHECKING."""
-    for node in body:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module, node.lineno
-        elif isinstance(node, ast.Try | ast.With | ast.ClassDef):
-            yield from top_level(node.body)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) != "TYPE_CHECKING":
-            yield from top_level([*node.body, *node.orelse])
-
-
-def test_packages_are_imported_where_they_are_used():
-    """What stands here is imported at the top of a file: import it inside the function that uses it."""
-    wrong = []
-    for module in MODULES:
-        place = module.relative_to(ROOT / "dpexp").as_posix()
-        allowed = TOP | EXCEPTIONS.get(place, set()) | ({"numba", "llvmlite"} if place.startswith(COMPILED) else set())
-        allowed |= {*sys.stdlib_module_names, "dpexp"}
-        found = [(name.partition(".")[0], line) for name, line in top_level(ast.parse(module.read_text()).body)]
-        wrong += [f"{place}:{line} imports {package}" for package, line in found if package not in allowed]
-    assert wrong == []
 
 
 def loaded(statement, names):

@@ -26,11 +26,11 @@ from dpexp.core.terminal import say, warn
 
 
 def path(text: str) -> Path:
-    """A path with ~ as the home folder, also where the shell left it: in quotes, or after `=`."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        raise UsageError(f"{text}: no such user", "write the folder out") from None
+    """A path with ~ as the home folder, also where the shell left it; `./~name` is a folder of that name."""
+    place = os.path.expanduser(text)
+    if text.startswith("~") and place == text:
+        raise UsageError(f"{text}: no such user", "write the folder out")
+    return Path(place)
 
 
 class OptionSpec(NamedTuple):

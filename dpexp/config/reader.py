@@ -168,6 +168,8 @@ class Reader:
         """A section at every point of its lists, a problem with every population."""
         try:
             several = [self.with_data(point, "data", "path") for point in points(value, model)]
+        except NotChecked:  # no mistake of the config
+            raise
         except ConfigError as error:
             self.issues += error.issues
             return []

@@ -1,4 +1,4 @@
-"""What commands print: approved outputs, one after the other in one folder, as a user sees them.
+"""What commands print: a file of approved outputs for each, one after the other in one folder, as a user sees them.
 
 After a change that is meant, `DPEXP_APPROVE=1 pytest tests/commands/test_approved.py` writes them anew: read the
 difference.
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dpexp.commands.cli import COMMANDS
 from tests.conftest import call
 
 APPROVED = sorted((Path(__file__).parent / "approved").glob("*.txt"))
@@ -34,6 +35,28 @@ algorithm: {name: dp-sgd, batch_size: 50, epochs: 1, clip: 1.0}
 privacy: {eps: 1, delta: 1e-5}
 run: {replicates: 2, seed: 1, checkpoints: 1}
 """
+BOUND = """ASSUMES = {"sampling": "full-batch", "relation": "replace-one", "released": "all-iterates"}
+
+
+def rdp(order, *, noise_multiplier, steps):
+    return order * steps / (2 * noise_multiplier**2)
+"""
+STEPS = """from typing import Literal
+from dpexp.algorithms.schedules import SCHEDULES
+from dpexp.plugins import Plugin
+
+
+class Halved(SCHEDULES["power"]):
+    \"\"\"Half of the step sizes.\"\"\"
+
+    name: Literal["halved"] = "halved"
+
+    def step_sizes(self, first, count):
+        return super().step_sizes(first, count) / 2
+
+
+PLUGIN = Plugin(schedules={"halved": Halved})
+"""
 
 
 @pytest.fixture
@@ -47,7 +70,7 @@ def desk(tmp_path):
     files = {
         "small.yaml": SMALL, "own.yaml": OWN, "people.csv": "\n".join([*lines, ""]),
         "public.yaml": "ranges: {age: [20, 70], y: [-1, 6]}\ncategories: {job: [clerk, cook]}\nleave_out: [bought]\n",
-        "new.csv": "age,job,y\n40,cook,1\n,clerk,2\n50,pilot,3\n", "bad.yaml": SMALL.replace("schedule", "schedul").replace("mu: [1, inf]", "mu: 0"),
+        "bound.py": BOUND, "steps.py": STEPS, "new.csv": "age,job,y\n40,cook,1\n,clerk,2\n50,pilot,3\n", "bad.yaml": SMALL.replace("schedule", "schedul").replace("mu: [1, inf]", "mu: 0"),
     }  # fmt: skip
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -69,3 +92,7 @@ def test_what_is_printed_is_what_was_approved(path, desk):
     if os.environ.get("DPEXP_APPROVE"):
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_every_command_has_an_approved_output():
+    assert [path.stem for path in APPROVED] == sorted(COMMANDS)

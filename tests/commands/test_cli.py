@@ -61,18 +61,6 @@ def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
     assert {"numpy", "commit", "cores"} <= set(call("--version", "-v").stdout.split())
 
 
-def test_dry_run_says_what_and_why_and_writes_nothing(tmp_path):
-    config, results = tmp_path / "c.yaml", tmp_path / "results"
-    config.write_text(GOOD)
-    text = call("run", config, "--results", results, "--dry-run").stdout
-    assert text.count("not computed yet") == 4
-    assert "4 of 4 cells to compute" in text
-    document = strict(call("run", config, "--results", results, "--dry-run", "--json", "--only", "mu=inf").stdout)
-    assert [(c["status"], c["mu"]) for c in document["cells"]] == [("missing", "non-private")] * 2
-    assert document["steps"] == 2 * 100 * 8 * document["chunks"]
-    assert not results.exists()
-
-
 @pytest.mark.slow
 def test_a_run_is_reported_listed_and_loads_no_compiler_where_nothing_is_to_do(tmp_path):
     (tmp_path / "configs").mkdir()

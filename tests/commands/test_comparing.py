@@ -1,6 +1,5 @@
 """`dpexp diff` loses no setting and compares levels of one; what shares random numbers, and only that, is paired."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -8,12 +7,10 @@ import dpexp
 from dpexp.commands import diff
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
-from dpexp.reporting.results import compared
-from dpexp.reporting.results.gather import Source, gather
 from dpexp.store import cell_of as numbers_of
 from dpexp.store import load_generation
 from dpexp.store.experiment_run import Options, run
-from tests.conftest import call, of_other_code, share
+from tests.conftest import call, of_other_code
 
 CONFIG = """\
 experiment: small
@@ -103,24 +100,6 @@ def test_levels_are_compared_pair_by_pair_within_what_else_varies(folder):
     rows = diff.diff(folder, by="estimator", only="mu=non-private", metric="loss_gap")["rows"]
     assert len(rows) == 3
     assert all(r["paired"] and {r["level_a"], r["level_b"]} == {"sgd", "asgd"} for r in rows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", share(range(5), 5))
-def test_a_difference_of_nothing_is_seldom_certain(seed, folder):
-    """2,000 families of four comparisons without a difference: at most 5 % call one certain, and 20 % would alone."""
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(2000, 4, 12))
-    source = Source(folder.parent, folder.name)
-    one, other, *_ = compared.finals(gather([source]), source, [compared.MAIN])
-    pair, nothing = compared.Pair("", one, other), np.zeros(12)
-
-    def certain(value, level):
-        return compared._compare(pair, level, value, nothing)["certain"]
-
-    together = np.mean([any(certain(value, 1 - 0.05 / 4) for value in family) for family in values])
-    alone = np.mean([any(certain(value, 0.95) for value in family) for family in values])
-    assert together <= 0.05 + 0.015 < 0.15 < alone
 
 
 def test_own_records_are_not_paired(tmp_path, monkeypatch):

@@ -14,7 +14,6 @@ import dpexp
 from dpexp.accounting.gaussian import eps_of
 from dpexp.commands.fit_result import read_fit
 from dpexp.config.public_file import read_public
-from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.text import standard_json
 from dpexp.data.dataset import DataError
@@ -211,22 +210,6 @@ def test_a_value_that_cannot_be_read_moves_its_own_record_alone(tmp_path, line, 
     assert message not in report.text() + standard_json(report.document())
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("ranges: {age: [LOW, HIGH]}", "p.yaml:1:15: 'ranges.age' is not filled in: LOW"),
-        ("ranges: {age: [70, 20]}", "the smaller first"),
-        ("ranges: {a: [0, 1]}\ncategories: {a: [x, y]}", "p.yaml:2:17: 'categories.a' is of a column that has a range"),
-        ("error_scale: 1\nknown_error_scale: 2", "cannot be given with error_scale"),
-    ],
-)
-def test_what_is_wrong_with_public_inputs_is_said_at_its_place(tmp_path, text, message):
-    with pytest.raises(ConfigError) as caught:
-        read_public(write(tmp_path / "p.yaml", text))
-    assert message in str(caught.value)
-    assert "hint: " in str(caught.value)
-
-
 @pytest.mark.parametrize("deployment", [False, True])
 def test_where_no_record_can_be_read_nothing_is_spent(tmp_path, deployment):
     path = write(tmp_path / "t.csv", "g,y\n" + "a,1\nb,2\n" * 20)
@@ -306,27 +289,6 @@ def test_a_formula_without_noise_is_least_squares_on_its_columns(tmp_path):
     assert report.document()["glance"]["target"] == "log(wage)"
     mean = report.predict(frame.iloc[:5].drop(columns="wage"))["mean"]
     assert mean.to_numpy() == pytest.approx((np.stack(list(columns.values()), axis=1) @ exact)[:5], abs=0.03)
-
-
-@needs_formulaic
-@pytest.mark.parametrize(("formula", "message"), [
-    ("wage ~ age +", "misplaced"),
-    ("~ age", "write one target before ~"),
-    ("wage ~ age - 1", "intercept cannot be left out"),
-    ("wage ~ center(age)", "looks at other records"),
-    ("wage ~ age:years", "age:years needs years too"),
-    ("wage ~ I(age**2)", "age:age needs age too"),
-    ("wage ~ wage + age", "the target is wage"),
-    ("wage ~ C(age)", "no categories of age are stated"),
-    ("wage ~ log(low)", "not finite on the stated range of low"),
-    ("log(free) ~ age", "no range of free is stated"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_formula_is_said(tmp_path, formula, message):
-    public = write(tmp_path / "p.yaml", WAGES.replace("years:", "low: [-1, 1], years:"))
-    frame = wages(500).assign(low=0.5, free=1.0)
-    with pytest.raises((UsageError, DataError)) as caught:
-        dpexp.fit(frame, formula=formula, mu=1, central=True, public=public)
-    assert message in f"{caught.value}"
 
 
 def test_contrasts_are_coefficients_of_other_columns(lab):

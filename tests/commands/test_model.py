@@ -308,13 +308,6 @@ def test_a_deployment_that_dies_has_released_everything_or_nothing(here, monkeyp
     assert k > 20
 
 
-def test_a_deployment_asks_for_own_records_under_a_guarantee(here):
-    assert "your own records" in call("run", "@linear_d5", "--deployment", code=2, cwd=here).stderr
-    (here / "mine.yaml").write_text(CONFIG.replace("eps: 1,", "eps: inf,").replace("dp-sgd", "sgd"))
-    assert "no guarantee covers" in call("run", "mine.yaml", "--deployment", code=2, cwd=here).stderr
-    assert not (here / "results").exists()
-
-
 def test_a_model_that_is_not_of_its_run_is_refused(here):
     """A copy of another run's parameters, though whole and of the same cell, is not taken for this one's."""
     go()

@@ -143,24 +143,6 @@ def test_a_second_run_compiles_nothing(tmp_path):
     assert counts[1] == 0
 
 
-@pytest.mark.slow
-def test_every_edit_of_what_a_kernel_calls_is_seen(place):
-    run, _ = place
-    run()
-    edits = {
-        "a table that is reached through a module": ({"helper": HELPER.replace("3.0", "4.0")}, right(table=4.0)),
-        "a number in a closure": ({"slope": "0.75"}, right(slope=0.75)),
-        "the function that is an argument": (
-            {"kernel": KERNEL.replace("return x * x\n", "return x + x\n")}, right(f=lambda x: x + x),
-        ),
-        "a callee": ({"kernel": KERNEL.replace("+ 1.0", "+ 2.0")}, right() + 4),
-    }  # fmt: skip
-    for what, (changed, expected) in edits.items():
-        value, hits, misses = run(**changed)
-        assert (value, hits, misses) == (pytest.approx(expected, rel=1e-15), 0, 1), what
-    assert run(**changed)[1:] == (1, 0)  # the last edit again: it is kept
-
-
 @pytest.mark.parametrize("way", ["ours", "open to the group", "a link"])
 def test_a_folder_is_used_only_if_it_is_ours_alone(way, tmp_path, monkeypatch):
     place = tmp_path / "kernels"

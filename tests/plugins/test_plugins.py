@@ -1,6 +1,5 @@
 """Plug-ins outside the package: what they add works everywhere, and what is wrong with one is said at its line."""
 
-import json
 import re
 import shutil
 import sys
@@ -12,16 +11,13 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
-from dpexp.commands import list as listing
 from dpexp.commands.claims import claims as claims_command
 from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.schema import json_schema
 from dpexp.config.yamlfile import ConfigError
 from dpexp.conformance.alone import ALONE
 from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.core.errors import ResultsMissing, UsageError
-from dpexp.papers import claims, figures, papers, tables
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -105,20 +101,6 @@ def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
     with using():
         experiment = load_experiment(config)
         assert 'plugins: ["lab.py"]' in resolved_yaml(experiment)
-
-
-def test_lists_schema_and_hints_name_the_file(lab):
-    with using(lab):
-        text = listing.inventory(configs=lab.parent, results=lab.parent / "results").text()
-        for name in ("median-linear", "plain", "rooted", "local-gaussian/halved", "lab_errors", "lab_table", "our-lab"):
-            assert re.search(rf"{name} \(from \S*lab\.py(:\d+)?\)", text), name
-        assert "median-linear" in json.dumps(json_schema())
-        config = write(lab.parent, "wrong.yaml", (lab.parent / "lab.yaml").read_text().replace("plain", "plane"))
-        with pytest.raises(ConfigError, match=r"did you mean 'plain'\? .*plain \(from \S*lab\.py:\d+\)"):
-            load_experiment(config)
-        assert {"our-lab"} <= set(papers()) & set(claims())
-        assert "lab_errors" in figures()
-        assert "lab_table" in tables()
 
 
 def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken_for_ones_own(tmp_path):

@@ -3,6 +3,7 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 
 from dpexp.accounting.curve import eps_of_delta
@@ -10,7 +11,7 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
-from dpexp.privacy.analyses.last_iterate import cyclic_convex
+from dpexp.privacy.analyses.last_iterate import cyclic_convex, full_batch_convex
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
@@ -137,3 +138,19 @@ def test_the_delta_of_the_hybrid_bound_is_above_what_is_attained_and_no_looser_t
         assert attained.eps(delta) <= eps
         assert delta < 0.85 * named["pld-composition"].delta(eps)
         assert named["hybrid"].eps(delta) >= eps * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("per_step", "width", "times"), [(1e-3, 5.0, 30_000), (0.1, 3.0, 7), (0.01, 0.0, 50), (2.0, 0.5, 400)]
+)
+def test_mu_on_a_bounded_set_is_the_least_over_how_many_steps_share_the_width(per_step, width, times):
+    """Every number of last steps or epochs is tried, in the formulas as they are printed."""
+    r = np.arange(1, times + 1)
+    shared = np.min((width + r * per_step) / np.sqrt(r))
+    assert full_batch_convex(per_step, width, times) == pytest.approx(
+        min(math.sqrt(times) * per_step, shared), rel=1e-12
+    )
+    k, batches = r[:-1], 3
+    spread = np.min(np.sqrt(per_step**2 + (width + k * per_step) ** 2 / (k * batches)))
+    cyclic = min(math.sqrt(times) * per_step, spread)
+    assert cyclic_convex(per_step, width, batches, times) == pytest.approx(cyclic, rel=1e-12)

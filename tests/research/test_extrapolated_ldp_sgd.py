@@ -19,24 +19,6 @@ PROBLEM = HuberLinear(d=3)
 SETTINGS = [(Power(eta=0.3, alpha=alpha), ConstantBudget(mu=mu)) for alpha in (1 / 3, 0.55) for mu in (1.0, math.inf)]
 
 
-def of_schedule(schedule, steps):
-    bounds = ends(steps)
-    return bounds, weights(bounds, np.append(0.0, np.cumsum(schedule.step_sizes(1, steps)))[bounds])
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 1000, 4097])
-@pytest.mark.parametrize("alpha", [1 / 3, 0.5, 1.0])
-def test_weights_take_off_what_is_proportional_to_the_step_size(steps, alpha):
-    schedule = Power(eta=0.7, alpha=alpha)
-    bounds, found = of_schedule(schedule, steps)
-    assert bounds[0] == 0
-    assert bounds[-1] == steps
-    assert bounds == sorted(set(bounds))
-    assert found.sum() == pytest.approx(1)
-    path = np.add.reduceat(5 + 3 * schedule.step_sizes(1, steps), bounds[:-1]) / np.diff(bounds)
-    assert found @ path == pytest.approx(5 if len(found) > 1 else path[0])
-
-
 def test_it_is_the_intercept_of_the_literal_path_and_the_rest_is_ldp_sgd():
     """Every iterate of a short run, regressed window by window with numpy's least squares."""
     n, lanes = 300, [0, 1, 2]

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.conformance.problems import furthest
 from dpexp.problems.huber_linear import HuberLinear, furthest_messages
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
@@ -45,18 +44,6 @@ def test_the_pass_is_the_literal_loop(case):
                 np.testing.assert_allclose(found.values[s, e, :, 0, r], away, rtol=1e-10)
             np.testing.assert_array_equal(found.values[s, 0, :, 3, r], np.array(path.projections)[STEPS - 1])
     assert found.values[:, 0, :, 3].any()
-
-
-def test_without_stretch_or_noise_it_is_ldp_sgd():
-    """To the last bit: at a = 1 in every setting, and at a = 2 where there is no noise to be divided."""
-    problem = HuberLinear(d=3)
-    plain, same, doubled = (
-        algorithm.simulate(problem, SETTINGS, STEPS, SEED, [0, 5]).values
-        for algorithm in (LdpSgd(), StretchedLdpSgd(stretch=1.0), StretchedLdpSgd(stretch=2.0))
-    )
-    np.testing.assert_array_equal(same, plain)
-    np.testing.assert_array_equal(doubled[-1], plain[-1])
-    assert (doubled[:-1] != plain[:-1]).any()
 
 
 @pytest.mark.parametrize(("a", "expected"), [(3.51, 3.8099075), (3.6, 3.8712708), (4, 4.1590550), (6, 5.7713519)])

@@ -52,13 +52,6 @@ def go(config, results, lan=None, quiet=True):
 DASK = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
 
 
-@pytest.mark.parametrize(
-    "options", [DASK[2:], DASK[:2], (*DASK, "-j", "2"), (*DASK, "--deployment"), ("--backend", "x")]
-)
-def test_options_that_do_not_fit_are_refused(config, options):
-    assert "hint:" in call("run", config, *options, code=2).stderr or options == ("--backend", "x")
-
-
 def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monkeypatch):
     monkeypatch.setattr(executors, "find_spec", lambda name: None)
     message = call("run", config, "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1", code=2).stderr

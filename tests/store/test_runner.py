@@ -150,7 +150,7 @@ def stopped(arguments, end):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_same_bits(jobs, config, done, tmp_path):
-    """SIGKILL at any moment, also of loky: tests/store/test_faults.py."""
+    """SIGKILL at any moment: tests/store/test_faults.py."""
     arguments, folder = ["run", config, "-j", jobs, "--results", tmp_path / "r"], Folder(tmp_path / "r", "small")
     code, stderr = stopped([*arguments, "-q"], signal.SIGINT)
     assert code == 130

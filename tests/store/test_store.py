@@ -14,7 +14,6 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.store import (
     Folder,
-    cell_of,
     fingerprint,
     load_generation,
     load_summary,
@@ -25,7 +24,7 @@ from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import read_document, read_table, write_document, write_table
 from tests.campaigns.faults import new_code
-from tests.conftest import SMALL, forget_code, numbers
+from tests.conftest import SMALL, forget_code
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
 
@@ -104,19 +103,6 @@ def test_files_of_another_program_or_version_are_refused(tmp_path):
 # --- one generation -----------------------------------------------------------------------------------------------
 
 
-def test_files_that_do_not_belong_together_are_refused_and_repaired(tiny, done, tmp_path):
-    before, right = numbers(done.root), done.summary.read_bytes()
-    shutil.copytree(done.root, tmp_path / "kept")
-    go(tiny, done.root.parent, ["run.replicates=7"])
-    shutil.copy(tmp_path / "kept" / "summary.parquet", done.summary)
-    assert "summary.parquet does not belong to manifest.json" in refusal(done).message
-    report, _ = go(tiny, done.root.parent, ["run.replicates=7"])
-    assert (report.computed, report.reused) == (0, 6)
-    assert set(load_summary(done.root.parent, "small").n) == {7}
-    assert done.summary.read_bytes() != right
-    assert before.keys() == numbers(done.root).keys()
-
-
 def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(tiny, done, tmp_path):
     """A run that died after it had written trajectories, and before the summaries."""
     shutil.copytree(done.root, tmp_path / "kept")
@@ -133,17 +119,6 @@ def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(ti
     report, _ = go(tiny, done.root.parent)
     assert report.computed == 0
     assert set(load_summary(done.root.parent, "small").n) == {7}
-
-
-def test_another_cells_file_is_not_taken_for_this_ones(tiny, done):
-    before = numbers(done.root)
-    first, second = sorted((done.root / "trajectories").glob("*.parquet"))[:2]
-    shutil.copy(second, first)
-    with pytest.raises(ResultsMissing, match="holds another cell's numbers"):
-        cell_of(load_generation(done.root.parent, "small"), first.stem)
-    report, _ = go(tiny, done.root.parent)
-    assert report.computed == 1
-    assert numbers(done.root) == before
 
 
 def test_another_experiments_folder_is_not_taken_for_this_ones(done):
