@@ -18,12 +18,12 @@ from typer.main import get_command
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.commands.cli import app
-from dpexp.config.card import read_card
 from dpexp.config.experiment_file import read_experiment
 from dpexp.data.adult import census
 from dpexp.papers import tables
 from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
+from dpexp.reporting.run_card import read_card
 from tests.conftest import AT_LENGTH, ROOT, at_length, call, using
 from tests.test_layout import LEVELS
 

@@ -64,10 +64,9 @@ def fit(
     """
     from dpexp.commands import fit as command
     from dpexp.commands.fit_request import Request
-    from dpexp.config.public_file import read_public
 
     source = Path(data) if isinstance(data, str | os.PathLike) else data
-    inputs = read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
+    inputs = command.read_public(Path(public) if isinstance(public, str | os.PathLike) else public)
     report = command.fit(Request(
         source, target, formula, model, mu, mu_column, eps, delta, central, method, inputs, level, person,
         plan is not None, plan, deployment, seed, Path(out) if out else None, again, weights, tuple(contrasts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +14,19 @@ import numpy as np
 from dpexp.commands import fit_receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
-from dpexp.config.public_file import read_public
+from dpexp.config.error_messages import validated
+from dpexp.config.yamlfile import Position, parse_mapping, read_bytes, with_place
 from dpexp.core.seeds import generator
 from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, losses, none_read, unread
+from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.records import Header, read_header, read_record_table
 from dpexp.data.regression import FitRecords, Units, by_person, read_records, units_of
 from dpexp.inference import rehearsals, user_blocks
 from dpexp.inference.fit_document import fit_document
 from dpexp.inference.fitting import Fitted, Planned, fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.models import unit_model
+from dpexp.inference.public_statements import PublicStatements
 from dpexp.inference.pure_messages import pure
 from dpexp.inference.user_scale import contrast_row
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
@@ -35,6 +39,19 @@ if TYPE_CHECKING:
 def command(data: Path | None = None, public: Path | None = None, **options: Any) -> FitResult:
     """The fit of a command line."""
     return fit(Request(data, public=read_public(public), **options))
+
+
+def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
+    """The statements of a file or of a mapping; none without one. Raises ConfigError with all mistakes, located."""
+    where = str(source) if isinstance(source, Path) else "public"
+    if isinstance(source, Path):
+        keys = f"keys: {', '.join(PublicStatements.model_fields)}"
+        root = parse_mapping(read_bytes(source), where, "a file of --public", keys)
+    else:
+        root = with_place(source or {}, Position(where))
+    # A key without a value is one that is left out.
+    values = root.only([key for key, value in root.items() if value is not None])
+    return validated(PublicStatements, values).inputs(values, where if source is not None else "")
 
 
 def fit(request: Request) -> FitResult:

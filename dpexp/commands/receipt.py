@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.commands.mechanism_arguments import values_of
-from dpexp.config.card import read_card
 from dpexp.core.errors import UsageError
 from dpexp.reporting.receipt_answer import Receipt
+from dpexp.reporting.run_card import read_card
 
 
 def receipt(*words: object, **fields: Any) -> Receipt:

@@ -8,8 +8,8 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, pairwise
-from typing import Any, cast, get_origin
+from itertools import pairwise
+from typing import Any, TypeVar, cast, get_origin
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
@@ -17,9 +17,10 @@ from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from dpexp.config.cells import POPULATION
-from dpexp.config.yamlfile import Issue, Keys, Map, kind
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Map, kind
 from dpexp.core.parameters import Faults, Parameters, Registry
 
+P = TypeVar("P", bound=Parameters)
 Schema = dict[str, Any]
 _NOUNS = {"number": "a number", "integer": "a whole number", "string": "text", "boolean": "true or false",
           "array": "a list"}  # fmt: skip
@@ -51,6 +52,17 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def validated(model: type[P], value: Map, name: str = "", values: Mapping[str, Any] | None = None) -> P:
+    """Parameters of a class from the value called `name`, or from other `values` of its keys.
+
+    Raises ConfigError with all mistakes, each at its place in the value.
+    """
+    try:
+        return model.model_validate(value if values is None else values)
+    except ValidationError as error:
+        raise ConfigError(explain(error, name, value, model)) from None
+
+
 def explain(error: ValidationError, name: str, value: Map, model: type[Parameters]) -> list[Issue]:
     """All that pydantic says against the value called `name` as parameters of a class, each at its place."""
     details: dict[Keys, list[ErrorDetails]] = {}
@@ -63,8 +75,9 @@ def explain(error: ValidationError, name: str, value: Map, model: type[Parameter
         details.setdefault(keys, []).append(detail)
     # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
     around = {keys[:k] for keys in details for k in range(len(keys))}
-    issues = (_issues(d, name, keys, value, model, keys in around) for keys, own in details.items() for d in own)
-    return list(dict.fromkeys(chain.from_iterable(issues)))
+    several = ((detail, keys) for keys, own in details.items() for detail in own)
+    issues = (i for detail, keys in several for i in _issues(detail, name, keys, value, model, keys in around))
+    return list(dict.fromkeys(issues))
 
 
 def _issues(
@@ -79,9 +92,8 @@ def _issues(
     allowed = in_words(schema) if keys and schema else ""
     if detail["type"] == "extra_forbidden":
         section = f" in {called(keys[:-1])}:" if called(keys[:-1]) else ""
-        properties = (part.get("properties", ()) for part in _parts(field(model, keys[:-1])))
-        known = [key for own in properties for key in own if key != POPULATION]
-        hint = suggest(str(keys[-1]), known)
+        known = [key for part in _parts(field(model, keys[:-1])) for key in part.get("properties", ())]
+        hint = suggest(str(keys[-1]), [key for key in known if key != POPULATION])
         yield Issue(value.key(*keys), f"unknown key{section} '{keys[-1]}'", hint)
     elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
         hint = f"allowed: {in_words(field(model, (*keys, key)))}"

@@ -23,11 +23,12 @@ from dpexp.config.yamlfile import (
     Issue,
     Map,
     Position,
+    collected,
     config_error,
     parse,
     parse_mapping,
-    plain,
     read_bytes,
+    with_place,
 )
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
@@ -66,10 +67,8 @@ def read_experiment(
         # An option of its own is a change like any other, which messages call by its own name.
         changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for change, option in changes.items():
-        try:
+        with collected(issues):
             root = _changed(root, change, Position(option))
-        except ConfigError as error:
-            issues += error.issues
     with paths_from(path.parent if trusted else None):
         experiment = Reader(root, path, profile, issues, trusted).experiment()
     return replace(experiment, overrides=tuple(changes), read_at=read_at)
@@ -97,7 +96,7 @@ def _changed(root: Map, text: str, where: Position) -> Map:
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
     try:
-        return root.put(keys, plain(parse(value, str(where))) if value.strip() else None, where)
+        return root.put(keys, with_place(parse(value, str(where)) if value.strip() else None, where), where)
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 

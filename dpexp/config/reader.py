@@ -17,17 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
-from dpexp.config.error_messages import explain, listed, show, suggest
-from dpexp.config.sections import REGISTRIES, ConfigFile, privacy_of, problems_of, short_form
+from dpexp.config.error_messages import listed, show, suggest, validated
+from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, problems_of
 from dpexp.config.sweeps import FEWER, MAX_CELLS, by_name, laid_over, points
-from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, config_error, plain
+from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, collected, config_error
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
@@ -56,36 +54,30 @@ class Reader:
 
     def experiment(self) -> Experiment:
         """The whole file. Raises ConfigError with all mistakes."""
-        root = self.root
-        try:
-            ConfigFile.model_validate(plain(root))
-        except ValidationError as error:
-            self.issues += explain(error, "", root, ConfigFile)
+        root, name = self.root, self.root.get("experiment")
+        with collected(self.issues):
+            validated(ConfigFile, root)
         # (a)
         plugins = self.plugins()
         # (b)
         cases = root.get("cases", (Map({}, {}, root.start),))
-        configs = [
-            laid_over(root, case) for case in (cases if isinstance(cases, tuple) else ()) if isinstance(case, Map)
-        ]
-        variants = [self.variant(config) for case in configs for config in by_name(case, REGISTRIES)]
+        cases = [case for case in cases if isinstance(case, Map)] if isinstance(cases, tuple) else []
+        configs = [config for case in cases for config in by_name(laid_over(root, case), REGISTRIES)]
+        variants = [self.variant(config) for config in configs]
         self.stop_if_wrong()
         # (c)
         if (count := sum(math.prod(map(len, parts.values())) for parts in variants)) > MAX_CELLS:
-            raise ConfigError([Issue(root.start, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)])
+            raise config_error(root.start, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
         cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
-                try:
-                    cells.append(cell_of(root["experiment"], dict(zip(parts, point, strict=True)), self.profile))
-                except ConfigError as error:
-                    self.issues += error.issues
+                with collected(self.issues):
+                    cells.append(cell_of(str(name), dict(zip(parts, point, strict=True)), self.profile))
         self.stop_if_wrong()
         replicates, *others = {cell.run.replicates for cell in cells}
         if others:
             message, hint = "'run.replicates' is one number for all cases", "give it in run:"
             self.issues.append(Issue(root.at("cases"), message, hint))
-        shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
@@ -93,11 +85,10 @@ class Reader:
                 message = f"cells {first} and {number} are the same setting"
                 self.issues.append(Issue(root.start, message, "take one out of the sweep"))
         self.stop_if_wrong()
+        shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
         where = root.at("run")
-        return Experiment(
-            root["experiment"], self.path, different, replicates, self.profile, where=where, plugins=plugins
-        )
+        return Experiment(str(name), self.path, different, replicates, self.profile, where=where, plugins=plugins)
 
     def stop_if_wrong(self) -> None:
         """Raise ConfigError where there was a complaint."""
@@ -142,14 +133,21 @@ class Reader:
             # A default algorithm belongs to the problem that somebody named.
             where = config.at("problem" if section == "algorithm" and section not in config else section)
             value, model = config.get(section, Map({}, {}, where)), kinds[section]
-            if isinstance(value, Map) and model:
-                if POPULATION in value:
-                    message = f"unknown key in {section}: '{POPULATION}'"
-                    self.issues.append(Issue(value.key(POPULATION), message, "it is a section of its own"))
+            if not isinstance(value, Map) or not model:
+                continue
+            if POPULATION in value:
+                message = f"unknown key in {section}: '{POPULATION}'"
+                self.issues.append(Issue(value.key(POPULATION), message, "it is a section of its own"))
                 value = value.only([key for key in value if key != POPULATION])
-                if section == "problem":
-                    value = value.over(config.only([POPULATION]))
-                parts[section] = self.parts(section, value, model, steps if section == "run" else {})
+            if section == "problem" and POPULATION in config:
+                value = value.over(config.only([POPULATION]))
+            parts[section] = []
+            with collected(self.issues):
+                several = [self.with_data(point, "data", "path") for point in points(value, model)]
+                for point in several:
+                    with collected(self.issues):
+                        own = parameters_of(section, model, point, steps if section == "run" else {})
+                        parts[section].append(Part(point, own))
         return parts
 
     def kind(self, section: str, config: Map, default: str | None) -> type[Parameters] | None:
@@ -164,17 +162,6 @@ class Reader:
         self.issues.append(Issue(config.at(section, "name"), message, hint))
         return None
 
-    def parts(self, section: str, value: Map, model: type[Parameters], more: Mapping[str, int]) -> list[Part]:
-        """A section at every point of its lists, a problem with every population."""
-        try:
-            several = [self.with_data(point, "data", "path") for point in points(value, model)]
-        except NotChecked:  # no mistake of the config
-            raise
-        except ConfigError as error:
-            self.issues += error.issues
-            return []
-        return [Part(point, self.built(section, model, point, more)) for point in several]
-
     def with_data(self, section: Map, source: str, key: str) -> Map:
         """A section in which the path of its data starts at the folder of the file. Raises NotChecked."""
         if isinstance(population := section.get(POPULATION), Map):
@@ -188,20 +175,6 @@ class Reader:
         path = as_named(path, self.path.parent, typed=not data.at(key).line)
         return section.over({source: data.over({key: path})})
 
-    def built(self, section: str, model: type[Parameters], point: Map, more: Mapping[str, int]) -> Any:
-        """A section at one point as a value; None where it has a mistake, which is reported."""
-        try:
-            if section == "privacy":
-                return privacy_of(point)
-            own = short_form(model, point, self.issues) if POPULATION in point else {}
-            written = {key: value for key, value in plain(point).items() if key != POPULATION}
-            return model.model_validate({**more, **written, **own})
-        except ValidationError as error:
-            self.issues += explain(error, section, point, model)
-        except ConfigError as error:
-            self.issues += error.issues
-        return None
-
 
 def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     """The cell of one point. Raises ConfigError with what does not go together."""
@@ -212,11 +185,11 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
         issues.append(Issue(written[section].at(*keys), message, hint))
 
     # In this order: an algorithm's own complaints take for granted that the parts go together.
-    own = f"algorithm '{algorithm.name}'"
+    own, linear = f"algorithm '{algorithm.name}'", isinstance(problem, LinearPredictorProblem)
     if not isinstance(problem, algorithm.runs_on):
         hint = f"it runs on: {', '.join(problems_of(algorithm))}"
         complain("problem", f"{own} does not run on problem '{problem.name}'", hint)
-    if isinstance(problem, LinearPredictorProblem) and problem.population is not None and not algorithm.populations:
+    if linear and problem.population is not None and not algorithm.populations:
         names = [name for name, kind in ALGORITHMS.items() if kind.populations]
         complain("algorithm", f"{own} does not take a population", f"these do: {', '.join(names)}")
     elif schedule.name not in algorithm.schedules:
@@ -246,7 +219,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
             complain("problem", message, hint, POPULATION, key[1])
         else:
             complain("algorithm", message, hint)
-    if isinstance(problem, LinearPredictorProblem) and isinstance(algorithm, OnePassAlgorithm):
+    if linear and isinstance(algorithm, OnePassAlgorithm):
         known = {"all", *range(problem.d + 1), *["scale"] * problem.has_scale}
         hint = f"0 is the intercept, 1 to {problem.d} the slopes" + ", scale the scale" * problem.has_scale
         for place, entry in enumerate(run.coefficients):

@@ -1,4 +1,4 @@
-"""The sections of a config: what a file holds, and a section at one point of its lists as a value.
+"""The sections of a config: what a file holds, and a section of single values as parameters.
 
 One population has one form: what the short forms of the problem (`d`, `sigma_z`, `beta`, `sigma`) can say is said by
 them, so that cells keep their ids in either spelling; anything else is the parameter `population`.
@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import POPULATION
-from dpexp.config.error_messages import explain, suggest
+from dpexp.config.error_messages import suggest, validated
 from dpexp.config.sweeps import MAX_CELLS
-from dpexp.config.yamlfile import ConfigError, Issue, Map, plain
+from dpexp.config.yamlfile import ConfigError, Issue, Map, collected
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
@@ -62,34 +62,47 @@ class ConfigFile(Case):
     """partial configs, each laid over the rest of the file"""
 
 
-def privacy_of(section: Map) -> PrivacySettings:
-    """The section `privacy:` as a value: budgets of users or a target. Raises ConfigError with all mistakes."""
-    issues = list[Issue]()
-    for key, wrong, message, hint in (
-        ("eps", "mu" in section, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
-        ("delta", "eps" not in section, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
-        ("message", section.get("delta") != 0, "'privacy.message' belongs to eps with delta: 0", "leave out `message`"),
-    ):
-        if key in section and wrong:
-            issues.append(Issue(section.key(key), message, hint))
+def parameters_of(section: str, model: type[Parameters], values: Map, defaults: Mapping[str, int]) -> Parameters:
+    """A section of single values as parameters of a class. Raises ConfigError with all mistakes."""
+    if section == "privacy":
+        return _privacy(values)
+    issues, own = list[Issue](), dict[str, Any]()
+    with collected(issues):
+        own = _short_form(model, values, issues) if POPULATION in values else {}
+    written = {key: value for key, value in values.items() if key != POPULATION}
+    with collected(issues):
+        parameters = validated(model, values, section, {**defaults, **written, **own})
+    if issues:
+        raise ConfigError(issues)
+    return parameters
+
+
+def _privacy(section: Map) -> PrivacySettings:
+    """The section `privacy:`: budgets of users or a target. Raises ConfigError with all mistakes."""
+    issues = [
+        Issue(section.key(key), message, hint)
+        for key, wrong, message, hint in (
+            ("eps", "mu" in section, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
+            ("delta", "eps" not in section, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
+            ("message", section.get("delta") != 0, "'privacy.message' belongs to eps with delta: 0",
+             "leave out `message`"),
+        )
+        if key in section and wrong
+    ]  # fmt: skip
     if "mu" not in section and section.get("eps") is None:
         issues.append(Issue(section.at("eps"), "'privacy.mu' is missing", "write `mu: inf` for no privacy"))
     changes: dict[str, object] = {"mu": ConstantBudget(mu=1.0)}  # of a target, until its numbers are known to be such
-    try:
+    with collected(issues):
         changes = {"mu": _budget(section)} if "mu" in section else changes
-    except ConfigError as error:
-        issues += error.issues
-    try:
-        settings = PrivacySettings.model_validate(plain(section) | changes)
+    with collected(issues):
+        settings = validated(PrivacySettings, section, "privacy", section | changes)
         if settings.eps is not None and settings.delta == 0:
-            changes = {"mu": PureBudget(eps=settings.eps)}
+            changes = {"mu": validated(PureBudget, section, "privacy", {"eps": settings.eps})}
         elif settings.eps is not None:
             # Epsilon is reported at the delta of the target.
             delta = 1e-5 if settings.delta is None else settings.delta
             deltas = settings.deltas if "deltas" in section else (delta,)
             changes = {"mu": Target(eps=settings.eps, delta=delta), "delta": delta, "deltas": deltas}
-    except ValidationError as error:
-        issues += explain(error, "privacy", section, PrivacySettings)
     if issues:
         raise ConfigError(issues)
     return settings.model_copy(update=changes)
@@ -97,42 +110,37 @@ def privacy_of(section: Map) -> PrivacySettings:
 
 def _budget(section: Map) -> Budget:
     """A budget of the users: a number, or a mapping with one known law. Raises ConfigError."""
-    mu, law, name, written = section["mu"], "constant", "privacy", section.only(["mu"])
-    if isinstance(mu, Map):
-        laws = [name for name in BUDGETS if name != law]
-        unknown = [key for key in mu if key not in laws]
-        wrong = [Issue(mu.key(key), f"unknown law of budgets '{key}'", suggest(key, laws)) for key in unknown]
-        if wrong or len(mu) != 1:
-            raise ConfigError(wrong or [Issue(mu.start, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)])
-        (law,), name, written = mu, "privacy.mu", mu
-    try:
-        return BUDGETS[law].model_validate(plain(written))
-    except ValidationError as error:
-        raise ConfigError(explain(error, name, written, BUDGETS[law])) from None
+    mu = section["mu"]
+    if not isinstance(mu, Map):
+        return validated(BUDGETS["constant"], section.only(["mu"]), "privacy")
+    laws = [name for name in BUDGETS if name != "constant"]
+    wrong = [Issue(mu.key(key), f"unknown law of budgets '{key}'", suggest(key, laws)) for key in mu if key not in laws]
+    if wrong or len(mu) != 1:
+        raise ConfigError(wrong or [Issue(mu.start, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)])
+    return validated(BUDGETS[next(iter(mu))], mu, "privacy.mu")
 
 
-def short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> dict[str, Any]:
-    """The parameters of a problem that its population is; mistakes are added to the issues."""
+def _short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> dict[str, Any]:
+    """The parameters of a problem that its population is; mistakes are added to the issues. Raises ConfigError."""
     section, where = problem[POPULATION], problem.at(POPULATION)
     if not issubclass(model, LinearPredictorProblem) or not model.populations:
-        issues.append(Issue(where, "this problem does not take a population", "leave out `population`"))
-        return {}
+        raise ConfigError([Issue(where, "this problem does not take a population", "leave out `population`")])
     if not isinstance(section, Map):
         example = "for instance population: {d: 5, weights: none}"
-        issues.append(Issue(where, "'population' must be a mapping", example))
-        return {}
+        raise ConfigError([Issue(where, "'population' must be a mapping", example)])
     for key in ("d", "sigma_z", "beta", *(("sigma", "support") if "errors" in section else ())):
         if key in problem:
             message = f"'problem.{key}' is also set in 'population'"
             issues.append(Issue(problem.key(key), message, "keep it in population"))
-    try:
-        population = Population.model_validate(plain(section))
-        own = _parameters(model, population)
-    except ValidationError as error:
-        issues += explain(error, POPULATION, section, Population)
-        return {}
+    population = validated(Population, section, POPULATION)
+    short, errors, has_sigma = population.short, population.errors, "sigma" in model.model_fields
+    own: dict[str, Any] = {POPULATION: population}
+    if short is not None and (has_sigma or "sigma" not in short):
+        own = dict(short)
+    elif has_sigma and errors is not None and errors.law == "normal" and errors.heteroscedastic is None:
+        own = {"sigma": errors.size, POPULATION: population.model_copy(update={"errors": None})}
     for wrong, key, message, hint in (
-        (model.labels and population.errors is not None, "errors", "the responses are labels: errors have no meaning",
+        (model.labels and errors is not None, "errors", "the responses are labels: errors have no meaning",
          "leave out `errors`; `response: {link: probit}` changes the law of labels"),
         (not model.labels and population.response is not None, "response",
          "a link is of labels, and this problem has none", "leave out `response`"),
@@ -142,16 +150,6 @@ def short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> di
     ):  # fmt: skip
         issues += [Issue(section.key(key), message, hint)] * wrong
     return own
-
-
-def _parameters(kind: type[LinearPredictorProblem], population: Population) -> dict[str, Any]:
-    """The short forms of a population, or itself."""
-    has_sigma, short, errors = "sigma" in kind.model_fields, population.short, population.errors
-    if short is not None and (has_sigma or "sigma" not in short):
-        return dict(short)
-    if has_sigma and errors is not None and errors.law == "normal" and errors.heteroscedastic is None:
-        return {"sigma": errors.size, POPULATION: population.model_copy(update={"errors": None})}
-    return {POPULATION: population}
 
 
 def problems_of(algorithm: Algorithm | type[Algorithm]) -> list[str]:

@@ -8,13 +8,13 @@ slowest. In a population, which is nested, lists sweep at any depth: `coefficien
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION
 from dpexp.config.error_messages import takes_a_list
-from dpexp.config.yamlfile import List, Map, Mark, config_error
+from dpexp.config.yamlfile import List, Map, Mark, Position, config_error
 from dpexp.core.parameters import Parameters
 
 MAX_CELLS, MAX_DEPTH = 10_000, 20
@@ -38,7 +38,7 @@ def laid_over(config: Map, case: Map) -> Map:
             replaced = {key for name, keys in REPLACED.items() if name in own for key in keys}
             own = base.only([key for key in base if key not in replaced]).over(own, own.start)
         sections[section] = own
-    return config.over(Map(sections, case.marks, case.start), config.start)
+    return config.over(Map(sections, case.marks, case.start))
 
 
 def by_name(config: Map, registries: Mapping[str, Mapping[str, type[Parameters]]]) -> list[Map]:
@@ -53,42 +53,52 @@ def by_name(config: Map, registries: Mapping[str, Mapping[str, type[Parameters]]
         for k, name in enumerate(names):
             # A key of another name is that one's; one that no name has is a mistake.
             others = {key for other in fields.values() for key in other} - {*fields.get(str(name), own)}
-            kept = own.only([key for key in own if key not in others])
-            variants.append(kept.over(Map({"name": name}, {"name": names.marks[k]}, own.start)))
+            variant = own.only([key for key in own if key not in others])
+            variants.append(variant.over(Map({"name": name}, {"name": names.marks[k]}, own.start)))
         several = [config.over({section: variant}) for config in several for variant in variants]
     return several
 
 
 def points(section: Map, model: type[Parameters]) -> list[Map]:
     """A section at every point of its lists. Raises ConfigError for too many."""
-    return [point for point, _ in _options(section, Mark(section.start, section.start), "", model, 2)]
+    return [point for point, _ in _options(section, section.start, "", model, 2)]
 
 
 def _options(
-    value: Any, mark: Mark, key: int | str, model: type[Parameters] | None, depth: int
-) -> list[tuple[Any, Mark]]:
+    value: Any, where: Position, key: int | str, model: type[Parameters] | None, depth: int
+) -> list[tuple[Any, Position]]:
     """What a value at a key stands for, as values with their places: its lists sweep, down to a depth.
 
     The key is one of a class, or without it of a population.
     """
     if depth == 0 or not isinstance(value, Map | List) or not value:
-        return [(value, mark)]
-    if isinstance(value, List) and _sweeps(value, key, model):
-        items = [_options(item, value.marks[k], key, model, depth - 1) for k, item in enumerate(value)]
-        return [option for options in items for option in options]
-    if isinstance(value, List) and key != "columns":
-        return [(value, mark)]
-    parts, options = value if isinstance(value, Map) else dict(enumerate(value)), []
-    for inner, part in parts.items():
-        nested = inner == POPULATION
-        options.append(
-            _options(part, value.marks[inner], inner, None if nested else model, MAX_DEPTH if nested else depth - 1)
-        )
+        return [(value, where)]
+    if isinstance(value, List):
+        if _sweeps(value, key, model):
+            items = (_options(item, value.marks[k].value, key, model, depth - 1) for k, item in enumerate(value))
+            return [option for options in items for option in options]
+        if key != "columns":
+            return [(value, where)]
+    parts = value if isinstance(value, Map) else dict(enumerate(value))
+    options = [
+        _options(part, value.marks[inner].value, inner, None, MAX_DEPTH)
+        if inner == POPULATION
+        else _options(part, value.marks[inner].value, inner, model, depth - 1)
+        for inner, part in parts.items()
+    ]
     if (count := math.prod(map(len, options))) > MAX_CELLS:
         longest, _ = max(zip(parts, options, strict=True), key=lambda part: len(part[1]))
         message = f"'{longest}' and its neighbors sweep {count:,} values; at most {MAX_CELLS:,} cells are allowed"
         raise config_error(value.marks[longest].value, message, FEWER)
-    return [(_rebuilt(value, parts, point), mark) for point in product(*options)]
+    rebuilt = list[Any]()
+    for point in product(*options):
+        values, places = [part for part, _ in point], [place for _, place in point]
+        if isinstance(value, Map):
+            marks = {key: Mark(place, value.marks[key].key) for key, place in zip(parts, places, strict=True)}
+            rebuilt.append(Map(dict(zip(value, values, strict=True)), marks, value.start))
+        else:
+            rebuilt.append(List(values, places))
+    return [(each, where) for each in rebuilt]
 
 
 def _sweeps(value: List, key: int | str, model: type[Parameters] | None) -> bool:
@@ -102,12 +112,3 @@ def _sweeps(value: List, key: int | str, model: type[Parameters] | None) -> bool
 def _depth(value: Any) -> int:
     """How many lists are in one another."""
     return 1 + max(map(_depth, value), default=0) if isinstance(value, tuple) else 0
-
-
-def _rebuilt(value: Map | List, parts: Mapping[Any, Any], point: Sequence[tuple[Any, Mark]]) -> Map | List:
-    """A value with other parts at their places."""
-    values, places = [part for part, _ in point], [mark.value for _, mark in point]
-    if isinstance(value, List):
-        return List(values, places)
-    marks = {key: Mark(place, value.marks[key].key) for key, place in zip(parts, places, strict=True)}
-    return Map(dict(zip(parts, values, strict=True)), marks, value.start)

@@ -1,16 +1,18 @@
-"""YAML as plain values, each of which has its place in the file; numbers as people write them.
+"""YAML as values that carry their places in the file, numbers as people write them, and mistakes at their places.
 
-PyYAML alone reads `1e-5` and `1/3` as strings, `yes` as a truth value, and keeps the last of duplicate keys without a
-word. Here fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicates are
-errors. What a user's records spell (categories, names of columns) is the text that is written: 1/2, 01 and true.
+Fractions, powers of ten and `inf` are numbers, only `true` and `false` are truth values, and duplicate keys are errors,
+none of which PyYAML does. What a user's records spell (categories, names of columns) is the text that is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
+from functools import reduce
+from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import yaml
@@ -26,7 +28,6 @@ _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
-_KINDS = {dict: "a mapping", type(None): "nothing", str: "text", bool: "true or false"}
 MAX_ISSUES = 50
 """issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
@@ -79,6 +80,17 @@ class NotChecked(ConfigError):
     """A config that is not trusted, and needs code or data of whoever wrote it."""
 
 
+@contextmanager
+def collected(issues: list[Issue]) -> Iterator[None]:
+    """What is wrong inside the `with` block is added to the issues, and the next part is looked at."""
+    try:
+        yield
+    except NotChecked:
+        raise
+    except ConfigError as error:
+        issues += error.issues
+
+
 def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
     """The error of a single issue."""
     return ConfigError([Issue(where, message, hint)])
@@ -104,15 +116,12 @@ class Map(dict[str, Any]):
 
     def key(self, *keys: int | str) -> Position:
         """Where the last of these keys is, or what is around it where it is not written."""
-        inner = self.value_at(keys[:-1])
-        return inner.marks[keys[-1]].key if isinstance(inner, Map) and keys[-1] in inner else self.at(*keys)
+        marks = self.value_at(keys[:-1]).marks
+        return marks[keys[-1]].key if keys[-1] in marks else self.at(*keys)
 
     def value_at(self, keys: Keys) -> Any:
         """The value at these keys."""
-        value: Any = self
-        for key in keys:
-            value = value[key]
-        return value
+        return reduce(getitem, keys, cast(Any, self))
 
     def over(self, values: Mapping[str, Any], start: Position | None = None) -> Map:
         """The mapping with other values, which keep their places where they have some."""
@@ -121,15 +130,14 @@ class Map(dict[str, Any]):
 
     def only(self, keys: Sequence[str]) -> Map:
         """The mapping without all other keys."""
-        marks = {key: mark for key, mark in self.marks.items() if key in keys}
-        return Map({key: value for key, value in self.items() if key in keys}, marks, self.start)
+        return Map({key: self[key] for key in keys}, {key: self.marks[key] for key in keys}, self.start)
 
     def put(self, keys: Sequence[str], value: Any, where: Position) -> Map:
-        """The mapping with another value at these keys, all of it at one place."""
+        """The mapping with another value at these keys, whose own place is given."""
         if len(keys) > 1:
             inner = self.get(keys[0])
             value = (inner if isinstance(inner, Map) else Map({}, {}, where)).put(keys[1:], value, where)
-        return self.over(Map({keys[0]: all_at(value, where)}, {keys[0]: Mark(where, where)}, where), where)
+        return self.over(Map({keys[0]: value}, {keys[0]: Mark(where, where)}, where), where)
 
 
 class List(tuple[Any, ...]):
@@ -143,44 +151,35 @@ class List(tuple[Any, ...]):
         return made
 
 
-def plain(value: Any) -> Any:
-    """A value as mappings and tuples: numbers of numpy as such, days as texts."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+def with_place(value: Any, where: Position) -> Any:
+    """A value of Python with all its parts at one place: numbers of numpy as such, days as texts."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, date):
-        return value.isoformat()[:10]
-    return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
-
-
-def all_at(value: Any, where: Position) -> Any:
-    """A value with all its parts at one place; what has places keeps them."""
-    if isinstance(value, Map | List):
-        return value
-    value = plain(value)
-    if isinstance(value, dict):
-        inner = {key: all_at(part, where) for key, part in value.items()}
+    if isinstance(value, Mapping):
+        inner = {str(key): with_place(part, where) for key, part in value.items()}
         return Map(inner, dict.fromkeys(inner, Mark(where, where)), where)
-    return List([all_at(part, where) for part in value], [where] * len(value)) if isinstance(value, tuple) else value
+    if isinstance(value, list | tuple):
+        return List([with_place(part, where) for part in value], [where] * len(value))
+    return value.isoformat()[:10] if isinstance(value, date) else value
 
 
 def kind(value: Any) -> str:
     """What a value is, in words."""
     if isinstance(value, tuple):
         return f"a list of {len(value)}" if value else "an empty list"
-    return _KINDS.get(type(plain(value)), "a number")
+    kinds: dict[type, str] = {dict: "a mapping", type(None): "nothing", bool: "true or false", str: "text"}
+    return next((words for kind, words in kinds.items() if isinstance(value, kind)), "a number")
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
     """The content of a config file. Raises ConfigError."""
     try:
         return read_ordinary(path, _MAX_BYTES)
-    except FileNotFoundError:
-        raise config_error(Position(str(path)), "no such file", missing_hint) from None
     except (OSError, ValueError) as error:
-        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise config_error(Position(str(path)), message, "a config is a YAML file") from None
+        message, hint = f"cannot be read: {getattr(error, 'strerror', None) or error}", "a config is a YAML file"
+        if isinstance(error, FileNotFoundError):
+            message, hint = "no such file", missing_hint
+        raise config_error(Position(str(path)), message, hint) from None
 
 
 def parse_mapping(content: str | bytes, source: str, noun: str, hint: str) -> Map:
@@ -193,7 +192,7 @@ def parse_mapping(content: str | bytes, source: str, noun: str, hint: str) -> Ma
 
 def parse(content: str | bytes, source: str) -> Any:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    line, hint = 1, "a config is a text file"
+    text, line, column, hint = "", 1, 1, "a config is a text file"
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         return _Builder(yaml.parse(text, Loader=_LOADER), source).document()
@@ -206,10 +205,10 @@ def parse(content: str | bytes, source: str) -> Any:
     except (yaml.YAMLError, ValueError) as error:
         # Some errors know only where what they are in began.
         mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
-        where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
-        raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
-    raise config_error(Position(source, line, 1), problem, hint)
+        problem, hint = f"not valid YAML: {reason}", _BRACKETS
+    raise config_error(Position(source, line, column), problem, hint)
 
 
 class _Builder:

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import Card, StatedGuarantee
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -25,6 +24,7 @@ from dpexp.reporting.receipt_readings import (
     phase_steps,
     readings,
 )
+from dpexp.reporting.run_card import Card, StatedGuarantee
 from dpexp.reporting.statement import gaussian_of
 
 EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}

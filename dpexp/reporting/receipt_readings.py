@@ -12,12 +12,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.config.card import Card, Sampler, StatedGuarantee
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import batches_of, epochs_of, visits
+from dpexp.reporting.run_card import Card, Sampler, StatedGuarantee
 from dpexp.reporting.statement import MechanismAnalyses
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"

@@ -12,8 +12,8 @@ import pytest
 
 import dpexp
 from dpexp.accounting.gaussian import eps_of
+from dpexp.commands.fit import read_public
 from dpexp.commands.fit_result import read_fit
-from dpexp.config.public_file import read_public
 from dpexp.core.errors import PrivateWarning, UsageError
 from dpexp.core.text import standard_json
 from dpexp.data.dataset import DataError

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import dpexp
-from dpexp.config.public_file import read_public
+from dpexp.commands.fit import read_public
 from dpexp.data.records import Header
 from dpexp.data.regression import Roles, units_of
 from dpexp.inference.rehearsals import assumed

@@ -1,23 +1,21 @@
-"""The run card of a training program that is not dpexp: what `dpexp receipt` asks of it, and how it is read.
+"""The run card of a training program that is not dpexp, as `dpexp receipt` reads it.
 
-A card is YAML or JSON. What it leaves out of the program is assumed, and the receipt lists that. The history of an
-Opacus accountant or an event tree of dp_accounting becomes a card as well. Both record what was accounted, not what
-ran: the sampler stays unknown. They are read as JSON, and neither library is needed. An accountant writes its history
-by `json.dump(engine.accountant.state_dict(), file)`, an event its tree by `json.dump(event.to_named_tuple(), file)`.
+A card is YAML or JSON; the history of an Opacus accountant, an event tree of dp_accounting and the state of
+`dpexp.accounting.Accountant` become cards too. These record what was accounted, not what ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
-from dpexp.config.error_messages import explain
-from dpexp.config.yamlfile import ConfigError, Map, Position, all_at, config_error, parse, plain, read_bytes
+from dpexp.config.error_messages import validated
+from dpexp.config.yamlfile import Map, Position, config_error, parse, read_bytes, with_place
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps
 
@@ -25,20 +23,22 @@ Sampler = Literal[
     "poisson", "truncated-poisson", "fixed-size", "k-of-t", "balls-in-bins", "shuffled", "reshuffled", "cyclic",
     "cyclic-poisson", "full-batch", "unknown",
 ]  # fmt: skip
-CardRelation = Literal["add-remove", "replace-one", "zero-out"]
-NEEDS: Mapping[str, Sequence[str]] = {
+NEEDS = {
     "truncated-poisson": ("cap", "records"), "k-of-t": ("selected", "steps_per_epoch"), "cyclic-poisson": ("groups",),
 }  # fmt: skip
-"""fields without which a sampler is not known"""
-SYNONYMS: Mapping[str, str] = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
+"""fields that a sampler needs; the first is a field of that sampler alone"""
+SYNONYMS = {"n": "records", "sampling": "sampler", "neighboring_relation": "relation"}
 """names of `dpexp privacy` -> fields of a card"""
-ONE_PHASE = ("noise_multiplier", "sampling_probability", "steps")
+TRIPLE = ("noise_multiplier", "sampling_probability", "steps")
+ASSUMED = ("records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
+           "batch_sizes_logged", "tuning_runs")  # fmt: skip
+"""fields that a receipt lists where the card leaves them out"""
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
 Noise = Annotated[float, Field(ge=1e-9, le=1e6)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
 AtLeastZero = Annotated[float, Field(ge=0)]
 OneOrMore = BeforeValidator(lambda value: value if isinstance(value, tuple) else (value,))
-"""of a list: one value may stand for a list of one"""
+"""of a list: a value may stand for a list of one"""
 Written = Field(exclude=True)
 """of a field that becomes phases or statements"""
 
@@ -71,7 +71,7 @@ class Card(Parameters):
     card: Literal[1] = 1
     records: RecordCount | None = None  # n, the number of training records
     records_public: bool | None = None  # whether n may be known to everybody; with replace-one it always is
-    relation: CardRelation = "add-remove"
+    relation: Literal["add-remove", "replace-one", "zero-out"] = "add-remove"
     sampler: Sampler = "unknown"  # what the code did, not what was accounted
     accounted_as: Sampler | None = None
     phases: tuple[Phase, ...] = ()
@@ -106,36 +106,10 @@ class Card(Parameters):
     def _complete(self) -> Card:
         stated = [StatedGuarantee(mu=self.mu)] if self.mu is not None else []
         stated += [StatedGuarantee(eps=self.eps, delta=self.delta[0])] if self.eps is not None else []
-        accounted_as = self.accounted_as or ("poisson" if self.history else None)
-        changes = {"phases": self._all_phases(), "stated": tuple(stated) or self.stated, "accounted_as": accounted_as}
-        return self.model_copy(update=changes)._checked()
-
-    def _all_phases(self) -> tuple[Phase, ...]:
-        """The phases of a history or a list, or of lists of one length, with what follows from other fields."""
-        rows = [phase.model_dump(exclude_unset=True) for phase in self.phases] or [{}]
-        if self.history:
-            # Equal rows in a row are one with all their steps: there may be one for every step.
-            same = groupby(self.history, key=lambda row: row[:2])
-            rows = [dict(zip(ONE_PHASE, (*pair, sum(row[2] for row in own)), strict=True)) for pair, own in same]
-        columns = {name: values for name in ONE_PHASE if (values := getattr(self, name))}
-        lengths = {len(column) for column in (rows, *columns.values())}
-        if len(lengths - {1}) > 1:
-            raise ValueError("phases are lists of one length")
-        sizes = {name: getattr(self, name) for name in ("batch_size", "epochs", "selected", "steps_per_epoch")}
-        sizes |= {"n": self.records, "sampling": self.sampler}
-        groups, phases = groups_of(self.sampler, self.accounted_as, self.groups), list[Phase]()
-        for k in range(max(lengths)):
-            row = rows[k % len(rows)] | {name: column[k % len(column)] for name, column in columns.items()}
-            row |= share_and_steps(sizes | row, groups)
-            if absent := [name for name in ONE_PHASE if name not in row]:
-                example = "phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
-                raise ValueError(f"a card needs {', '.join(absent)}, for instance {example}")
-            phases.append(Phase.model_validate(row))
-        return tuple(phases)
-
-    def _checked(self) -> Card:
-        for field, sampler in (("sampler", self.sampler), ("accounted_as", self.accounted_as or "unknown")):
-            if absent := [name for name in NEEDS.get(sampler, ()) if getattr(self, name) is None]:
+        phases, accounted_as = self._all_phases(), self.accounted_as or ("poisson" if self.history else None)
+        samplers = {"sampler": self.sampler, "accounted_as": accounted_as}
+        for field, sampler in samplers.items():
+            if absent := [name for name in NEEDS.get(str(sampler), ()) if getattr(self, name) is None]:
                 raise ValueError(f"{field} {sampler} needs {' and '.join(absent)}")
         microbatches = self.clipping == "microbatch"
         if microbatches != (self.microbatch_size > 1):
@@ -144,22 +118,52 @@ class Card(Parameters):
             raise ValueError(f"{sizes}; {need}")
         if self.group > 1 and microbatches:
             raise ValueError("a group of records is covered where every record is clipped alone, not in microbatches")
-        if self.sampler == "full-batch" and any(phase.sampling_probability < 1 for phase in self.phases):
+        if self.sampler == "full-batch" and any(phase.sampling_probability < 1 for phase in phases):
             raise ValueError("sampler full-batch uses all records: sampling_probability is 1, or left out")
         # a field of another sampler would be ignored; the accountant may have been told of it
-        for name, owner in (("cap", "truncated-poisson"), ("selected", "k-of-t"), ("groups", "cyclic-poisson")):
-            if getattr(self, name) is not None and not {owner, "unknown"} & {self.sampler, self.accounted_as}:
+        for owner, (name, *_) in NEEDS.items():
+            if getattr(self, name) is not None and not {owner, "unknown"} & {*samplers.values()}:
                 raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
-        return self
+        changes = {"phases": phases, "stated": tuple(stated) or self.stated, "accounted_as": accounted_as}
+        return self.model_copy(update=changes)
+
+    def _all_phases(self) -> tuple[Phase, ...]:
+        """The phases of a history or a list, or of lists of one length, with what follows from other fields."""
+        rows = [phase.model_dump(exclude_unset=True) for phase in self.phases] or [{}]
+        if self.history:
+            # Equal rows in a row are one with all their steps: there may be one for every step.
+            same = groupby(self.history, key=lambda row: row[:2])
+            rows = [dict(zip(TRIPLE, (*pair, sum(row[2] for row in own)), strict=True)) for pair, own in same]
+        columns = {name: values for name in TRIPLE if (values := getattr(self, name))}
+        lengths = {len(column) for column in (rows, *columns.values())}
+        if len(lengths - {1}) > 1:
+            raise ValueError("phases are lists of one length")
+        sizes = {name: getattr(self, name) for name in ("batch_size", "epochs", "selected", "steps_per_epoch")}
+        sizes |= {"n": self.records, "sampling": self.sampler}
+        groups = self._groups(self.accounted_as if self.sampler == "unknown" else self.sampler)
+        phases = list[Phase]()
+        for k in range(max(lengths)):
+            row = rows[k % len(rows)] | {name: column[k % len(column)] for name, column in columns.items()}
+            row |= share_and_steps(sizes | row, groups)
+            if absent := [name for name in TRIPLE if name not in row]:
+                example = "phases: [{noise_multiplier: 1.0, sampling_probability: 0.01, steps: 1000}]"
+                raise ValueError(f"a card needs {', '.join(absent)}, for instance {example}")
+            phases.append(Phase.model_validate(row))
+        return tuple(phases)
+
+    def _groups(self, sampler: str | None) -> int:
+        """Public groups from which batches are drawn in turn; a probability of cyclic-poisson is within one."""
+        return (self.groups or 1) if sampler == "cyclic-poisson" else 1
 
     def as_accounted(self) -> dict[str, Any]:
         """The sampler that was accounted, and the phases with its probabilities, which may be within a group."""
-        own, other = (groups_of(name, None, self.groups) for name in (self.sampler, self.accounted_as))
-        phases = [
-            phase.model_copy(update={"sampling_probability": min(1.0, phase.sampling_probability * other / own)})
-            for phase in self.phases
-        ]
-        return {"sampler": self.accounted_as, "phases": tuple(phases)}
+        ratio = self._groups(self.accounted_as) / self._groups(self.sampler)
+        rates = [min(1.0, phase.sampling_probability * ratio) for phase in self.phases]
+        phases = zip(self.phases, rates, strict=True)
+        return {
+            "sampler": self.accounted_as,
+            "phases": tuple(phase.model_copy(update={"sampling_probability": rate}) for phase, rate in phases),
+        }
 
     @property
     def notes(self) -> list[str]:
@@ -171,21 +175,12 @@ class Card(Parameters):
     @property
     def assumed(self) -> list[str]:
         """Fields that the card leaves out, with what is taken for them."""
-        names = (
-            "records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
-            "batch_sizes_logged", "tuning_runs",
-        )  # fmt: skip
-        defaults = {name: getattr(self, name) for name in names if name not in self.model_fields_set}
+        defaults = {name: getattr(self, name) for name in ASSUMED if name not in self.model_fields_set}
         words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
         assumed = [f"{name}: {'not known' if word is None else word}" for name, word in words.items()]
         if self.epochs is not None:
             assumed.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
         return assumed
-
-
-def groups_of(sampler: object, accounted_as: object, groups: int | None) -> int:
-    """From how many groups batches are drawn in turn: 1 but for cyclic-poisson, whose probability is within a group."""
-    return groups or 1 if (accounted_as if sampler == "unknown" else sampler) == "cyclic-poisson" else 1
 
 
 def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> Card:
@@ -194,28 +189,24 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
     Raises ConfigError with everything that is wrong, each at its place.
     """
     where = Position(str(path), 1, 1) if path else Position("arguments")
-    root = parse(read_bytes(path), str(path)) if path else all_at({} if tree is None else tree, where)
+    root = parse(read_bytes(path), str(path)) if path else with_place({} if tree is None else tree, where)
     # the state of `dpexp.accounting.Accountant` has events
     state = isinstance(root, Map) and isinstance(root.get("events"), tuple)
     if state or is_event(root):
         event = ("dp_accounting.dp_event", "ComposedDpEvent", root["events"]) if state else root
         own = root.only([key for key in root if key not in ("events", "history", "mechanism")]) if state else {}
-        root = all_at(_fields_of_event(event, where), where).over(own)
+        root = with_place(_fields_of_event(event, where), where).over(own)
     if not isinstance(root, Map):
         raise config_error(where, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
-        root = root.put((key,), value, Position(f"{key}="))
-    for synonym, name in SYNONYMS.items():
-        if synonym in root and name in root:
-            raise config_error(root.key(synonym), f"{synonym} and {name} are one field", "give it once")
-        if synonym in root:
-            renamed = Map({name: root[synonym]}, {name: root.marks[synonym]}, root.start)
-            root = root.only([key for key in root if key != synonym]).over(renamed)
-    try:
-        return Card.model_validate(plain(root))
-    except ValidationError as error:
-        raise ConfigError(explain(error, "", root, Card)) from None
+        where = Position(f"{key}=")
+        root = root.put((key,), with_place(value, where), where)
+    for synonym in (key for key in root if SYNONYMS.get(key) in root):
+        raise config_error(root.key(synonym), f"{synonym} and {SYNONYMS[synonym]} are one field", "give it once")
+    names = {key: SYNONYMS.get(key, key) for key in root}
+    marks = {name: root.marks[key] for key, name in names.items()}
+    return validated(Card, Map({name: root[key] for key, name in names.items()}, marks, root.start))
 
 
 def _fields_of_event(tree: Any, where: Position) -> dict[str, Any]:
@@ -234,4 +225,4 @@ def _fields_of_event(tree: Any, where: Position) -> dict[str, Any]:
         if len(own) > 1:
             raise config_error(where, f"cannot account several {name} ({', '.join(map(str, sorted(own)))})", hint)
         fields |= dict.fromkeys([name] * len(own), next(iter(own), None))
-    return fields | {"history": [[getattr(kind, name) for name in ONE_PHASE] for kind in kinds]}
+    return fields | {"history": [[getattr(kind, name) for name in TRIPLE] for kind in kinds]}
