@@ -15,7 +15,7 @@ from dpexp.commands import fit_receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.config.error_messages import validated
-from dpexp.config.yamlfile import Position, parse_mapping, read_bytes, with_place
+from dpexp.config.yamlfile import Position, parse, read_bytes, with_place
 from dpexp.core.seeds import generator
 from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, losses, none_read, unread
@@ -46,7 +46,7 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     where = str(source) if isinstance(source, Path) else "public"
     if isinstance(source, Path):
         keys = f"keys: {', '.join(PublicStatements.model_fields)}"
-        root = parse_mapping(read_bytes(source), where, "a file of --public", keys)
+        root = parse(read_bytes(source), where, "a file of --public", keys)
     else:
         root = with_place(source or {}, Position(where))
     # A key without a value is one that is left out.

@@ -29,11 +29,11 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
     names, renamed = _names(cells), list[Settings]()
     budgets = [{place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells]
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
-    is_law = ["budget.mu" not in budget and "budget.eps" not in budget for budget in budgets]
-    laws = {(label, str(b)) for label, b, law in zip(labels, budgets, is_law, strict=True) if law}
-    labelled = len({label for label, _ in laws}) == len(laws)
-    for cell, label, law in zip(cells, labels, is_law, strict=True):
-        by_label = labelled and law
+    laws = ["" if {"budget.mu", "budget.eps"} & budget.keys() else str(budget) for budget in budgets]
+    of_laws = {(label, law) for label, law in zip(labels, laws, strict=True) if law}
+    labelled = len({label for label, _ in of_laws}) == len(of_laws)
+    for cell, label, law in zip(cells, labels, laws, strict=True):
+        by_label = bool(law) and labelled
         own = {names[place][1]: v for place, v in cell.items() if not (by_label and place.startswith("budget."))}
         own |= {"mu": label} if by_label else {}
         # JSON writes 2.0 as 2, and both are one budget.
@@ -144,19 +144,18 @@ def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) ->
     if not pairs or not all(key and values for key, _, values in pairs):
         hint = "for instance --only 'alpha=1/2,1 mu=inf'; names are columns of cells.parquet"
         raise UsageError(f"--only {conditions!r} is not KEY=VALUE,VALUE", hint)
-    columns = dict.fromkeys(name for rows in cells for row in rows.values() for name in row)
-    places = {(k, cell_id) for k, rows in enumerate(cells) for cell_id in rows}
-    selected = places
+    rows = {(k, cell_id): row for k, own in enumerate(cells) for cell_id, row in own.items()}
+    columns, selected = dict.fromkeys(name for row in rows.values() for name in row), {*rows}
     for key, _, values in pairs:
         if key not in columns:
             raise UsageError(f"--only: no column '{key}'", f"{guess(key, columns)}columns: {', '.join(columns)}")
-        matches = {value: {(k, i) for k, i in places if _is(cells[k][i], key, value)} for value in values.split(",")}
-        for value in (value for value, fitting in matches.items() if not fitting):
-            raise UsageError(f"--only {key}={value} matches no cell", "dpexp validate --show CONFIG lists them")
+        matches = {value: {place for place, row in rows.items() if _is(row, key, value)} for value in values.split(",")}
+        if wrong := [value for value, places in matches.items() if not places]:
+            raise UsageError(f"--only {key}={wrong[0]} matches no cell", "dpexp validate --show CONFIG lists them")
         selected = selected & set().union(*matches.values())
     if not selected:
         raise UsageError(f"--only {conditions!r} matches no cell", "each condition alone matches some")
-    return [frozenset(i for i in rows if (k, i) in selected) for k, rows in enumerate(cells)]
+    return [frozenset(i for i in own if (k, i) in selected) for k, own in enumerate(cells)]
 
 
 def _is(row: Mapping[str, Any], key: str, text: str) -> bool:

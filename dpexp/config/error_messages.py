@@ -8,8 +8,8 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any, TypeVar, cast, get_origin
+from itertools import chain, pairwise
+from typing import Any, TypeVar, get_origin
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
@@ -65,19 +65,20 @@ def validated(model: type[P], value: Map, name: str = "", values: Mapping[str, A
 
 def explain(error: ValidationError, name: str, value: Map, model: type[Parameters]) -> list[Issue]:
     """All that pydantic says against the value called `name` as parameters of a class, each at its place."""
-    details: dict[Keys, list[ErrorDetails]] = {}
-    for detail in error.errors():
-        # pydantic puts its names of alternatives between the keys
-        keys, inner = tuple[int | str, ...](), cast(Any, value)
-        for key in detail["loc"]:
-            if key in inner if isinstance(inner, dict) else isinstance(inner, tuple) and key in range(len(inner)):
-                keys, inner = (*keys, key), inner[key]
-        details.setdefault(keys, []).append(detail)
+    details = [(_path(detail["loc"], value), detail) for detail in error.errors()]
     # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
-    around = {keys[:k] for keys in details for k in range(len(keys))}
-    several = ((detail, keys) for keys, own in details.items() for detail in own)
-    issues = (i for detail, keys in several for i in _issues(detail, name, keys, value, model, keys in around))
-    return list(dict.fromkeys(issues))
+    around = {keys[:k] for keys, _ in details for k in range(len(keys))}
+    issues = (_issues(detail, name, keys, value, model, keys in around) for keys, detail in details)
+    return list(dict.fromkeys(chain.from_iterable(issues)))
+
+
+def _path(places: Keys, value: Any) -> Keys:
+    """The keys among pydantic's places, which puts its names of alternatives between them."""
+    keys: Keys = ()
+    for key in places:
+        if key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value)):
+            keys, value = (*keys, key), value[key]
+    return keys
 
 
 def _issues(
@@ -85,31 +86,31 @@ def _issues(
 ) -> Iterator[Issue]:
     """What is wrong at one place, which may be around others."""
 
-    def called(keys: Keys) -> str:
+    def called(*keys: int | str) -> str:
         return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
 
     schema, wrong = field(model, keys), detail.get("ctx", {}).get("error")
     allowed = in_words(schema) if keys and schema else ""
     if detail["type"] == "extra_forbidden":
-        section = f" in {called(keys[:-1])}:" if called(keys[:-1]) else ""
+        section = f" in {called(*keys[:-1])}:" if called(*keys[:-1]) else ""
         known = [key for part in _parts(field(model, keys[:-1])) for key in part.get("properties", ())]
         hint = suggest(str(keys[-1]), [key for key in known if key != POPULATION])
         yield Issue(value.key(*keys), f"unknown key{section} '{keys[-1]}'", hint)
     elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
         hint = f"allowed: {in_words(field(model, (*keys, key)))}"
-        yield Issue(value.at(*keys), f"'{called((*keys, key))}' is missing", hint)
+        yield Issue(value.at(*keys), f"'{called(*keys, key)}' is missing", hint)
     elif isinstance(wrong, Faults):
         for fault in wrong.faults:
             at = (*keys, *fault.keys)
-            yield Issue(value.at(*at), f"'{called(at)}' {fault.message}", fault.hint)
+            yield Issue(value.at(*at), f"'{called(*at)}' {fault.message}", fault.hint)
     elif wrong is not None:
-        message = f"'{called(keys)}' is wrong: {wrong}" if called(keys) else str(wrong)
+        message = f"'{called(*keys)}' is wrong: {wrong}" if called(*keys) else str(wrong)
         yield Issue(value.at(*keys), message, f"allowed: {allowed}" if allowed else "")
     elif not is_around:
         # pydantic says one after the other what the alternatives of a value are: the schema has all of them
         text = f"must be {allowed}" if allowed else detail["msg"].replace("Input should", "must")
         hint = schema.get("description") or field(model, keys[:1]).get("description", "")
-        yield Issue(value.at(*keys), f"'{called(keys)}' {text}, got {show(value.value_at(keys))}", hint)
+        yield Issue(value.at(*keys), f"'{called(*keys)}' {text}, got {show(value.value_at(keys))}", hint)
 
 
 class _Generator(GenerateJsonSchema):

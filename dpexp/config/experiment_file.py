@@ -26,7 +26,6 @@ from dpexp.config.yamlfile import (
     collected,
     config_error,
     parse,
-    parse_mapping,
     read_bytes,
     with_place,
 )
@@ -46,23 +45,21 @@ def load_experiment(
     command line. Of a config that is not `trusted` no plug-in is loaded and no data file opened. Raises UsageError for
     an unknown profile, ConfigError with all mistakes, each at its place, or NotChecked.
     """
-    # Before the file is opened: what changes while it is read has changed since.
-    read_at, path = time.time_ns(), located(path)
-    data = read_bytes(path, missing_hint(path))
-    experiment = read_experiment(data, str(path), overrides, replicates, profile, trusted)
-    return replace(experiment, text=data.decode("utf-8-sig", "replace"), read_at=read_at)
+    path = located(path)
+    return read_experiment(read_bytes(path, missing_hint(path)), str(path), overrides, replicates, profile, trusted)
 
 
 def read_experiment(
     text: str | bytes, source: str, overrides: Iterable[str] = (), replicates: int | None = None,
     profile: str = "paper", trusted: bool = True,
 ) -> Experiment:  # fmt: skip
-    """An experiment from YAML text instead of a file; `source` names it in errors. Raises as `load_experiment`."""
+    """An experiment from YAML text or the bytes of a file, which errors call `source`. Raises as `load_experiment`."""
     if profile not in ("smoke", "paper"):
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
+    # before any data file is opened: what changes while it is read has changed since
     read_at, path, issues = time.time_ns(), Path(source), list[Issue]()
-    root = parse_mapping(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
-    changes = {text: f"--set {text}" for text in overrides}
+    root: Map = parse(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
+    changes = {change: f"--set {change}" for change in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
         changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
@@ -71,7 +68,8 @@ def read_experiment(
             root = _changed(root, change, Position(option))
     with paths_from(path.parent if trusted else None):
         experiment = Reader(root, path, profile, issues, trusted).experiment()
-    return replace(experiment, overrides=tuple(changes), read_at=read_at)
+    of_file = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else ""
+    return replace(experiment, overrides=tuple(changes), read_at=read_at, text=of_file)
 
 
 def located(path: Path | str) -> Path:

@@ -23,8 +23,7 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, show, suggest, validated
-from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, problems_of
-from dpexp.config.sweeps import FEWER, MAX_CELLS, by_name, laid_over, points
+from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
 from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, collected, config_error
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
@@ -60,14 +59,10 @@ class Reader:
         # (a)
         plugins = self.plugins()
         # (b)
-        cases = root.get("cases", (Map({}, {}, root.start),))
-        cases = [case for case in cases if isinstance(case, Map)] if isinstance(cases, tuple) else []
-        configs = [config for case in cases for config in by_name(laid_over(root, case), REGISTRIES)]
-        variants = [self.variant(config) for config in configs]
+        variants = [self.variant(config) for config in variants_of(root)]
         self.stop_if_wrong()
         # (c)
-        if (count := sum(math.prod(map(len, parts.values())) for parts in variants)) > MAX_CELLS:
-            raise config_error(root.start, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", FEWER)
+        require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.start)
         cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
@@ -179,22 +174,22 @@ class Reader:
 def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     """The cell of one point. Raises ConfigError with what does not go together."""
     problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
-    written, issues = {section: part.written for section, part in point.items()}, list[Issue]()
-
-    def complain(section: str, message: str, hint: str, *keys: int | str) -> None:
-        issues.append(Issue(written[section].at(*keys), message, hint))
-
-    # In this order: an algorithm's own complaints take for granted that the parts go together.
+    written = {section: part.written for section, part in point.items()}
     own, linear = f"algorithm '{algorithm.name}'", isinstance(problem, LinearPredictorProblem)
-    if not isinstance(problem, algorithm.runs_on):
-        hint = f"it runs on: {', '.join(problems_of(algorithm))}"
-        complain("problem", f"{own} does not run on problem '{problem.name}'", hint)
-    if linear and problem.population is not None and not algorithm.populations:
-        names = [name for name, kind in ALGORITHMS.items() if kind.populations]
-        complain("algorithm", f"{own} does not take a population", f"these do: {', '.join(names)}")
-    elif schedule.name not in algorithm.schedules:
-        hint = f"it takes: {', '.join(algorithm.schedules)}"
-        complain("schedule", f"{own} does not take schedule '{schedule.name}'", hint)
+    no_population = linear and problem.population is not None and not algorithm.populations
+    # In this order: an algorithm's own complaints take for granted that the parts go together.
+    issues = [
+        Issue(written[section].start, f"{own} {message}", hint)
+        for wrong, section, message, hint in (
+            (not isinstance(problem, algorithm.runs_on), "problem", f"does not run on problem '{problem.name}'",
+             f"it runs on: {', '.join(problems_of(algorithm))}"),
+            (no_population, "algorithm", "does not take a population",
+             f"these do: {', '.join(name for name, kind in ALGORITHMS.items() if kind.populations)}"),
+            (not no_population and schedule.name not in algorithm.schedules, "schedule",
+             f"does not take schedule '{schedule.name}'", f"it takes: {', '.join(algorithm.schedules)}"),
+        )
+        if wrong
+    ]  # fmt: skip
     if issues:
         raise ConfigError(issues)
     try:
@@ -215,19 +210,20 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
         raise config_error(written["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
     for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
         message, _, hint = complaint.partition("\n")
+        where = written["algorithm"].start
         if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"]:
-            complain("problem", message, hint, POPULATION, key[1])
-        else:
-            complain("algorithm", message, hint)
+            where = written["problem"].at(POPULATION, key[1])
+        issues.append(Issue(where, message, hint))
     if linear and isinstance(algorithm, OnePassAlgorithm):
         known = {"all", *range(problem.d + 1), *["scale"] * problem.has_scale}
         hint = f"0 is the intercept, 1 to {problem.d} the slopes" + ", scale the scale" * problem.has_scale
         for place, entry in enumerate(run.coefficients):
             if entry not in known:
-                complain("run", f"'run.coefficients': there is no coefficient {entry}", hint, "coefficients", place)
+                message = f"'run.coefficients': there is no coefficient {entry}"
+                issues.append(Issue(written["run"].at("coefficients", place), message, hint))
     elif run.coefficients:
         message = f"{own} on problem '{problem.name}' has no coefficients to record"
-        complain("run", message, "leave out `coefficients`", "coefficients")
+        issues.append(Issue(written["run"].at("coefficients"), message, "leave out `coefficients`"))
     if issues:
         raise ConfigError(issues)
     # After all checks at full size, which is what the config says.

@@ -47,10 +47,8 @@ def as_typed(path: Path) -> str:
 
 
 def missing_hint(path: Path) -> str:
-    """The config that may be meant by the name of a missing one: in its folder, in `configs`, or a shipped one."""
+    """What may be meant by the name of a missing config: a file in its folder or in `configs`, or a shipped one."""
     names = {name: MARK + name for name in shipped()}
-    for folder in (Path("configs"), path.parent):
-        names |= {file.stem: str(file) for file in folder.glob("*.yaml")}
-    if close := difflib.get_close_matches(path.stem, names, 1, 0.7):
-        return f"did you mean {names[close[0]]}?"
-    return f"check the path; configs that come with dpexp are written {MARK}NAME (dpexp list --shipped)"
+    names |= {file.stem: str(file) for folder in (Path("configs"), path.parent) for file in folder.glob("*.yaml")}
+    close = [names[name] for name in difflib.get_close_matches(path.stem, names, 1, 0.7)]
+    return f"did you mean {close[0]}?" if close else f"check the path; {MARK}NAME is a config that comes with dpexp"

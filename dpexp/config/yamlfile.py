@@ -21,15 +21,12 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.text import scalar
 
-_MAX_BYTES, _MAX_DEPTH, _MAX_VALUES = 1_000_000, 20, 100_000
-"""of a file; more keys and values take seconds to read, and no sweep or list of budgets needs them"""
-_TAGS = ("str", "int", "float", "bool", "null", "map", "seq", "timestamp")
+_MAX_BYTES, _MAX_DEPTH = 1_000_000, 20
+"""of a file"""
 _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
-MAX_ISSUES = 50
-"""issues that are listed; of more only the number is given"""
 Keys = tuple[int | str, ...]
 """a path to a value: names in mappings and numbers in lists"""
 
@@ -64,15 +61,11 @@ class Issue(NamedTuple):
 
 
 class ConfigError(UsageError):
-    """All mistakes of a config; `issues` lists the first 50 with their positions."""
+    """All mistakes of a config, each once; `issues` lists them with their positions."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
         # A mistake outside of `cases:`, or beside a sweep, occurs in each of them.
-        distinct = list(dict.fromkeys(issues))
-        self.issues = distinct[:MAX_ISSUES]
-        if len(distinct) > MAX_ISSUES:
-            more = f"and {len(distinct) - MAX_ISSUES:,} more mistakes"
-            self.issues.append(Issue(distinct[MAX_ISSUES].where, more, "correct those above first"))
+        self.issues = list(dict.fromkeys(issues))
         super().__init__("\n".join(map(str, self.issues)))
 
 
@@ -182,40 +175,38 @@ def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
         raise config_error(Position(str(path)), message, hint) from None
 
 
-def parse_mapping(content: str | bytes, source: str, noun: str, hint: str) -> Map:
-    """The mapping in a text, or in the bytes of a file; messages call it by a noun. Raises ConfigError."""
-    value = parse(content, source)
-    if not isinstance(value, Map):
-        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(value)}", hint)
-    return value
+def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> Any:
+    """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError.
 
-
-def parse(content: str | bytes, source: str) -> Any:
-    """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError."""
-    text, line, column, hint = "", 1, 1, "a config is a text file"
+    With a noun it is a mapping, which messages call so.
+    """
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        return _Builder(yaml.parse(text, Loader=_LOADER), source).document()
+        value = _Builder(yaml.parse(text, Loader=_LOADER), source).document()
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
-        line, problem = error.object[: error.start].count(b"\n") + 1, "is not UTF-8 text"
+        where = Position(source, error.object[: error.start].count(b"\n") + 1, 1)
+        raise config_error(where, "is not UTF-8 text", "a config is a text file") from None
     except yaml.reader.ReaderError as error:
-        line, problem = text[: error.position].count("\n") + 1, "not valid YAML: contains a control character"
+        where = Position(source, text[: error.position].count("\n") + 1, 1)
+        raise config_error(where, "not valid YAML: contains a control character", "a config is a text file") from None
     except (yaml.YAMLError, ValueError) as error:
         # Some errors know only where what they are in began.
         mark: Any = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
-        problem, hint = f"not valid YAML: {reason}", _BRACKETS
-    raise config_error(Position(source, line, column), problem, hint)
+        where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
+        raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
+    if noun and not isinstance(value, Map):
+        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(value)}", hint)
+    return value
 
 
 class _Builder:
     """From the events of PyYAML to values with places: what is too large is refused before it is built."""
 
     def __init__(self, events: Iterator[Any], source: str) -> None:
-        self.events, self.source, self.issues, self.scalars = events, source, list[Issue](), 0
+        self.events, self.source, self.issues = events, source, list[Issue]()
 
     def document(self) -> Any:
         """The value of the only document. Raises ConfigError."""
@@ -241,12 +232,9 @@ class _Builder:
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             hint = "write the value out, or use `cases:`"
             raise config_error(where, "anchors and aliases are not supported", hint)
-        if event.tag and event.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
+        if event.tag:
             self.issues.append(Issue(where, f"the tag {event.tag} is not supported", "write the plain value"))
         if isinstance(event, yaml.ScalarEvent):
-            self.scalars += 1
-            if self.scalars > _MAX_VALUES:
-                raise config_error(where, f"contains more than {_MAX_VALUES:,} keys and values", "write shorter lists")
             text = event.style in ("'", '"', "|", ">") or (texts and listed)
             return event.value if text else scalar(event.value.strip())
         if depth > _MAX_DEPTH:
