@@ -25,13 +25,12 @@ from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.exact.walk import Walk, WalkLaw, renyi
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
-from dpexp.reporting.checks import JOINT, Pair, in_order, predictions_agree, rates_agree, ratio_to
+from dpexp.reporting.checks import JOINT, Pair, above, in_order, near, predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.paper import Paper, declared_paper
-from dpexp.reporting.results.lines import Theory
-from dpexp.reporting.row import above, near
+from dpexp.reporting.results.gather import Theory
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
 from dpexp.theory.ldp_sgd.terms import power_sum

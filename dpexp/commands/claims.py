@@ -8,17 +8,14 @@ from pathlib import Path
 
 from dpexp.commands.command_answer import RESULTS, Answer, Pathname
 from dpexp.core.errors import MISSING, OK, REFUTED, UsageError
-from dpexp.core.terminal import note
 from dpexp.core.text import guess
 from dpexp.papers import claims as claims_of_papers
 from dpexp.papers import papers
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.ledger import pages
-from dpexp.reporting.ledger.verdicts import judge as judge_now
-from dpexp.reporting.ledger.verdicts import judge_or_read, read_ledger, stored_rows, write_rows
+from dpexp.reporting.ledger import verdicts
 from dpexp.store.folder import write_text
 
-FILES = {"md": "", "table": pages.INDEX, "differences": pages.DIFFERENCES}
+FILES = {"md": "", "table": verdicts.INDEX, "differences": verdicts.DIFFERENCES}
 """values of --format, and the file of each with --out; md writes pages"""
 
 
@@ -36,40 +33,38 @@ def claims(
     if form not in (None, *FILES):
         raise UsageError(f"--format is one of {', '.join(FILES)}, not {form!r}", guess(form or "", FILES).strip())
     folder, known = Path(results), [claim for own in claims_of_papers().values() for claim in own]
-    ledger, selected = read_ledger(folder), set(matching([claim.id for claim in known], ids))
+    ledger, selected = verdicts.read_ledger(folder), set(matching([claim.id for claim in known], ids))
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
     if judge:
-        if ledger.fault:
-            note(f"{ledger.fault}: it is written anew with the claims that are judged now", quiet)
-        fresh = judge_now(mine, folder)
-        write_rows(folder, fresh, known, {claim.paper for claim in known})
-        moved = [row for row in fresh.values() if row.id in ledger.rows and ledger.rows[row.id].found != row.found]
+        fresh = verdicts.judge(mine, folder)
+        verdicts.write_rows(folder, fresh, known, {claim.paper for claim in known})
+        moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].found != row.found]
         remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.found['measured']}" for row in moved]
         rows = list(fresh.values())
     elif {*ids} <= {claim.paper for claim in known}:
-        rows = stored_rows(folder, ledger, mine)
+        rows = verdicts.stored_rows(folder, ledger, mine)
     else:
-        rows = judge_or_read(mine, folder, ledger)
+        rows = verdicts.judge_or_read(mine, folder, ledger)
     headlines = {name: headline for paper in papers().values() for name, headline in paper.headlines.items()}
-    everything = stored_rows(folder, read_ledger(folder), known) if out else rows
+    everything = verdicts.stored_rows(folder, verdicts.read_ledger(folder), known) if out else rows
     texts: dict[str, Callable[[], str]] = {
-        "table": lambda: pages.listed(everything), "md": lambda: "\n\n".join(map(pages.section, everything)),
-        "differences": lambda: pages.differences(everything, papers().values()),
+        "table": lambda: verdicts.listed(everything), "md": lambda: "\n\n".join(map(verdicts.section, everything)),
+        "differences": lambda: verdicts.differences(everything, papers().values()),
     }  # fmt: skip
     if out is None:
         text = texts[form or ("md" if len(rows) == 1 else "table")]()
     else:
         files = {FILES[form]: texts[form]()} if form and FILES[form] else {
-            pages.INDEX: pages.index(everything, headlines),
-            **{pages.PAGE.format(name): pages.page(name, own, papers().get(name))
-               for name, own in pages.by_paper(everything).items()},
+            verdicts.INDEX: verdicts.index(everything, headlines),
+            **{verdicts.PAGE.format(name): verdicts.page(name, own, papers().get(name))
+               for name, own in verdicts.by_paper(everything).items()},
         }  # fmt: skip
         for name, content in files.items():
             write_text(Path(out) / name, content)
         text = "\n".join(str(Path(out) / name) for name in files)
     code = OK if all(row.is_current for row in rows) else MISSING
     code = REFUTED if any(row.is_surprising for row in rows) else code
-    remarks += pages.warnings(rows)
+    remarks += verdicts.warnings(rows)
     if stale := [row for row in rows if not row.is_current]:
         configs = list(dict.fromkeys(path for row in stale for path in row.claim["configs"]))
         run = shell(["run", *configs[:3], *(["..."] if len(configs) > 3 else [])], folder)

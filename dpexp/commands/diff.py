@@ -13,8 +13,7 @@ from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
 from dpexp.reporting.results.compared import ACCURACIES, Pair, certainty, compared, finals, levels, metrics_of, table_of
-from dpexp.reporting.results.gather import FROM, Source, gather
-from dpexp.reporting.results.lines import Line
+from dpexp.reporting.results.gather import FROM, Line, Source, gather
 from dpexp.reporting.text_table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 

@@ -12,8 +12,8 @@ from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
-from dpexp.reporting.figure import FORMATS, Look, Written
-from dpexp.reporting.results.declaration import Declaration
+from dpexp.reporting.figure import FORMATS, Look, Written, drawn, written
+from dpexp.reporting.results.choose import Declaration
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure
@@ -31,20 +31,15 @@ def plot(
     The other options are those of the command: metric, x, hue, facet, style, estimator, only, theory, statistic, kind.
     `.canvas` is the matplotlib figure, `.data` the numbers in it, `.caption` what it shows.
     """
-    from dpexp.reporting.figure import drawn
-
     request, look = declaration(**options), _look(width, Path(style_file) if style_file else None, title)
     home, figure = _figure(_selection(request, Path(results)).single(list(map(str, names))), request, Path(results))
     return drawn(figure, home, look)
 
 
-def declaration(
-    metric: str | None = None, x: str = "", hue: str = "", facet: Sequence[str] = (), estimator: Sequence[str] = (),
-    only: str | None = None, theory: bool = False, statistic: str = "mean", kind: str = "line", style: str = "",
-) -> Declaration:  # fmt: skip
-    """The figure of a result as data; empty where the rules of docs/figures.md decide."""
-    estimators = tuple(estimator)
-    return Declaration(metric or "", x, hue, tuple(facet), style, estimators, only or "", statistic, kind, theory)
+def declaration(**options: Any) -> Declaration:
+    """The figure of a result as data; where an option is left out the rules of docs/figures.md decide."""
+    lists: dict[str, Any] = {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
+    return Declaration(**{key: value for key, value in (options | lists).items() if value is not None})
 
 
 def _look(width: float | None, style_file: Path | None, title: bool) -> Look:
@@ -67,25 +62,26 @@ def command(
         raise UsageError(f"--format is a list of {listed(FORMATS)}, not {unknown[0]!r}")
     if name and (is_path(name) or not name.isprintable()):
         raise UsageError(f"--name {name!r} is not the name of a file", "--out names the folder")
+    look = _look(width, style_file, not no_title)
     if mechanism is not None:
         from dpexp.commands.mechanism_arguments import curve_of, understood, values_of
 
         with understood(mechanism):
             curve = curve_of(mechanism, values_of(names), over, hue)
-            return _answer([curve.written(out or results / "figures", forms)], {"curve": curve.document()})
+            made = written(curve.figure, results, out or results / "figures", forms, look, name)
+        return _answer([made], {"curve": curve.document()})
     if over:
         raise UsageError("--over goes with --mechanism", "dpexp plot --mechanism NAME KEY=A,B,C --over KEY")
     request = declaration(hue=hue, **options)
     selection = _selection(request, results)
     if name:
         selection.single(names)
-    look = _look(width, style_file, not no_title)
     all_of = list(selection.known) if every else []
     return _answer(selection.apply(_written, names, all_of, (request, results, out, forms, look, name)))
 
 
-def _answer(written: Sequence[Written], more: Mapping[str, Any] | None = None) -> Answer:
-    rows = [{"name": w.name, "files": list(map(str, w.files)), "caption": w.caption} for w in written]
+def _answer(figures: Sequence[Written], more: Mapping[str, Any] | None = None) -> Answer:
+    rows = [{"name": w.name, "files": list(map(str, w.files)), "caption": w.caption} for w in figures]
     return Answer("\n".join(file for row in rows for file in row["files"]), {"figures": rows, **(more or {})})
 
 
@@ -110,7 +106,5 @@ def _written(
     work: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
 ) -> Written:
     """In the folder of the results where no other is named."""
-    from dpexp.reporting.figure import written
-
     home, figure = _figure(work, request, results)
     return written(figure, home, out or home / "figures", formats, look, name)

@@ -16,7 +16,7 @@ from dpexp.core.text import guess
 from dpexp.papers import figures, papers, theories
 from dpexp.plugins.loaded import error_words, shell
 from dpexp.reporting.page import Numbers, Picture, Section, Stored, epsilons, page, picture, read_experiment
-from dpexp.reporting.results.declaration import Declaration
+from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.gather import Source
 from dpexp.reporting.results.result_table import content_of

@@ -49,7 +49,7 @@ def table(
 
         if request != Request():
             raise UsageError("--metric, --estimator, --only and --statistic are for results", "leave them out")
-        side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits), True)
+        side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits))
         made = [_made(side_by_side, Path(results), *how)]
     else:
         selection = Selection("table", tables(), Path(results), request != Request())
@@ -73,8 +73,8 @@ def fit_files(names: Sequence[str]) -> list[Path]:
 
 def table_of(sources: Sequence[Source], request: Request, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
-    needs = tuple(dict.fromkeys(source.name for source in sources))
-    options = {"": request.metrics, "estimator": request.estimators, "only": request.only or "",
+    names = ", ".join(dict.fromkeys(source.name for source in sources))
+    options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or "",
                "statistic": request.statistic.replace("mean", "")}  # fmt: skip
     name = name_of(sources, reserved, options)
 
@@ -85,7 +85,8 @@ def table_of(sources: Sequence[Source], request: Request, reserved: Collection[s
         gathered = gather(sources, request.only)
         return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())
 
-    return Table(name, f"Results of {', '.join(needs)}", "", needs, build, True)
+    # the note has all parameters, so that nothing else is needed for a caption
+    return Table(name, f"Results of {names}", "", (), build)
 
 
 def _selected(work: Work, request: Request, results: Path, form: str, width: int) -> tuple[str, str, dict[str, Any]]:

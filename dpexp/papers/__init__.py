@@ -14,7 +14,7 @@ from dpexp.plugins.loading import where
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper, ToKnow
-from dpexp.reporting.results.lines import Theory
+from dpexp.reporting.results.gather import Theory
 from dpexp.reporting.text_table import Table
 
 T = TypeVar("T")

@@ -12,14 +12,13 @@ NORMAL = 1.959964
 
 
 class Accuracy(NamedTuple):
-    """The mean share of correct classifications of test records over replicates."""
+    """The mean share of correct classifications of `records` test records over `seeds` replicates: other batches, noise
+    and start on the same records."""
 
     mean: float
     se: float
-    """standard error over replicates: other batches, noise and start, on the same records"""
     seeds: int
     records: int
-    """test records"""
 
     @property
     def seeds_reach(self) -> float:
@@ -30,9 +29,8 @@ class Accuracy(NamedTuple):
     def test_reach(self) -> float:
         """Half the 95% normal interval from the test records.
 
-        Record i is classified correctly by a share c_i of the replicates, and the accuracy is the mean of the c_i over
-        n independent records. As 0 <= c_i <= 1, their variance is at most p (1 - p), p their mean; it is near that
-        where replicates err on the same records, as they do here.
+        Record i is classified correctly by a share c_i of the replicates, 0 <= c_i <= 1, and the accuracy p is the mean
+        of n independent c_i, whose variance is at most p (1 - p), and near that where replicates err on the same ones.
         """
         return NORMAL * math.sqrt(self.mean * (1 - self.mean) / self.records)
 
@@ -44,8 +42,7 @@ def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
     linear classifiers err on the same records and differ by less. `seeds` and `records`: -1, 0 or 1 for significantly
     lower, undecided, significantly higher, by either.
     """
-    gap = a.mean - b.mean
-    seeds = t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
+    gap, seeds = a.mean - b.mean, t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
     both = math.hypot(seeds, a.test_reach, b.test_reach)
     signs = {name: int(gap > reach) - int(gap < -reach) for name, reach in (("seeds", seeds), ("records", both))}
     return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from dpexp.core.text import standard
@@ -39,24 +39,27 @@ Rule = Callable[[Printing], Outcome]
 
 @dataclass(frozen=True)
 class Check:
-    """What decides a claim of our papers. Its words are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`."""
+    """What decides a claim, from the stored results of some experiments, or from theory alone.
+
+    `rule` is the same without evidence, of a paper that prints other numbers; None where runs decide. The words of our
+    papers' claims are in `paper.yaml`: `dpexp.reporting.paper.declared_paper`.
+    """
 
     check: Callable[[Evidence], Outcome]
     experiments: tuple[str, ...] = ()
     rule: Rule | None = None
-    """the same without evidence, of a paper that prints other numbers; None where runs decide"""
 
     def claim(self, id: str, **words: Any) -> Claim:
         """The claim that it decides; ours where it has no quotation. ValueError: a word too few or too many."""
         source: Source = "paper" if words.get("quote") else "ours"
         try:
-            return Claim(id=id, source=source, **{"why": "", **words}, **vars(self))
+            return Claim(id=id, source=source, **words, **vars(self))
         except TypeError as error:
             raise ValueError(f"{id}: {error}") from None
 
 
-@dataclass(frozen=True)
-class Claim:
+@dataclass(frozen=True, kw_only=True)
+class Claim(Check):
     """A statement, in our own words, with what decides it."""
 
     id: str
@@ -65,16 +68,11 @@ class Claim:
     """where the quotation is printed"""
     statement: str
     kind: Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
-    experiments: tuple[str, ...]
-    """experiments whose stored results feed the check; empty where theory alone decides it"""
-    check: Callable[[Evidence], Outcome]
     tolerance: str
     """what counts as agreement, and why"""
     expected: Verdict
-    why: str
+    why: str = ""
     """why we expect that verdict"""
-    rule: Rule | None = None
-    _: KW_ONLY
     quote: str = ""
     """the paper's own words, verbatim, at most 25 of them; empty where the claim is ours"""
     source: Source = "paper"

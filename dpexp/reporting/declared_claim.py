@@ -69,17 +69,16 @@ def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[l
             return lambda runs: checks.bound_holds(runs, theorem, numbers.constants)
         case (("final" | "decade of"), "near"):
 
-            def close(runs: list[Run]) -> Outcome:
-                ratios = []
-                for run, label in zip(runs, labels(runs), strict=True):
-                    value = printed(settings_of(run), numbers.functions)
-                    if kind == "final":
-                        ratios.append(checks.ratio_to(run.name, run.values(own, metric)[-1], value, len(runs)))
-                    else:
-                        ratios.append(checks.ratio_over_decade(label, run, own, metric, value, len(runs)))
-                return checks.predictions_agree(ratios, claim["room"], source)
+            def ratio(run: Run, label: str, looks: int) -> checks.Ratio:
+                value = printed(settings_of(run), numbers.functions)
+                if kind == "final":
+                    return checks.ratio_to(run.name, run.values(own, metric)[-1], value, looks)
+                return checks.ratio_over_decade(label, run, own, metric, value, looks)
 
-            return close
+            return lambda runs: checks.predictions_agree(
+                [ratio(run, label, len(runs)) for run, label in zip(runs, labels(runs), strict=True)],
+                claim["room"], source,
+            )  # fmt: skip
         case "final", "below":
             smaller, larger = claim["estimator"]
             return lambda runs: checks.in_order(

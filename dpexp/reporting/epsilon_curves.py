@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.terminal import each
@@ -23,7 +22,7 @@ from dpexp.reporting.statement import MechanismStatement
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpexp.reporting.figure import Drawing, Written
+    from dpexp.reporting.figure import Drawing, Figure
 
 GUARANTEE, ATTAINED, REFUSED = "guarantee", "attained", "refused"
 FAR = 100.0
@@ -94,12 +93,13 @@ class EpsilonCurve(Printed):
             *(f"  refused somewhere: {reason}" for reason in refused),
         ])  # fmt: skip
 
-    def written(self, out: Path, formats: Sequence[str]) -> Written:
-        """The figure, its numbers and its caption, in files."""
-        from dpexp.reporting.figure import laid_out, put
+    @property
+    def figure(self) -> Figure:
+        """The figure for `dpexp plot`."""
+        from dpexp.reporting.figure import Figure
 
-        file = f"epsilon_{self.name.replace('-', '_')}_{'_'.join(self.over)}"
-        return put(file, laid_out(self.draw), out, formats)
+        name = f"epsilon_{self.name.replace('-', '_')}_{'_'.join(self.over)}"
+        return Figure(name, "", "any mechanism", "", (), lambda results: self.draw())
 
     def draw(self) -> Drawing:
         """A panel for each release: guarantees solid, attained dashed, a band between the best of both."""

@@ -17,7 +17,7 @@ from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.store import cell_of, load_generation
-from dpexp.store.reading import not_as_configured
+from dpexp.store.reading import cells_of, not_as_configured
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,13 @@ class Run:
         return ", ".join(self.traits.values())
 
     def has(self, key: str, options: Any) -> bool:
-        """Whether a setting has this value, or one of these; numbers agree up to their last digits."""
-        value = self.alpha if key == "alpha" else self.row[key]
+        """Whether a setting has this value, or one of a tuple of values; numbers agree up to their last digits."""
+        own = self.alpha if key == "alpha" else self.row[key]
         return any(
-            math.isclose(value, option, rel_tol=1e-9)
-            if isinstance(value, int | float) and isinstance(option, float)
-            else value == option
-            for option in (options if isinstance(options, list | tuple) else [options])
-        )
+            math.isclose(own, value, rel_tol=1e-9) if isinstance(value, float) and isinstance(own, int | float)
+            else own == value
+            for value in (options if isinstance(options, tuple) else (options,))
+        )  # fmt: skip
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
@@ -106,7 +105,7 @@ class Evidence:
         return part
 
     def runs(self, experiment: str, **conditions: Any) -> list[Run]:
-        """Runs of an experiment with these settings, each a value or a list of values, by alpha and then budget.
+        """Runs of an experiment with these settings, by alpha and then budget.
 
         Raises ResultsMissing where results are absent, stale or were run without these settings, UsageError for an
         experiment that a claim does not declare.
@@ -118,20 +117,20 @@ class Evidence:
             self._runs[experiment] = self._load(experiment)
         runs = [run for run in self._runs[experiment] if all(run.has(*item) for item in conditions.items())]
         if not runs:
-            raise not_as_configured(self.results, experiment, f"no cell with {_words(conditions)}")
+            words = ", ".join(f"{key} = {value}" for key, value in conditions.items()) or "any settings"
+            raise not_as_configured(self.results, experiment, f"no cell with {words}")
         return runs
 
     def run(self, experiment: str, **conditions: Any) -> Run:
         """The only run with these settings. Raises ValueError, which names them, where there are several."""
         runs = self.runs(experiment, **conditions)
         if len(runs) > 1:
-            raise ValueError(f"{experiment} has {len(runs)} runs with {_words(conditions)}: {'; '.join(labels(runs))}")
+            raise ValueError(f"{experiment} has {len(runs)} runs with {conditions}: {'; '.join(labels(runs))}")
         return runs[0]
 
     def _load(self, experiment: str) -> list[Run]:
-        generation = load_generation(self.results, experiment)
-        runs = []
-        for row in generation.cells.table().to_pandas(use_threads=False).to_dict("records"):
+        generation, runs = load_generation(self.results, experiment), []
+        for row in cells_of(generation).to_dict("records"):
             cell_id = str(row["cell_id"])
             cell = stored_cell(experiment, generation.manifest["cells"][cell_id])
             runs.append(Run(cell, {str(k): v for k, v in row.items()}, cell_of(generation, cell_id)))
@@ -140,11 +139,6 @@ class Evidence:
 
 
 def _short(value: Any) -> str:
-    """A parameter in words: a nested one by its values."""
     if isinstance(value, dict):
         return " ".join(map(_short, value.values()))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _words(conditions: dict[str, Any]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in conditions.items()) or "any settings"

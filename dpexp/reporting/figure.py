@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -149,15 +148,11 @@ class Written(NamedTuple):
 def written(
     figure: Figure, results: Path, out: Path, formats: Sequence[str], look: Look = PLAIN, name: str = ""
 ) -> Written:
-    """Draw and write the figure; unchanged results give the same bytes. Raises ResultsMissing.
+    """Draw the figure and write its files, each whole or not at all; unchanged results give the same bytes.
 
-    Its files have this `name`, else that of the figure with the marks of its look.
+    Its files have this `name`, else that of the figure with the marks of its look. Raises ResultsMissing.
     """
-    return put(name or "_".join(filter(None, [figure.name, *look.marks])), drawn(figure, results, look), out, formats)
-
-
-def put(name: str, drawing: Drawing, out: Path, formats: Sequence[str]) -> Written:
-    """Write the files of a figure into a folder, each whole or not at all."""
+    drawing, name = drawn(figure, results, look), name or "_".join(filter(None, [figure.name, *look.marks]))
     files = drawing.files(name, formats)
     for file, content in files.items():
         atomically(out / file, methodcaller("write_bytes", content))
@@ -165,30 +160,22 @@ def put(name: str, drawing: Drawing, out: Path, formats: Sequence[str]) -> Writt
 
 
 def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
-    """The figure with its caption: its own words, its place in the paper, and what its bands are.
+    """The figure in our style, with its caption: its own words, its place in the paper, and what its bands are.
 
     Raises ResultsMissing with the command to run.
     """
-    from dpexp.reporting.results.labels import of_experiments
-    from dpexp.store.stats import CI_NAME
-
-    drawing = laid_out(partial(figure.draw, results), look)
-    bands = f" Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
-    caption = drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}"
-    return drawing._replace(caption=caption, parameters=drawing.parameters or of_experiments(results, figure.needs))
-
-
-def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
-    """A drawing in our style, laid out once: for each format anew that would take as long as drawing."""
     import matplotlib as mpl
     from matplotlib.text import Text
 
+    from dpexp.reporting.results.labels import of_experiments
+    from dpexp.store.stats import CI_NAME
+
     with look.applied():
-        drawing = draw()
+        drawing = figure.draw(results)
         canvas = drawing.canvas
-        width, height = canvas.get_size_inches()
-        if look.width is not None and width != look.width:
-            canvas.set_size_inches(look.width, height * look.width / width)
+        if look.width is not None:
+            width, height = canvas.get_size_inches()
+            canvas.set_size_inches(look.width, height * (look.width / width))
         if not look.title:
             canvas.suptitle("")
         # LaTeX reads % and _ in words as its own
@@ -196,7 +183,11 @@ def laid_out(draw: Callable[[], Drawing], look: Look = PLAIN) -> Drawing:
             if isinstance(text, Text):
                 parts = enumerate(text.get_text().split("$"))
                 text.set_text("$".join(part if k % 2 else re.sub(r"([%&#_])", r"\\\1", part) for k, part in parts))
+        # laid out once: for each format anew that would take as long as drawing
         if layout := canvas.get_layout_engine():
             layout.execute(canvas)
             canvas.set_layout_engine("none")
-    return drawing._replace(look=look)
+    bands = f" Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
+    caption = drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}"
+    parameters = drawing.parameters or of_experiments(results, figure.needs)
+    return drawing._replace(look=look, caption=caption, parameters=parameters)

@@ -22,7 +22,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import up
 from dpexp.plugins.loaded import error_words
 from dpexp.reporting.figure import Figure, drawn
-from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, Unreadable, gather
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, gather
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
 from dpexp.store.folder import read_document
@@ -107,9 +107,6 @@ def read_experiment(results: Path, name: str) -> Stored:
     folder = Folder(results, name)
     try:
         return Stored(results, name, "current", gathered=gather([Source(results, name)]))
-    # parameters of another version
-    except Unreadable as error:
-        return Stored(results, name, "not readable here", error.message.removeprefix(f"{results / name}: "))
     except DpexpError as error:
         message = error.message.removeprefix(f"{folder.root}: ")
         # the message of a refusal begins with the state

@@ -13,7 +13,7 @@ from dpexp.reporting.figure import Drawing, Figure
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
     from dpexp.reporting.declared_claim import Numbers
-    from dpexp.reporting.results.lines import Theory
+    from dpexp.reporting.results.gather import Theory
     from dpexp.reporting.text_table import Table
 
 
@@ -66,9 +66,7 @@ class Paper:
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     what_to_know: tuple[ToKnow, ...] = ()
-    """five sentences that a page begins with"""
     differences: tuple[Difference, ...] = ()
-    """what is false, misprinted or misleading as printed, and is decided without runs"""
     successor: str = ""
     """a later text of the same work, and how far it has been read"""
 
@@ -89,19 +87,24 @@ def declared_paper(
 
     `checks` and `drawn` judge the claims and draw the figures, by the names in the file; a claim that says `of` is
     judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is drawn as
-    `dpexp.reporting.results.declaration` describes, with `theory`. Raises ValueError for a claim without a check or a
-    check without a claim, and the same of figures.
+    `dpexp.reporting.results.choose.KEYS` says, with `theory`. Raises ValueError for a claim without a check or a check
+    without a claim, and the same of figures.
     """
     from dpexp.reporting.claim import WRONG
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
+    def figure(name: str, words: Mapping[str, Any], own: Drawn | None = None) -> Figure:
+        draw, needs = own or _drawn(words, theory)
+        caption = words["caption"].replace("{title}", words.get("title", "").partition(": ")[0])
+        return Figure(name, caption, paper, words["place"], needs, draw)
+
     document = data_of(file)
     version, claims, figures = document.get("version", ""), document.get("claims", {}), document.get("figures", {})
     own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
-    checks = {**own, **(checks or {})}
-    drawn = {**{name: _drawn(words, theory) for name, words in figures.items() if "of" in words}, **(drawn or {})}
-    for kind, words, code in (("claim", claims, checks), ("figure", figures, drawn)):
-        if alone := sorted(words.keys() ^ code.keys()):
+    checks, drawn = {**own, **(checks or {})}, drawn or {}
+    in_data = {name for name, words in figures.items() if "of" in words}
+    for kind, words, code in (("claim", claims, checks), ("figure", figures, in_data | drawn.keys())):
+        if alone := sorted(words.keys() ^ set(code)):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
     stated = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
     for words in stated.values():
@@ -122,25 +125,19 @@ def declared_paper(
             for name, words in document.get("differences", {}).items()
         ),
         "claims": tuple(checks[name].claim(name, **words) for name, words in stated.items()),
-        "figures": tuple(_figure(name, words, paper, drawn[name]) for name, words in figures.items()),
-        "overlays": {
-            name: _figure(f"{name}_theory", words, paper, _drawn(words, theory)) for name, words in overlays.items()
-        },
+        "figures": tuple(figure(name, words, drawn.get(name)) for name, words in figures.items()),
+        "overlays": {name: figure(f"{name}_theory", words) for name, words in overlays.items()},
     }
 
 
 def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
-    from dpexp.reporting.results.declaration import declaration_of
+    """Of a declaration."""
+    from dpexp.reporting.results.choose import declaration_of
     from dpexp.reporting.results.draw import declared
 
     needs = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
     declaration = declaration_of({**words, "theory": words.get("theory") is True})
     return partial(declared, needs, declaration, () if theory is None else (theory,)), needs
-
-
-def _figure(name: str, words: Mapping[str, Any], paper: str, drawn: Drawn) -> Figure:
-    caption = words["caption"].replace("{title}", words.get("title", "").partition(": ")[0])
-    return Figure(name, caption, paper, words["place"], drawn[1], drawn[0])
 
 
 @cache

@@ -42,18 +42,17 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
     replicates or a mean that is not positive and finite.
     """
     low, high = window
-    inside = (steps >= low) & (steps <= high)
+    inside, count = (steps >= low) & (steps <= high), values.shape[1]
     if not 0 < low < high or inside.sum() < 3:
         raise SlopeError(f"the window {low:g} to {high:g} holds {int(inside.sum())} checkpoints; at least 3 are needed")
-    values = values[inside]
-    if values.shape[1] < 3:
-        raise SlopeError(f"{values.shape[1]} replicates; at least 3 are needed")
-    mean = values.mean(axis=1)
+    if count < 3:
+        raise SlopeError(f"{count} replicates; at least 3 are needed")
+    mean = values[inside].mean(axis=1)
     if not np.all(np.isfinite(mean) & (mean > 0)):
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
-    slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values)
-    reach = t_quantile(values.shape[1] - 1) * se
+    slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values[inside])
+    reach = t_quantile(count - 1) * se
     return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)))
 
 
@@ -81,15 +80,14 @@ def rate_tolerance(exponent: float) -> float:
 
 @dataclass(frozen=True)
 class Rate:
-    """Whether a mean falls like a power of the step: slopes of the last decade and of the one before it."""
+    """Whether a mean falls like a power of the step: slopes of the last decade and of the one before it, and how much
+    they differ; `asymptotic` if theory confirms that a tenfold longer run has the same slope."""
 
     last: Slope
     before: Slope
     drift: float
-    """last slope minus the one before"""
     drift_se: float
     asymptotic: bool = False
-    """whether theory confirms that a tenfold longer run has the same slope: `is_asymptotic`"""
 
     @property
     def state(self) -> str:
@@ -102,31 +100,27 @@ class Rate:
         """Whether the slopes of the two decades differ by no more than this, up to two errors."""
         return abs(self.drift) - 2 * self.drift_se <= tolerance
 
-    def compared(self, exponent: float, tolerance: float | None = None) -> str:
-        """How the rate compares with an exponent, within `rate_tolerance` unless another one is given: "transient"
-        where two decades disagree, "reached" where the interval of the last slope is within the tolerance, "faster" or
-        "slower" where it is off by more, and "unresolved" where it is too wide."""
-        tolerance = rate_tolerance(exponent) if tolerance is None else tolerance
+    def compared(self, exponent: float) -> str:
+        """How the rate compares with an exponent, within `rate_tolerance`: "transient" where two decades disagree,
+        "reached" where the interval of the last slope is within the tolerance, "faster" or "slower" where it is off by
+        more, and "unresolved" where it is too wide."""
+        tolerance, last = rate_tolerance(exponent), self.last
         if not self.agrees_within(tolerance):
             return "transient"
-        low, high = self.last.ci_lo - exponent, self.last.ci_hi - exponent
-        if -tolerance <= low and high <= tolerance:
+        if -tolerance <= last.ci_lo - exponent and last.ci_hi - exponent <= tolerance:
             return "reached"
-        if high < 0 and self.last.slope < exponent - tolerance:
+        if last.ci_hi < exponent and last.slope < exponent - tolerance:
             return "faster"
-        if low > 0 and self.last.slope > exponent + tolerance:
-            return "slower"
-        return "unresolved"
+        return "slower" if last.ci_lo > exponent and last.slope > exponent + tolerance else "unresolved"
 
 
 def rate(steps: np.ndarray, values: np.ndarray) -> Rate:
     """The rate at which the mean over replicates of values [K, R] falls, from its last two decades of steps. Raises
     SlopeError as `loglog_slope` does."""
-    n = float(steps[-1])
+    n, weights = float(steps[-1]), np.zeros(len(steps))
     windows = [(n / 10, n), (n / 100, n / 10)]
     last, before = (loglog_slope(steps, values, window) for window in windows)
     # the drift is one contrast of log means, so that its error counts what the two slopes share
-    weights = np.zeros(len(steps))
     for (low, high), sign in zip(windows, (1, -1), strict=True):
         inside = (steps >= low) & (steps <= high)
         weights[inside] += sign * slope_weights(np.log(steps[inside].astype(np.float64)))
@@ -159,7 +153,6 @@ def local_slopes(steps: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.
     """Slopes of log mean of values [K, R] on log step over a moving window of a decade: the geometric middles of the
     windows, the slopes and half their 95% intervals."""
     windows = [(float(low), float(low) * 10 * (1 + 1e-9)) for low in steps if low * 10 <= steps[-1] * (1 + 1e-9)]
-    windows = [(low, high) for low, high in windows if np.sum((steps >= low) & (steps <= high)) >= 3]
-    fits = [loglog_slope(steps, values, window) for window in windows]
-    middles = np.array([low * math.sqrt(10) for low, _ in windows])
-    return middles, np.array([f.slope for f in fits]), np.array([f.ci_hi - f.slope for f in fits])
+    fits = [loglog_slope(steps, values, w) for w in windows if np.sum((steps >= w[0]) & (steps <= w[1])) >= 3]
+    middles, slopes, ends = zip(*((f.window[0] * math.sqrt(10), f.slope, f.ci_hi) for f in fits), strict=True)
+    return np.array(middles), np.array(slopes), np.array(ends) - np.array(slopes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66a
 """dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and
 with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
-BAND_ALPHA = 0.22
+BAND_ALPHA, BOX_ALPHA = 0.22, 0.45
 GUIDE = 30.0
 """last step over first step of a reference slope, and of an asymptote"""
 COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", BLACK, "#b58ad6", "#5c5c5c", "#8fb8de")
@@ -122,16 +123,22 @@ def panels(
 
     canvas = Canvas(figsize=(width, height), layout="constrained")
     axes: list[Axes] = list(canvas.subplots(1, columns, squeeze=False, sharex=sharex, sharey=sharey)[0])
-    for panel in axes if log else ():
-        logarithmic(panel, "x")
-        logarithmic(panel, "y")
+    for panel, which in itertools.product(axes if log else (), "xy"):
+        logarithmic(panel, which)
     return canvas, axes
 
 
-def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = (), **looks: Any) -> None:
+def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = ()) -> None:
     """One legend under all panels: the labels of the first one, which has the same lines as all, and more handles."""
     handles, _ = canvas.axes[0].get_legend_handles_labels()
-    canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False, **looks)
+    canvas.legend(handles=[*handles, *more], loc="outside lower center", ncols=columns, frameon=False)
+
+
+def guide(axes: Axes, steps: tuple[float, float], level: float, slope: float, text: str) -> None:
+    """A dotted line of this slope in logarithms that ends at `level`, with words before it."""
+    start = level * (steps[0] / steps[1]) ** slope
+    axes.plot(steps, [start, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
+    note(axes, text, (steps[0], start), (-3, 0), ha="right", va="center", color="#333333")
 
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:

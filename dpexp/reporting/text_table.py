@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -33,15 +34,13 @@ class Content(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A table: `build(results)` reads stored results and never simulates."""
+    """A table: `build(results)` reads stored results, those of the experiments `needs`, and never simulates."""
 
     name: str
     title: str
     paper: str
     needs: tuple[str, ...]
     build: Callable[[Path], Content]
-    names_its_parameters: bool = False
-    """whether its note holds all parameters of its experiments, so that a caption needs no more"""
 
 
 def render(table: Table, content: Content, results: Path, form: str, width: int = 0) -> str:
@@ -58,15 +57,53 @@ def render(table: Table, content: Content, results: Path, form: str, width: int 
         frame = pd.DataFrame(records, dtype=object).map(csv_cell).rename(columns=csv_cell)
         return frame.to_csv(index=False).rstrip("\n")
     if form == "tex":
-        from dpexp.reporting import latex
         from dpexp.reporting.results.labels import of_experiments
 
-        # title, note, and every parameter of the experiments, unless the note has them
-        parameters = "" if table.names_its_parameters else of_experiments(results, table.needs)
-        caption = " ".join(filter(None, [f"{table.title.rstrip('.')}.", note, parameters]))
-        return latex.table(table.name, caption, head, rows)
+        # title, note, and every parameter of the experiments
+        caption = " ".join(filter(None, [f"{table.title.rstrip('.')}.", note, of_experiments(results, table.needs)]))
+        return latex(table.name, caption, head, rows)
     title = f"**{table.title}**" if form == "md" else table.title
     return "\n\n".join([title, folded(head, rows, width, form == "md"), textwrap.fill(note, width) if width else note])
+
+
+CHARACTERS = str.maketrans({
+    "\\": r"\textbackslash{}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
+    "^": r"\^{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\u00b1": r"$\pm$", "\u2212": "$-$", "\u00d7": r"$\times$", "\u00b7": r"$\cdot$", "\u2264": r"$\le$",
+    "\u2265": r"$\ge$", "\u2192": r"$\to$", "\u221e": r"$\infty$", "\u00e9": r"\'e",
+})  # fmt: skip
+"""characters that LaTeX reads as its own or lacks"""
+
+
+def escaped(text: str) -> str:
+    """Text in which LaTeX reads every character as itself."""
+    # a minus before a number, which a hyphen is not
+    return re.sub(r"(?<![\w.)])-(?=[\d.])", "\u2212", text).translate(CHARACTERS)
+
+
+def latex_cell(text: str) -> str:
+    """One cell: symbols in mathematics, all else as text."""
+    from dpexp.reporting.results.metrics import METRICS, SYMBOLS
+
+    symbols = {**SYMBOLS, "T": "T", **{name: metric.symbol for name, metric in METRICS.items()}}
+    symbol = symbols.get(text := text.strip())
+    return "--" if text == "-" else f"${symbol}$" if symbol else escaped(text)
+
+
+def latex(name: str, caption: str, head: Sequence[str], rows: Rows) -> str:
+    r"""A float with caption and label, never wider than the text. It needs \usepackage{booktabs,adjustbox}."""
+    from pandas import DataFrame
+
+    cells = DataFrame([list(map(latex_cell, row)) for row in rows], columns=list(map(latex_cell, head)))
+    label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', name)}"
+    text = cells.to_latex(index=False, escape=False, caption=escaped(caption), label=label)
+    for old, new in (
+        ("\\begin{table}", "\\begin{table}\n\\centering"),
+        ("\\begin{tabular}", "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}"),
+        ("\\end{tabular}", "\\end{tabular}\n\\end{adjustbox}"),
+    ):
+        text = text.replace(old, new)
+    return f"% \\usepackage{{booktabs,adjustbox}}\n{text.rstrip()}"
 
 
 def by_column(columns: Mapping[str, Column], records: Sequence[dict[str, Any]], note: str) -> Content:
@@ -98,15 +135,10 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
 
 
 def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> str:
-    """The table in at most so many characters; width 0 has no end. Columns in which all rows agree leave first, into a
-    sentence below; then long cells are wrapped."""
+    """The table in at most so many characters, long cells wrapped; width 0 has no end."""
     text = markdown_table(head, rows) if markdown else columns(rows, head)
     if not width or max(map(len, text.splitlines())) <= width:
         return text
-    head, rows, same = without_constants(head, rows)
-    if same:
-        words = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
-        return f"{folded(head, rows, width, markdown)}\n\n{textwrap.fill(words, width)}"
     from rich.box import MARKDOWN
     from rich.console import Console
     from rich.table import Table as Wrapped

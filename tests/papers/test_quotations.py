@@ -10,7 +10,7 @@ import pytest
 
 from dpexp.papers import our_papers
 from dpexp.reporting.ledger import verdicts
-from dpexp.reporting.ledger.pages import contradicted, page
+from dpexp.reporting.ledger.verdicts import contradicted, page
 from dpexp.reporting.paper import ToKnow
 from tests.conftest import ROOT
 from tests.papers.test_statements import DIFFERENCES, EXPECTED
@@ -104,7 +104,7 @@ def printed_as(number, text):
 
 @pytest.mark.parametrize("paper", TELLING, ids=lambda paper: paper.id)
 def test_each_sentence_rests_on_rows_whose_verdicts_it_presumes_and_has_their_numbers(paper):
-    ledger = verdicts.read_ledger(ROOT / "results").rows
+    ledger = verdicts.read_ledger(ROOT / "results")
     expected = {name: verdict for name, (verdict, *_) in EXPECTED.items()}
     expected |= {claim.id: claim.expected for claim in paper.claims}
     assert len(paper.what_to_know) == 5
@@ -118,7 +118,7 @@ def test_each_sentence_rests_on_rows_whose_verdicts_it_presumes_and_has_their_nu
 
 @pytest.mark.parametrize("paper", TELLING, ids=lambda paper: paper.id)
 def test_a_row_that_changes_its_verdict_is_named_beside_each_sentence_that_rests_on_it(paper):
-    ledger = verdicts.read_ledger(ROOT / "results").rows
+    ledger = verdicts.read_ledger(ROOT / "results")
     rows = {claim.id: ledger[claim.id] for claim in paper.claims}
     for sentence in paper.what_to_know:
         for name in rows.keys() & sentence.rests_on.keys():

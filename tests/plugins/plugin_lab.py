@@ -112,8 +112,8 @@ def check(evidence):
     return Outcome(verdict, "at most 50", f"{largest:.3g}", "none")
 
 
-SMALL = ("Section 1", "The error is small.", "upper", ("lab",), check, "none", "holds as a bound", "It is.")
-CLAIM = Claim("our-lab/section-1/small", *SMALL)
+WORDS = {"place": "Section 1", "statement": "The error is small.", "kind": "upper", "tolerance": "none"}
+CLAIM = Claim(check, ("lab",), id="our-lab/section-1/small", expected="holds as a bound", why="It is.", **WORDS)
 FIGURE = Figure("lab_errors", "Errors.", "our-lab", "Figure 1", ("lab",), draw)
 TABLE = Table("lab_table", "Errors", "our-lab", ("lab",), build)
 PAPER = Paper("our-lab", "Our lab", "nobody", (CLAIM,), figures=(FIGURE,), tables=(TABLE,), configs=("lab",))

@@ -12,7 +12,9 @@ from dpexp.engine.result import CellData
 from dpexp.reporting.checks import (
     Pair,
     Ratio,
+    above,
     bound_holds,
+    case_of,
     in_order,
     last_decade,
     paired_over_decade,
@@ -22,7 +24,6 @@ from dpexp.reporting.checks import (
     ratio_to,
 )
 from dpexp.reporting.evidence import Evidence, Run
-from dpexp.reporting.row import above, case_of
 from dpexp.theory.theorem import Theorem
 
 STEPS = np.unique(np.geomspace(10, 100_000, 41).round().astype(np.int64))

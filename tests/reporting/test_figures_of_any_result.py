@@ -14,15 +14,12 @@ import pytest
 from matplotlib.text import Text
 
 from dpexp.commands import plot
-from dpexp.commands.plot import declaration
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.papers import theories
-from dpexp.reporting.results.choose import choose, needed
-from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
+from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, needed
 from dpexp.reporting.results.draw import draw, figure_of
-from dpexp.reporting.results.gather import Source, gather
-from dpexp.reporting.results.lines import exponent_of
+from dpexp.reporting.results.gather import Source, exponent_of, gather
 from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
@@ -95,13 +92,13 @@ def test_a_method_is_one_colour():
 
 def test_wishes_are_met_or_refused():
     lines = product(alpha=[0.3, 0.5], mu=[1.0, 2.0, np.inf], d=[5, 10])
-    plan = choose(lines, SECTIONS, 20, Declaration(x="mu", colour="d", panel=("alpha",)))
+    plan = choose(lines, SECTIONS, 20, Declaration(x="mu", hue="d", facet=("alpha",)))
     assert (plan.x, plan.colour.names, plan.panel.names) == ("mu", ("d",), ("alpha",))
     for wishes, message in (
         (Declaration(x="alhpa"), "--x alhpa"),
-        (Declaration(colour="eta"), "--hue eta"),
-        (Declaration(panel=("beta",)), "--facet beta"),
-        (Declaration(x="mu", colour="mu"), "one setting twice"),
+        (Declaration(hue="eta"), "--hue eta"),
+        (Declaration(facet=("beta",)), "--facet beta"),
+        (Declaration(x="mu", hue="mu"), "one setting twice"),
     ):
         with pytest.raises(UsageError, match=message):
             choose(lines, SECTIONS, 20, wishes)
@@ -133,7 +130,7 @@ def toy(tmp_path_factory):
 
 def drawn(*sources, only=None, **options):
     with mpl.rc_context(RC):
-        return draw(gather(sources, only), declaration(**options), theories())
+        return draw(gather(sources, only), Declaration(**options), theories())
 
 
 @pytest.mark.slow
@@ -168,7 +165,7 @@ def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_
     assert len(measured) > 100
     assert (measured.bound > 0).all()  # the numbers of the curves are in the CSV
     assert "bound, Theorem 3" in drawing.caption
-    both = drawn(toy, theory=True, style="alpha", facet=["estimator"], only="mu=1")
+    both = drawn(toy, theory=True, style="alpha", facet=("estimator",), only="mu=1")
     lines = [line for axes in both.canvas.axes for line in axes.lines]
     open_markers = {(line.get_marker(), line.get_markerfacecolor()) for line in lines if line.get_gid() == "theory"}
     assert {marker for marker, _ in open_markers}.isdisjoint(
@@ -270,16 +267,16 @@ def test_unknown_names_are_guessed_among_figures_experiments_and_metrics(toy):
 
 def test_other_options_make_other_files(toy, tmp_path):
     """Nor does a figure of one result take the place of one of another, whose name is like an option."""
-    options = [declaration(), declaration("loss_gap"), declaration(x="mu"), declaration(hue="alpha"), declaration(facet=["alpha"]),
-               declaration(estimator=("asgd",)), declaration(only="mu=2"), declaration(only="mu=2,3"), declaration(kind="box"),
-               declaration("loss_gap", estimator=("asgd",), only="mu=2")]  # fmt: skip
+    options = [Declaration(), Declaration("loss_gap"), Declaration(x="mu"), Declaration(hue="alpha"), Declaration(facet=("alpha",)),
+               Declaration(estimator=("asgd",)), Declaration(only="mu=2"), Declaration(only="mu=2,3"), Declaration(kind="box"),
+               Declaration("loss_gap", estimator=("asgd",), only="mu=2")]  # fmt: skip
     taken = [figure_of([toy], request, theories).name for request in options]
     assert len(set(taken)) == len(options)
     assert all(re.fullmatch(r"[\w.-]+", name) for name in taken)
     shutil.copytree(toy.results / "toy", tmp_path / "toy")
     shutil.copytree(toy.results / "toy", tmp_path / "toy_loss_gap")
     own = Source(tmp_path, "toy")
-    assert figure_of([own], declaration("loss_gap"), theories).name != "toy_loss_gap"
+    assert figure_of([own], Declaration("loss_gap"), theories).name != "toy_loss_gap"
 
 
 # --- looks -----------------------------------------------------------------------------------------------------------

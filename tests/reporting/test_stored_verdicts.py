@@ -16,8 +16,7 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
-from dpexp.reporting.ledger.pages import WRONG
-from dpexp.reporting.ledger.verdicts import judge
+from dpexp.reporting.ledger.verdicts import WRONG, judge
 from dpexp.store.folder import read_document, read_table, write_document, write_table
 from tests.conftest import ROOT, call
 
@@ -128,42 +127,28 @@ def test_one_bit_of_a_summary(results):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "swapped", "conflict"])
-def test_a_damaged_file_is_said_and_written_anew(few, tmp_path, spoil):
+@pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "conflict"])
+def test_a_damaged_file_is_named_and_written_anew(few, tmp_path, spoil):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     path = tmp_path / verdicts.FILE
     text = path.read_text()
-    if spoil == "swapped":  # by somebody who knows of the checksum
-        document = read_document(path)
-        one, other = THEORY
-        found = document["verdicts"]
-        found[one], found[other] = found[other], found[one]
-        write_document(path, document)
-    else:
-        path.write_text(
-            {
-                "cut": text[: len(text) // 2],
-                "letter": text.replace("misprint", "reprinted", 1),
-                "empty": "",
-                "list": "[]",
-                "conflict": f"<<<<<<< ours\n{text}=======\n",
-            }[spoil]
-        )
-    told = call("claims", "--format", "table", "--results", tmp_path, code=3)
-    assert "claims.json" in told.stderr
-    assert "damaged" in told.stderr or "another claim" in told.stderr
-    assert "is written anew" in call("claims", THEORY[0], "--judge", "--results", tmp_path).stderr
+    conflict, letter = f"<<<<<<< ours\n{text}=======\n", text.replace("misprint", "reprinted", 1)
+    spoiled = {"cut": text[: len(text) // 2], "letter": letter, "empty": "", "list": "[]", "conflict": conflict}
+    path.write_text(spoiled[spoil])
+    refused = call("claims", "--format", "table", "--results", tmp_path, code=3).stderr
+    assert "claims.json is damaged" in refused
+    call("claims", THEORY[0], "--judge", "--results", tmp_path)
     assert states(tmp_path)[THEORY[0]] == ("stored", "")
     assert states(tmp_path)[THEORY[1]] == ("missing", "not judged yet")
 
 
 def test_rows_of_claims_that_are_gone_and_of_plug_ins_that_are_not_loaded(few, tmp_path):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
-    rows = verdicts.read_ledger(tmp_path).rows
+    rows = verdicts.read_ledger(tmp_path)
     theirs = replace(rows[THEORY[0]], claim={**rows[THEORY[0]].claim, "id": "p/q", "paper": "p"})
     known = [replace(claim, why="another reason") for claim in few if claim.id != THEORY[0]]
     verdicts.write_rows(tmp_path, {"p/q": theirs}, known, set(our_papers()))
-    after = verdicts.read_ledger(tmp_path).rows
+    after = verdicts.read_ledger(tmp_path)
     assert list(after) == [THEORY[1], "p/q"]
     assert after[THEORY[1]].claim["why"] == "another reason"  # what a claim says now is stored with its verdict
 
@@ -224,7 +209,7 @@ def test_pages_link_to_every_claim(few, tmp_path):
 
 def test_the_page_of_differences_has_every_statement_that_did_not_come_out_as_printed():
     text = call("claims", "--format", "differences", "--results", ROOT / "results", code=None).stdout
-    last = verdicts.read_ledger(ROOT / "results").rows
+    last = verdicts.read_ledger(ROOT / "results")
     for paper in our_papers().values():
         wrong = {c.id: c.quote for c in paper.claims if c.source == "paper" and last[c.id].found["verdict"] in WRONG}
         wrong |= {one.id: one.quote for one in paper.differences}

@@ -13,9 +13,8 @@ from dpexp.commands import table as command
 from dpexp.config.cell_settings import Words, spelled
 from dpexp.core.errors import UsageError
 from dpexp.papers import tables
-from dpexp.reporting import latex
 from dpexp.reporting.digits import uncertain, within
-from dpexp.reporting.text_table import Content, Table, render, without_constants
+from dpexp.reporting.text_table import Content, Table, escaped, latex_cell, render, without_constants
 from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
@@ -168,7 +167,7 @@ def test_cells_of_latex():
         ("3.07(8)", "3.07(8)"), ("-0.34 [-0.4, -0.3]", "$-$0.34 [$-$0.4, $-$0.3]"), ("9(3)e-05", "9(3)e-05"), ("mu", r"$\mu$"),
         ("100% of {a_b} & $c$ ~ x^2 \\ #1", r"100\% of \{a\_b\} \& \$c\$ \textasciitilde{} x\^{}2 \textbackslash{} \#1"),
     ):  # fmt: skip
-        assert latex.cell(text) == shown
+        assert latex_cell(text) == shown
 
 
 @pytest.mark.slow
@@ -180,7 +179,7 @@ def test_every_shipped_table_is_whole_latex(toys):
         balanced(text)
         assert "\\caption{" in text
         for experiment in one.needs:
-            assert latex.escaped(f"{experiment}: ") in text  # whose parameters are named
+            assert escaped(f"{experiment}: ") in text  # whose parameters are named
 
 
 def test_a_table_and_a_figure_of_medians_have_those_of_the_stored_trajectories(toy):

@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.papers.hidden_state.hidden_state_figures import REACH, Q
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw
-from dpexp.reporting.row import EXACT, above, near
+from dpexp.reporting.checks import EXACT, above, near
 
 Field = Callable[[np.ndarray], np.ndarray]
 FIELDS: dict[str, Field] = {

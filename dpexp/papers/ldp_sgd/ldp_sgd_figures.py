@@ -69,13 +69,10 @@ def _means(axes: Axes, means: pd.DataFrame, budgets: list[str]) -> None:
             colour = style.colour_of(budget, budgets)
             axes.plot(curve.step, curve["mean"], color=colour, linestyle=LINE_STYLES[estimator])
             axes.fill_between(curve.step, curve.ci_lo, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-    # a dotted guide below all curves, over the last decade and a half, with its slope beside it
+    # below all curves, over the last decade and a half
     n = float(means.step.max())
-    level, start = means[means.step == n]["mean"].min() * 0.55, n / style.GUIDE
-    guide = [level * (step / n) ** (-ALPHA / 2) for step in (start, (start * n) ** 0.5, n)]
-    axes.plot([start, n], guide[::2], ":", color="#444444", linewidth=1.1, zorder=1.5)
-    place = (start * n) ** 0.5, guide[1]
-    style.note(axes, r"slope $-$1/4", place, (0, -3), ha="right", va="top", color="#333333")
+    level = means[means.step == n]["mean"].min() * 0.55
+    style.guide(axes, (n / style.GUIDE, n), level, -ALPHA / 2, r"slope $-$1/4")
 
 
 def _paths(axes: Axes, paths: pd.DataFrame) -> None:

@@ -18,7 +18,7 @@ from dpexp.core.errors import UsageError
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population_means import clipped_optimum
-from dpexp.reporting.results.lines import CLOSURE, Theory
+from dpexp.reporting.results.gather import CLOSURE, Theory
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.closure import MOST_INDEX, Closure, closure

@@ -1,29 +1,33 @@
-"""Judging claims from stored results, and the ledger, `results/claims.json`, in which the verdicts are stored.
+"""Judging claims from stored results, the ledger in which the verdicts are stored, and its pages.
 
-The file is written whole or not at all, carries its checksum, and is changed by one process at a time. Nothing in it
-depends on a machine, a clock or a cache, so that two reproductions have the same file.
+`results/claims.json` is written whole or not at all, carries its checksum, and is changed by one process at a time.
+Nothing in it depends on a machine, a clock or a cache, so that two reproductions have the same file. `CLAIMS.md` leads
+to `claims/<paper>.md`, with all claims of a paper; `docs/differences.md` has what does not hold as printed.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from dpexp.config.shipped import place_of
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import Damaged, lock
 from dpexp.core.terminal import each
-from dpexp.core.text import few
+from dpexp.core.text import columns, few
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.claim import Claim
+from dpexp.reporting.claim import VERDICTS, WRONG, Claim
 from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.paper import Difference, Paper, ToKnow
+from dpexp.reporting.templates import filled
+from dpexp.reporting.text_table import markdown_table
 from dpexp.store import Folder
 from dpexp.store.folder import SCHEMA_VERSION, read_document, write_document
-from dpexp.store.reading import config_typed, numbers_held, require_trajectories
+from dpexp.store.reading import config_typed, numbers_held, require_trajectories, say_once
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
@@ -47,17 +51,18 @@ def words_of(claim: Claim) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One row, as it is stored and as it is printed."""
+    """One row, as it is stored and as it is printed.
+
+    `claim` has the `words_of` the claim, `found` the outcome of its check (empty if it was never judged), `results` by
+    experiment the numbers that the check could read (`dpexp.store.generation.identity_of`), `reason` why it is stale or
+    missing.
+    """
 
     claim: dict[str, Any]
-    """`words_of` the claim"""
     found: dict[str, Any] = field(default_factory=dict)
-    """the outcome of its check; empty if it was never judged"""
     results: dict[str, str] = field(default_factory=dict)
-    """by experiment, the numbers that the check could read: `dpexp.store.generation.identity_of`"""
     state: State = "stored"
     reason: str = ""
-    """why it is stale or missing"""
 
     @property
     def id(self) -> str:
@@ -83,17 +88,6 @@ class Judgement:
             return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
         return self.found["verdict"] + f" (expected: {self.claim['expected_verdict']})" * self.is_surprising
 
-    @property
-    def short(self) -> str:
-        """The first of several measurements."""
-        return str(self.found["measured"]).split("; ")[0]
-
-    @property
-    def command(self) -> str:
-        """Runs the experiments of the claim and judges it, for a page."""
-        runs = f"dpexp run {' '.join(self.claim['configs'])} && " if self.claim["configs"] else ""
-        return f"`{runs}dpexp claims {self.id}`"
-
     def document(self, results: Path) -> dict[str, Any]:
         """The row with stable keys; a row that is stale or missing has null as its verdict and values."""
         outcome = self.found if self.is_current else dict.fromkeys(OUTCOME)
@@ -101,27 +95,16 @@ class Judgement:
         return {**self.claim, **outcome, "state": self.state, "reason": self.reason, "run": run}
 
 
-class Ledger(NamedTuple):
-    """The file, read: its rows by the id of the claim, and why it cannot be used; empty also where no file is."""
-
-    rows: Mapping[str, Judgement] = {}
-    fault: str = ""
-
-
-def read_ledger(results: Path) -> Ledger:
-    """The verdicts that are stored; none, with the reason, where the file is damaged."""
+def read_ledger(results: Path) -> dict[str, Judgement]:
+    """The stored rows by the id of the claim; none, with a note, where the file is damaged."""
     try:
         stored = read_document(results / FILE)["verdicts"]
-        rows = {name: Judgement(**{part: row[part] for part in PARTS}) for name, row in stored.items()}
-        # a checksum does not see that two rows have changed places
-        other = next((name for name, row in rows.items() if row.id != name), None)
+        return {name: Judgement(**{part: row[part] for part in PARTS}) for name, row in stored.items()}
+    except (Damaged, KeyError, TypeError, AttributeError) as error:
+        say_once(f"{results / FILE} is damaged ({error}): it is written anew when claims are judged")
     except FileNotFoundError:
-        return Ledger()
-    except Damaged as error:
-        return Ledger(fault=str(error))
-    except (KeyError, TypeError, AttributeError):
-        return Ledger(fault=f"{FILE} is damaged: a part is missing")
-    return Ledger(fault=f"{FILE} has the verdict of another claim under {other}") if other else Ledger(rows)
+        pass
+    return {}
 
 
 def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Claim], papers: Collection[str]) -> None:
@@ -132,32 +115,26 @@ def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Cl
     try:
         results.mkdir(parents=True, exist_ok=True)
         with lock(results / LOCK, PATIENCE_S):
-            rows = {**read_ledger(results).rows, **fresh}
+            rows = {**read_ledger(results), **fresh}
             own = {claim.id: replace(rows[claim.id], claim=words_of(claim)) for claim in known if claim.id in rows}
-            others = {name: row for name, row in rows.items() if row.paper not in papers}
-            judged = {name: row for name, row in {**own, **others}.items() if row.found}
+            judged = own | {name: row for name, row in rows.items() if row.paper not in papers}
             verdicts = {name: {part: getattr(row, part) for part in PARTS} for name, row in judged.items()}
-            document = {"schema_version": SCHEMA_VERSION, "verdicts": verdicts}
-            # an unchanged file keeps its time
-            with suppress(OSError, Damaged):
-                if read_document(results / FILE) == document:
-                    return
-            write_document(results / FILE, document)
+            write_document(results / FILE, {"schema_version": SCHEMA_VERSION, "verdicts": verdicts})
     except OSError as error:
         message = f"{results / FILE} cannot be written: {error.strerror or error}"
         raise UsageError(message, "use --results DIR for another folder") from None
 
 
-def stored_rows(results: Path, ledger: Ledger, claims: Sequence[Claim]) -> list[Judgement]:
+def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence[Claim]) -> list[Judgement]:
     """The rows of claims, in their order; stale where they were not judged from the results that are here."""
-    numbers = numbers_held(results, experiments_of(claim for claim in claims if claim.id in ledger.rows))
+    numbers = numbers_held(results, experiments_of(claim for claim in claims if claim.id in ledger))
     rows = []
     for claim in claims:
-        row = ledger.rows.get(claim.id) or Judgement({}, state="missing", reason=ledger.fault or "not judged yet")
+        row = ledger.get(claim.id) or Judgement({}, state="missing", reason="not judged yet")
         changed = [name for name in claim.experiments if row.found and numbers[name][0] != row.results.get(name)]
-        for name in changed[:1]:
-            trouble = numbers[name][1]
-            reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / name}"
+        if changed:
+            trouble = numbers[changed[0]][1]
+            reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / changed[0]}"
             row = replace(row, state="stale", reason=reason)
         rows.append(replace(row, claim=words_of(claim)))
     return rows
@@ -196,13 +173,128 @@ def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
     return rows
 
 
-def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Ledger) -> list[Judgement]:
+def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Mapping[str, Judgement]) -> list[Judgement]:
     """Every claim judged now; the stored row of those whose replicates are not here, as in a fresh clone."""
     missing = missing_results(claims, results)
     fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results)
-    stored = {row.id: row for row in stored_rows(results, ledger, [claim for claim in claims if claim.id not in fresh])}
-    for claim in claims:
-        if claim.id in stored and stored[claim.id].state == "missing":
-            reason = next(missing[name] for name in claim.experiments if name in missing)
-            stored[claim.id] = replace(stored[claim.id], reason=reason)
-    return [(fresh | stored)[claim.id] for claim in claims]
+    rows = []
+    for claim, row in zip(claims, stored_rows(results, ledger, claims), strict=True):
+        reason = next((missing[name] for name in claim.experiments if name in missing), row.reason)
+        rows.append(fresh.get(claim.id) or (replace(row, reason=reason) if row.state == "missing" else row))
+    return rows
+
+
+# --- pages
+
+NOT_CURRENT = "stale or missing"
+INDEX, PAGE, DIFFERENCES = "CLAIMS.md", "claims/{}.md", "differences.md"
+FACTS = {
+    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
+    "false_if": "false if", "version": "version judged", "configs": "configs", "command": "command",
+}  # fmt: skip
+"""lines below the verdict of a claim: fields, and what they are called"""
+
+
+def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
+    papers = dict.fromkeys(row.paper for row in judgements)
+    return {paper: [row for row in judgements if row.paper == paper] for paper in papers}
+
+
+def tally(judgements: Sequence[Judgement]) -> Counter[str]:
+    """How many have which verdict, in the order of the verdicts; rows that are not current come last."""
+    counts = Counter(row.found["verdict"] if row.is_current else NOT_CURRENT for row in judgements)
+    return Counter({name: counts[name] for name in (*VERDICTS, NOT_CURRENT) if counts[name]})
+
+
+def in_counts(judgements: Sequence[Judgement]) -> str:
+    """The same in words."""
+    return ", ".join(f"{count} {verdict}" for verdict, count in tally(judgements).items())
+
+
+def listed(judgements: Sequence[Judgement]) -> str:
+    """A line for each claim: its verdict and its id."""
+    lines = columns([[row.verdict, row.id] for row in judgements])
+    return f"{lines}\n\n{len(judgements)} claims: {in_counts(judgements)}"
+
+
+def section(row: Judgement) -> str:
+    """Everything about one claim, under a heading that is its id."""
+    claim, why = row.claim, row.claim["why"] if row.is_current else row.reason
+    run = f"dpexp run {' '.join(claim['configs'])} && " if claim["configs"] else ""
+    facts = {**claim, **(row.found if row.is_current else {}), "command": f"`{run}dpexp claims {row.id}`",
+             "configs": ", ".join(f"`{Path(path).stem}`" for path in claim["configs"])}  # fmt: skip
+    lines = [f"### {row.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
+    lines.append(f"- **{row.verdict.strip('[]')}**" + (f": {why}" if why else ""))
+    return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := facts.get(key))])
+
+
+def warnings(judgements: Iterable[Judgement]) -> list[str]:
+    """A line for every verdict that is not the expected one, and for every reason why others are not current."""
+    lines = []
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for row in judgements:
+        if row.is_surprising:
+            lines.append(f"unexpected: {row.id}: {row.verdict}; {row.found['measured']}")
+        # an edit makes many claims stale: a line for each reason, and not for each claim
+        elif not row.is_current:
+            by_reason.setdefault((row.state, row.reason), []).append(row.id)
+    return lines + [f"{state}: {few(ids, 1)}: {reason}" for (state, reason), ids in by_reason.items()]
+
+
+def link(row: Judgement, words: str, page: str = "") -> str:
+    """To the heading of a claim, whose anchor has no strokes."""
+    # a bracket, as in the interval [0, 1), would end the words of the link
+    words = words.replace("[", r"\[").replace("]", r"\]")
+    return f"[{words}]({page}#{row.id.replace('/', '')})"
+
+
+def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
+    """The headlines, what the verdicts mean, and counts that lead to the pages."""
+    # a column of zeros for stale rows would look like a fault
+    verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
+    counts: dict[str, list[list[str]]] = {"The papers' claims": [], "Ours": []}
+    for paper, both in by_paper(judgements).items():
+        for table, source in zip(counts.values(), ("paper", "ours"), strict=True):
+            rows = [row for row in both if row.claim["source"] == source]
+            numbers = [len(rows), *(tally(rows)[verdict] for verdict in verdicts)]
+            table.append([f"[{paper}]({PAGE.format(paper)})", *map(str, numbers)])
+    by_id = {row.id: row for row in judgements}
+    headed = [(by_id[name], words) for name, words in headlines.items() if name in by_id]
+    return _filled(INDEX.lower(), headed=headed, counts=counts, verdicts=verdicts)
+
+
+def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
+    """Every claim of a paper, and what to know."""
+    rows = [[r.claim["place"], link(r, r.claim["statement"]), r.claim["source"], r.verdict] for r in judgements]
+    by_id = {row.id: row for row in judgements}
+    return _filled("page.md", paper=paper, judgements=judgements, of=of, rows=rows, by_id=by_id)
+
+
+def contradicted(sentence: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
+    """The rows that no longer carry a sentence, in words; a row that is not current contradicts nothing."""
+    return [
+        f"{name} is found {row.found['verdict']}, not {presumed}"
+        for name, presumed in sentence.rests_on.items()
+        if (row := by_id.get(name)) and row.is_current and row.found["verdict"] != presumed
+    ]
+
+
+def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str:
+    """What does not hold as printed, by paper: claims with such a verdict, and declared differences."""
+    judged = [
+        Difference(
+            **{key: row.claim[key] for key in ("id", "place", "quote", "version", "authors_answer")},
+            printed=row.claim["statement"], correct=row.claim["why"], found=row.found["measured"],
+            verdict=row.found["verdict"], test=f"dpexp claims {row.id}",
+        )
+        for row in judgements
+        if row.claim["source"] == "paper" and row.found.get("verdict") in WRONG
+    ]  # fmt: skip
+    rows = [(of, [row for row in judged if row.id.startswith(f"{of.id}/")] + list(of.differences)) for of in papers]
+    return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own])
+
+
+def _filled(name: str, **values: Any) -> str:
+    """A template of this folder; it calls functions of this module."""
+    functions = {each.__name__: each for each in (link, section, in_counts, contradicted, markdown_table)}
+    return filled("dpexp.reporting.ledger", name, INDEX=INDEX, PAGE=PAGE, **functions, **values).rstrip("\n")

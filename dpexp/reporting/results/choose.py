@@ -1,4 +1,4 @@
-"""Which setting of some lines is on the horizontal axis, which is colour, line style or panel, unless it is declared.
+"""A figure as data, and what its declaration leaves open: the horizontal axis, and what is colour, style or panel.
 
 A *line* is one estimator of one cell; its settings are a mapping from names to values. Settings that follow from others
 are left out. A number with at least `SWEEP` finite values (`LEAST_CURVE` where there are few checkpoints) is the
@@ -18,8 +18,9 @@ from typing import Any
 from dpexp.config.cell_settings import Settings, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
-from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
 
+STEP, DOTS = "step", "dots"
+"""horizontal axes that are no setting: the step, and rows of final values"""
 ESTIMATOR = "estimator"
 SWEEP, LEAST_CURVE = 5, 3
 MOST_COLOURS, MOST_STYLES, MOST_PANELS = 12, 4, 24
@@ -28,6 +29,42 @@ LEAST_IMPORTANT = ("result", "diverged_above", "checkpoints", "seed", "n")
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
 NO_AXIS = ("seed", "checkpoints", "diverged_above")
 """numbers that mean nothing along an axis"""
+KEYS = {"y": "metric", "colour": "hue", "panel": "facet", "estimators": "estimator", "where": "only"}
+"""keys of a figure in a `paper.yaml` that are not called as the option is"""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """The options of `dpexp plot`; `choose` fills in what is empty. Raises UsageError for what no figure has."""
+
+    metric: str = ""
+    x: str = ""
+    """STEP, DOTS or a setting that is a number"""
+    hue: str = ""
+    facet: tuple[str, ...] = ()
+    style: str = ""
+    estimator: tuple[str, ...] = ()
+    only: str = ""
+    statistic: str = "mean"
+    """of the replicates: a name of `metrics.STATISTICS`"""
+    kind: str = "line"
+    """line, or box: final values of the replicates as boxes, a row for each setting"""
+    theory: bool = False
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("line", "box"):
+            raise UsageError(f"--kind is line or box, not {self.kind!r}")
+        if self.statistic != "mean" and self.theory and self.kind != "box":
+            raise UsageError(f"--statistic {self.statistic}: theory is of means", "leave out --theory")
+
+
+def declaration_of(words: Mapping[str, Any]) -> Declaration:
+    """The declaration of a figure in a `paper.yaml`; a list may be one word. Other keys are not read."""
+    own = {name: value for key, value in words.items() if (name := KEYS.get(key, key)) in vars(Declaration())}
+    for name in {"facet", "estimator"} & own.keys():
+        own[name] = (own[name],) if isinstance(own[name], str) else tuple(own[name])
+    return Declaration(**own)
 
 
 @dataclass(frozen=True)
@@ -76,26 +113,24 @@ def choose(
     reserved = _reserved(declared, vary)
     names = needed(lines, vary, reserved)
     axes = [name for name in names if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
-    swept = [(len({line[name] for line in lines} - {math.inf}), name) for name in axes if name not in reserved]
-    curves = [pair for pair in swept if pair[0] >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE)]
-    x = declared.x or (max(curves, key=lambda pair: pair[0])[1] if curves else STEP if checkpoints >= SWEEP else DOTS)
+    counts = {name: len({line[name] for line in lines} - {math.inf}) for name in axes if name not in reserved}
+    curves = [name for name, count in counts.items() if count >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE)]
+    x = declared.x or (max(curves, key=counts.__getitem__) if curves else STEP if checkpoints >= SWEEP else DOTS)
     if x not in (STEP, DOTS, *axes):
         raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *axes])}")
     free = [name for name in names if name not in (x, *reserved)]
-    style = [declared.style] * bool(declared.style)
-    if not style and ESTIMATOR in free and len({line[ESTIMATOR] for line in lines}) <= MOST_STYLES:
-        style = [ESTIMATOR]
+    few_estimators = ESTIMATOR in free and len({line[ESTIMATOR] for line in lines}) <= MOST_STYLES
+    style = [declared.style] if declared.style else [ESTIMATOR] if few_estimators else []
     free = [name for name in free if name not in style]
-    colour, panel = [declared.colour] if declared.colour else _colour(free, lines, sections), list(declared.panel)
-    panels = _factor([*panel, *(name for name in free if name not in colour)], lines)
+    colour, panel = [declared.hue] if declared.hue else _colour(free, lines, sections), list(declared.facet)
+    panels, rows = _factor([*panel, *(name for name in free if name not in colour)], lines), _factor([], lines)
     if x != DOTS and len(panels.levels) > MOST_PANELS:
-        if declared.x or declared.panel:
+        if declared.x or declared.facet:
             raise UsageError(f"{len(panels.levels)} panels are too many", "--only picks cells")
         x = DOTS
-    rows = _factor(free if x == DOTS else [], lines)
     if x == DOTS:
-        colour, style = ([declared.colour], style) if declared.colour else (style, [])
-        panels = _factor(panel, lines)
+        colour, style = ([declared.hue], style) if declared.hue else (style, [])
+        panels, rows = _factor(panel, lines), _factor(free, lines)
     hue, dashes = _factor(colour, lines), _factor(style, lines)
     for option, factor, limit in (("hue", hue, MOST_COLOURS), ("style", dashes, MOST_STYLES)):
         if len(factor.levels) > limit:
@@ -121,22 +156,20 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
         word = any(not is_number(line[name]) for line in lines if line.get(name) is not None)
         return 1 + word, len({str(line.get(name)) for line in lines})
 
+    def distinct(some: Sequence[str]) -> int:
+        # True equals 1 in Python, and a noise that is on is no noise of 1
+        return len({tuple((isinstance(v := line.get(name), bool), v) for name in some) for line in lines})
+
     remaining = list(names)
     for name in sorted(set(names) - {*reserved, "algorithm", "problem"}, key=importance):
         without = [other for other in remaining if other != name]
-        if len({_key(line, without) for line in lines}) == len({_key(line, remaining) for line in lines}):
-            remaining = without
+        remaining = without if distinct(without) == distinct(remaining) else remaining
     return remaining
-
-
-def _key(line: Settings, names: Sequence[str]) -> tuple[tuple[bool, Any], ...]:
-    # True equals 1 in Python, and a noise that is on is no noise of 1
-    return tuple((isinstance(value := line.get(name), bool), value) for name in names)
 
 
 def _reserved(declared: Declaration, vary: Sequence[str]) -> list[str]:
     """Settings that the declaration names, each once; all of them vary."""
-    options = [("x", declared.x), ("hue", declared.colour), *(("facet", name) for name in declared.panel)]
+    options = [("x", declared.x), ("hue", declared.hue), *(("facet", name) for name in declared.facet)]
     options = [(option, name) for option, name in [*options, ("style", declared.style)] if name not in ("", STEP, DOTS)]
     for option, name in options:
         if name not in vary:
@@ -152,18 +185,17 @@ def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[st
     """The names that make colours."""
     inside = [name for name in free if sections.get(name) in ("algorithm", "schedule")]
     method = [name for name in inside if not all(is_number(line.get(name)) for line in lines)]
-    groups = [method, *([name] for name in free if name not in method)]
     if not method or len(_factor(method, lines).levels) > MOST_COLOURS:
-        groups = [[name] for name in free]
+        method = []
+    groups = [*([method] if method else []), *([name] for name in free if name not in method)]
     counts = {tuple(group): len(_factor(group, lines).levels) for group in groups}
 
     def rank(group: tuple[str, ...]) -> tuple[int, int]:
         budget = group[0].partition(".")[0] in ("mu", "eps")
         return 0 if "algorithm" in group else 1 if budget else 2, -counts[group]
 
-    few = [group for group, count in counts.items() if count <= MOST_COLOURS]
-    best: tuple[str, ...] = min(few, key=rank) if few else ()
-    return list(best)
+    few = sorted((group for group, count in counts.items() if count <= MOST_COLOURS), key=rank)
+    return list(few[0]) if few else []
 
 
 def _factor(names: Sequence[str], lines: Sequence[Settings]) -> Factor:

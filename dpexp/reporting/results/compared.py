@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +16,7 @@ from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.gather import Gathered, Source
-from dpexp.reporting.results.lines import Line, lines_of
+from dpexp.reporting.results.gather import Gathered, Line, Source, lines_of
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
@@ -44,9 +45,11 @@ def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[L
 
 def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
     """The metrics that are compared. Raises UsageError for one that not all results have."""
-    sources = gathered.summary["run"].map({k: run.source for k, run in enumerate(gathered.runs)})
-    counts = sources.groupby(gathered.summary["metric"], sort=False).nunique()
-    shared = list(map(str, counts[counts == sources.nunique()].index))
+    of_runs = gathered.summary[["run", "metric"]].drop_duplicates()
+    metrics = {source: set[str]() for source in gathered.sources}
+    for run, metric in of_runs.itertuples(index=False):
+        metrics[gathered.runs[run].source].add(metric)
+    shared = [name for name in map(str, of_runs["metric"].unique()) if all(name in own for own in metrics.values())]
     for name in names:
         if name not in shared:
             where = "both results" if len(gathered.sources) > 1 else "the result"
@@ -56,8 +59,6 @@ def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
 
 def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[Pair]:
     """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
-    import pandas as pd
-
     # estimators of one run are levels too
     known = [*names, ESTIMATOR]
     by = by if by in known else by.rpartition(".")[2]
@@ -71,23 +72,19 @@ def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -
     # of those, one that follows from the level needs no word
     named = [name for name in partial if len({line.settings.get(name) for line in lines} - {None}) > 1]
     named = [name for name in (*shared, *named) if name != ESTIMATOR]
-    values = pd.DataFrame({name: [words.value(name, line.settings.get(name)) for line in lines] for name in known})
-    metric = pd.Series([line.metric for line in lines])
-    group = values.groupby([metric, *(values[name] for name in shared)], sort=False).ngroup()
-    table = values.join(group.rename("group ")).reset_index(names="line ")
-    both = table.merge(table, on="group ", suffixes=("/a", "/b")).sort_values("group ", kind="stable")
-    both = both[(both["line /a"] < both["line /b"]) & (both[f"{by}/a"] != both[f"{by}/b"])]
-    for name in partial:
-        a, b = both[f"{name}/a"], both[f"{name}/b"]
-        both = both[(a == b) | (a == "-") | (b == "-")]
-    if both.empty:
+    groups: dict[tuple[str, ...], list[tuple[Line, dict[str, str]]]] = {}
+    for line in lines:
+        values = {name: words.value(name, line.settings.get(name)) for name in known}
+        groups.setdefault((line.metric, *(values[name] for name in shared)), []).append((line, values))
+    pairs = []
+    for group in groups.values():
+        for (a, own), (b, other) in combinations(group, 2):
+            if own[by] != other[by] and all("-" in (own[n], other[n]) or own[n] == other[n] for n in partial):
+                settings = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
+                pairs.append(Pair(words.setting(named, settings), a, b, own[by], other[by]))
+    if not pairs:
         also = f"; {', '.join(others)} differ too" if others else ""
         raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
-    pairs = []
-    for a, b in ((lines[k], lines[j]) for k, j in zip(both["line /a"], both["line /b"], strict=True)):
-        settings = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
-        level_a, level_b = (words.value(by, line.settings.get(by)) for line in (a, b))
-        pairs.append(Pair(words.setting(named, settings), a, b, level_a, level_b))
     return pairs
 
 
@@ -102,11 +99,10 @@ def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 def _replicates(line: Line) -> np.ndarray | None:
     """Values by replicate at the last step; None where the trajectories are not stored."""
-    try:
+    with suppress(OnlySummaries):
         # a copy: a view would hold all steps in memory
         return line.replicate_values()[-1].copy()
-    except OnlySummaries:
-        return None
+    return None
 
 
 def _stream(line: Line) -> Any:
@@ -119,18 +115,18 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
 
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
-    a, b = pair.a, pair.b
-    (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
+    a, b, paired = pair.a, pair.b, False
     identical = a.rows.equals(b.rows)
     if x is not None and y is not None:
         identical = identical and np.array_equal(x, y, equal_nan=True)
-        shared = a.run is b.run or _stream(a) == _stream(b) is not None
-        x, y = (x[: len(y)], y[: len(x)]) if shared and min(len(x), len(y)) > 1 else (None, None)
-    if x is not None and y is not None:
+        x, y = x[: len(y)], y[: len(x)]
+        paired = len(x) > 1 and (a.run is b.run or _stream(a) == _stream(b) is not None)
+    if paired and x is not None and y is not None:
         at = paired_difference(x, y)
         difference, ratio, ends = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
         _, low, high = map(float, interval(x - y, level))
     else:
+        (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
         difference, ratio = mean_a - mean_b, mean_a / mean_b if mean_b else math.nan
         # unpaired: both errors add up, with the degrees of freedom of the smaller sample
         degrees, se = min(a.replicates, b.replicates) - 1, math.hypot(se_a, se_b)
@@ -138,9 +134,9 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
         ends, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
-        "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
-        "difference": difference, "ci": ends, "ratio": ratio, "paired": x is not None and y is not None,
-        "identical": identical, "certain": low > 0 or high < 0,
+        "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": a.last[0], "b": b.last[0],
+        "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
+        "certain": low > 0 or high < 0,
     }  # fmt: skip
 
 

@@ -21,11 +21,20 @@ from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.results.choose import choose
-from dpexp.reporting.results.declaration import DOTS, STEP, Declaration
-from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, gather, name_of
+from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose
+from dpexp.reporting.results.gather import (
+    OWN_RECORDS,
+    Gathered,
+    Source,
+    Theory,
+    column_of,
+    curves_of,
+    exponent_of,
+    gather,
+    lines_of,
+    name_of,
+)
 from dpexp.reporting.results.labels import level_labels, parameter_label, parameters, value_label
-from dpexp.reporting.results.lines import Line, Theory, column_of, curves_of, exponent_of, lines_of
 from dpexp.reporting.results.metrics import STATISTICS, TERM, metric_of
 from dpexp.store.stats import is_coordinate
 
@@ -37,7 +46,7 @@ LOGARITHMIC = 8.0
 """largest over smallest from which an axis of positive numbers is logarithmic"""
 MOST_ROWS = 200
 NARROW, TALL = 1.6, 9.2
-"""inches: least width of a panel, and largest height of a figure of panels, which is that of a page"""
+"""inches: least width of a panel, and largest height of a figure, which is that of a page"""
 NO_THEORY = (
     "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that does not depend on "
     "the gradient (delta = 0 has not); see docs page figures"
@@ -51,9 +60,9 @@ def declared(
 
     Raises ResultsMissing where the results have other settings than the declaration names.
     """
-    settings = [*declaration.panel, declaration.colour, declaration.style]
+    settings = [*declaration.facet, declaration.hue, declaration.style]
     needs = [name for name in settings if name not in ("", "estimator", TERM)]
-    gathered = gather([Source(results, name) for name in experiments], declaration.where or None, False, needs)
+    gathered = gather([Source(results, name) for name in experiments], declaration.only or None, False, needs)
     return draw(gathered, declaration, theories)._replace(caption="")
 
 
@@ -66,10 +75,10 @@ def figure_of(
     """The figure of some results, under a name that is none of `others`."""
 
     def draw_sources(results: Path) -> Drawing:
-        return draw(gather(sources, figure.where or None), figure, theories())
+        return draw(gather(sources, figure.only or None), figure, theories())
 
     default = vars(Declaration())
-    options = {"" if key == "y" else key: value for key, value in vars(figure).items() if value != default[key]}
+    options = {key: value for key, value in vars(figure).items() if value != default[key]}
     needs = tuple(dict.fromkeys(source.name for source in sources))
     return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
 
@@ -77,26 +86,30 @@ def figure_of(
 class Scene:
     """The table of a figure and the scales of its axes. Raises UsageError for a declaration that cannot be met."""
 
-    def __init__(self, gathered: Gathered, declared: Declaration, theories: Sequence[Theory] = ()) -> None:
-        if declared.kind == "box":
-            # whiskers are quantiles, and boxes are rows
-            declared = replace(declared, statistic="quantiles", x=DOTS)
+    def __init__(self, gathered: Gathered, declared: Declaration, theories: Sequence[Theory]) -> None:
+        self.boxes = declared.kind == "box"
+        # whiskers are quantiles, and boxes are rows
+        declared = replace(declared, statistic="quantiles", x=DOTS) if self.boxes else declared
         self.declared, self.theories = declared, theories
-        self.gathered = gathered.of(declared.estimators, declared.statistic)
-        name = self.gathered.metric(declared.y)
+        self.gathered = gathered.of(declared.estimator, declared.statistic)
+        self.statistic, self.means = STATISTICS[declared.statistic], declared.statistic == "mean"
+        name = self.gathered.metric(declared.metric)
         self.metric = metric_of(name, declared.statistic)
         self.lines = lines_of(self.gathered, name)
+        self.replicates = from_to(line.replicates for line in self.lines)
         settings = [line.settings for line in self.lines]
         # step 0 has no place on a logarithmic axis
         checkpoints = min(int((line.rows["step"] > 0).sum()) for line in self.lines)
         self.plan = plan = choose(settings, gathered.sections, checkpoints, declared)
-        self.x, self.turned = plan.x, plan.x == DOTS
+        self.steps, self.turned = plan.x == STEP, plan.x == DOTS
         """turned: rows are along the vertical axis, and values along the other one"""
         factors = {"panel": plan.panel, "colour": plan.colour, "style": plan.style, "row": plan.row}
         self.labels = {key: level_labels(factor, gathered.words, settings) for key, factor in factors.items()}
         if len(self.labels["row"]) > MOST_ROWS:
             message = f"{len(self.labels['row'])} settings are too many for one figure"
             raise UsageError(message, "--only picks cells, such as mu=1")
+        # so that a hundred rows fit a page
+        self.row_size = "small" if 0.2 * len(self.labels["row"]) < TALL else "xx-small"
         self.colours = style.colours_of(plan.colour)
         self.theory_names: list[str] = []
         self.table = self._table()
@@ -105,7 +118,7 @@ class Scene:
         self.kinds = list(dict.fromkeys(map(kind_of, self.theory_names)))
         calm = self.table[self.table["n_diverged"] == 0]
         self.y_log = not self.metric.share and _spans_decades(calm["mean"])
-        self.x_log = self.x == STEP or (not self.turned and _spans_decades(self.table["x"]))
+        self.x_log = self.steps or (not self.turned and _spans_decades(self.table["x"]))
         finite = self.table["x"][np.isfinite(self.table["x"])]
         first, last = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
         # infinity is a fifth beyond the last finite number
@@ -120,17 +133,16 @@ class Scene:
         # theory of the first colour, a middle one and the last: more curves cannot be distinguished
         hues = {0, len(self.colours) // 2, len(self.colours) - 1}
         for number, line in enumerate(self.lines):
-            rows = line.rows[line.rows["step"] > 0] if self.x == STEP else line.rows.tail(1)
-            colour, row = plan.colour.codes[number], plan.row.codes[number]
-            curves = {}
+            rows = line.rows[line.rows["step"] > 0] if self.steps else line.rows.tail(1)
+            colour, curves = plan.colour.codes[number], {}
             if self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned)):
                 curves = curves_of(self.theories, line, rows["step"].to_numpy(), drawn=True)
             self.theory_names += [name for name in curves if name not in self.theory_names]
             # within a row by the colour
-            within = 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
-            x = rows["step"] if self.x == STEP else row + within if self.turned else float(line.settings[self.x])
+            place = plan.row.codes[number] + 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
+            x = rows["step"] if self.steps else place if self.turned else float(line.settings[plan.x])
             parts.append(rows.assign(line=number, panel=plan.panel.codes[number], colour=colour, x=x,
-                                     style=plan.style.codes[number], diverged=line.diverged > 0,
+                                     style=plan.style.codes[number],
                                      **{kind_of(name): values for name, values in curves.items()}))  # fmt: skip
         return pd.concat(parts, ignore_index=True).sort_values(["panel", "line", "step"], kind="stable")
 
@@ -138,21 +150,20 @@ class Scene:
         """What is drawn: the settings of every line, its rows and the curves of theory."""
         import pandas as pd
 
-        lines, value = self.table["line"], "mean" if self.declared.statistic == "mean" else "median"
+        lines, value = self.table["line"], "mean" if self.means else "median"
         columns = {column_of(name): [self.lines[k].settings.get(name) for k in lines] for name in self.plan.names}
-        own = ["step", "mean", "ci_lo", "ci_hi", "n", "n_diverged", *["q25", "q75"] * (self.declared.kind == "box")]
+        own = ["step", "mean", "ci_lo", "ci_hi", "n", "n_diverged", *["q25", "q75"] * self.boxes]
         table = self.table[[*own, *self.kinds]].rename(columns={"mean": value})
         return pd.concat([pd.DataFrame(columns, index=table.index, dtype=object), table], axis=1).reset_index(drop=True)
 
     def exponent(self, panel: int) -> float | None:
         """What theory gives the first estimator of a panel; None where it gives none, or several."""
-        plain = self.x == STEP and self.y_log and not self.declared.theory and self.declared.statistic == "mean"
-        if not plain or not self.metric.error:
-            return None
-        lines: list[Line] = [self.lines[k] for k, code in enumerate(self.plan.panel.codes) if code == panel]
-        cells = [cell for line in lines if line.estimator == lines[0].estimator and (cell := line.run.cell)]
-        exponents = {exponent_of(self.theories, cell, lines[0].estimator, lines[0].metric) for cell in cells}
-        return next(iter(exponents)) if len(exponents) == 1 else None
+        plain = self.steps and self.y_log and not self.declared.theory and self.means
+        lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
+        first = lines[0].estimator
+        cells = [cell for line in lines if line.estimator == first and (cell := line.run.cell)]
+        exponents = {exponent_of(self.theories, cell, first, lines[0].metric) for cell in cells if plain}
+        return next(iter(exponents)) if len(exponents) == 1 and self.metric.error else None
 
 
 def kind_of(name: str) -> str:
@@ -178,35 +189,40 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     columns = max(min(count, usual, int(width / NARROW)), math.ceil(count * 1.1 / TALL))
     rows = -(-count // columns)
     canvas = Canvas(figsize=(width, 1.0), layout="constrained")
-    title = style.wrapped(scene.declared.title or _title(gathered), width - 0.2, "large")
+    shared = [{str(run.settings[name]) for run in gathered.runs} for name in ("problem", "algorithm")]
+    same = ", ".join(name for names in shared for name in names if len(names) == 1)
+    title = scene.declared.title or (f"{gathered.names}: {same}" if same else gathered.names)
+    title = style.wrapped(title, width - 0.2, "large")
     extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
-    names = [style.wrapped(name, 2.6, "small") for name in scene.labels["row"]]
-    line = 0.05 + 0.016 * style.points("small") * max(name.count("\n") + 1 for name in names)
     height = max(min(0.8 * width / columns, 3.4, (TALL - extra) / rows), 1.1)
-    height = 0.8 + len(names) * max(0.2, line) if scene.turned else height
+    names = [style.wrapped(name, 2.6, scene.row_size) for name in scene.labels["row"]]
+    if scene.turned:
+        line = 0.016 * style.points(scene.row_size) * max(name.count("\n") + 1 for name in names)
+        height = 0.8 + len(names) * (max(0.2, 0.05 + line) if scene.row_size == "small" else line)
     canvas.set_size_inches(width, height * rows + extra)
     panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in panels[count:]:
         axes.remove()
-    label = ("final " if scene.x != STEP and scene.metric.symbol else "") + scene.metric.words
+    label = ("final " if not scene.steps and scene.metric.symbol else "") + scene.metric.words
     label = style.wrapped(label, width / columns if scene.turned else height * rows - 0.3)
     label += f"\n${scene.metric.symbol}$" if scene.metric.symbol else ""
     for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
         axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
         axes.set_axisbelow(True)
         axes.use_sticky_edges = False
-        axes.margins(0.05, 0.12)  # room for the words below a guide
+        axes.margins(0.05, 0.12)
         last = number + columns >= count  # no panel is below it
         axes.tick_params(labelbottom=last)
         _axes(scene, axes, max(3, int(2 * width / columns)), names)
-        for _, own in inside.groupby("line" if scene.x == STEP else ["colour", "style"]):
-            points = own.sort_values("x")
-            _curve(scene, axes, points) if scene.x == STEP else _points(scene, axes, points)
+        key: tuple[int, ...]
+        for key, own in inside.groupby([*["line"] * scene.steps, "colour", "style"]):  # type: ignore[assignment]
+            points, look = own.sort_values("x"), key[-2:]
+            _line(scene, axes, points, *look)
             for kind in scene.kinds:
-                _theory(scene, axes, points, kind)
-        _reference(axes, inside[~inside["diverged"]], scene.exponent(number))
-        x_label = "steps" if scene.x == STEP else parameter_label(scene.x)
-        axes.set_xlabel((label if scene.turned else x_label) if last else "")
+                _theory(scene, axes, points, kind, *look)
+        _reference(axes, inside[inside["n_diverged"] == 0], scene.exponent(number))
+        x_label = label if scene.turned else "steps" if scene.steps else parameter_label(scene.plan.x)
+        axes.set_xlabel(x_label if last else "")
     if scene.kinds and scene.y_log and not scene.turned:
         # room for theory, of which a bound may leave at the top
         low, high = panels[0].get_ylim()
@@ -217,27 +233,19 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     return Drawing(canvas, scene.numbers(), _caption(scene), parameters(scene.gathered))
 
 
-def _title(gathered: Gathered) -> str:
-    shared = [{str(run.settings[name]) for run in gathered.runs} for name in ("problem", "algorithm")]
-    same = ", ".join(name for names in shared for name in names if len(names) == 1)
-    return f"{gathered.names}: {same}" if same else gathered.names
-
-
 def _caption(scene: Scene) -> str:
     """What the picture cannot say by itself; parameters are in the head of the CSV."""
-    lines, statistic = scene.lines, STATISTICS[scene.declared.statistic]
-    replicates = from_to(line.replicates for line in lines)
-    last = from_to(int(line.rows["step"].iloc[-1]) for line in lines)
-    place = f"against the number of steps, to {last}" if scene.x == STEP else f"at the last step, {last}"
-    place += f", against {scene.x}" if scene.x not in (STEP, DOTS) else ""
-    band = "Boxes: quartiles. Points: medians. Bars" if scene.declared.kind == "box" else "Bands"
+    last = from_to(int(line.rows["step"].iloc[-1]) for line in scene.lines)
+    place = f"against the number of steps, to {last}" if scene.steps else f"at the last step, {last}"
+    place += "" if scene.steps or scene.turned else f", against {scene.plan.x}"
+    bands = "Boxes: quartiles. Points: medians. Bars" if scene.boxes else "Bands"
     sentences = [OWN_RECORDS] if any(run.own_records for run in scene.gathered.runs) else []
     sentences.append(f"{scene.gathered.names}: {scene.metric.words}, {place}.")
-    sentences.append(f"{band}: {statistic.band} over {replicates} replicates." if replicates != "1"
+    sentences.append(f"{bands}: {scene.statistic.band} over {scene.replicates} replicates." if scene.replicates != "1"
                      else "One replicate of every setting, so there is no band.")  # fmt: skip
     if scene.theory_names:
         sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory_names)}.")
-    if wild := [line for line in lines if line.diverged]:
+    if wild := [line for line in scene.lines if line.diverged]:
         largest = max(line.diverged for line in wild)
         settings = f"{counted(len(wild), 'setting')}, at most {largest} of {wild[0].replicates}"
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
@@ -253,66 +261,52 @@ def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
         style.logarithmic(axes, "x" if scene.turned else "y", ticks if scene.turned else 6)
     if scene.x_log:
         style.logarithmic(axes, "x", ticks)
+    values = sorted(set(scene.table["x"]))
     if scene.turned:
-        axes.set_yticks(range(len(rows)), rows, fontsize="small")
+        axes.set_yticks(range(len(rows)), rows, fontsize=scene.row_size)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-    elif scene.x != STEP:
-        values = sorted(set(scene.table["x"]))
-        if len(values) <= 8 or not math.isfinite(values[-1]):
-            # so many names as there is room for, the last one among them
-            named = values[:: -max(1, -(-len(values) // ticks))]
-            words = [value_label(scene.x, value, scene.gathered.words).replace(" ", "\n") for value in named]
-            style.ticks_at(axes, [min(value, scene.beyond) for value in named], words)
+    elif not scene.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
+        # so many names as there is room for, the last one among them
+        named = values[:: -max(1, -(-len(values) // ticks))]
+        words = [value_label(scene.plan.x, value, scene.gathered.words).replace(" ", "\n") for value in named]
+        style.ticks_at(axes, [min(value, scene.beyond) for value in named], words)
 
 
-def _curve(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
-    """Mean and band against the step, up to where a replicate diverges."""
-    calm = rows[rows["n_diverged"] == 0].replace([math.inf, -math.inf], math.nan)
-    colour, dashes, mean = scene.colours[rows["colour"].iloc[0]], style.STYLES[rows["style"].iloc[0]], calm["mean"]
-    axes.plot(calm["x"], mean, color=colour, linestyle=dashes, linewidth=1.3, marker="." if len(rows) < 8 else "")
+def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -> None:
+    """Means up to where a replicate diverges: against the step with a band; against a setting with bars, joined up to
+    infinity; or in rows, as boxes too."""
+    colour, linestyle, at = scene.colours[hue], style.STYLES[dashes], rows["at"]
+    mean = rows["mean"].mask(rows["n_diverged"] > 0).replace([math.inf, -math.inf], math.nan)
     # an interval that reaches zero would fill a logarithmic panel to its lower edge
-    low = calm["ci_lo"].clip(lower=mean / 10) if scene.y_log else calm["ci_lo"]
-    axes.fill_between(calm["x"], low, calm["ci_hi"], color=colour, alpha=style.BAND_ALPHA, linewidth=0)
-    _cross(scene, axes, rows[rows["n_diverged"] > 0].head(1))
-
-
-def _points(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
-    """Final means with their bars against a setting, joined up to infinity; or in rows, as boxes too."""
-    colour, marker = rows["colour"].iloc[0], rows["style" if scene.plan.style.names else "colour"].iloc[0]
-    look: dict[str, Any] = {"color": scene.colours[colour], "marker": style.MARKERS[marker], "markersize": 4}
-    # a line with diverged replicates is a gap in the curve
-    mean, finite = rows["mean"].mask(rows["diverged"]), np.isfinite(rows["x"])
-    bars = [
-        (side * (rows[end] - mean)).clip(lower=0).replace(math.inf, 0) for side, end in ((-1, "ci_lo"), (1, "ci_hi"))
-    ]
-    bars[0] = bars[0].clip(upper=0.9 * mean.abs()) if scene.y_log else bars[0]
-    points = (mean, rows["at"], None, bars) if scene.turned else (rows["at"], mean, bars)
-    axes.errorbar(*points, linestyle="none", elinewidth=0.9, capsize=2, **look)
-    if not scene.turned:
-        axes.plot(
-            rows["at"][finite], mean[finite], linestyle=style.STYLES[rows["style"].iloc[0]], linewidth=1.1, **look
-        )
-    if scene.declared.kind == "box":
-        axes.barh(rows["at"], (rows["q75"] - rows["q25"]).mask(rows["diverged"]), left=rows["q25"], alpha=0.45,
-                  height=0.36 / len(scene.colours), color=look["color"], edgecolor=look["color"])  # fmt: skip
-    _cross(scene, axes, rows[rows["diverged"]])
-
-
-def _cross(scene: Scene, axes: Axes, rows: pd.DataFrame) -> None:
-    """Where replicates diverged: at the edge of the axis of values."""
-    for place, colour in zip(rows["at"], rows["colour"], strict=True):
-        point, edge = (
-            ((1.0, place), axes.get_yaxis_transform()) if scene.turned else ((place, 1.0), axes.get_xaxis_transform())
-        )
-        axes.plot(
-            *point, "x", transform=edge, color=scene.colours[colour], markersize=6, markeredgewidth=1.5, clip_on=False
-        )
+    low, high = rows["ci_lo"].clip(lower=mean / 10) if scene.y_log else rows["ci_lo"], rows["ci_hi"]
+    wild = rows[rows["n_diverged"] > 0]
+    if scene.steps:
+        axes.plot(at, mean, color=colour, linestyle=linestyle, linewidth=1.3, marker="." if len(rows) < 8 else "")
+        axes.fill_between(at, low.where(mean.notna()), high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
+        wild = wild.head(1)
+    else:
+        marker = style.MARKERS[dashes if scene.plan.style.names else hue]
+        look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4}
+        bars = [side.clip(lower=0).replace(math.inf, 0) for side in (mean - low, high - mean)]
+        points = (mean, at, None, bars) if scene.turned else (at, mean, bars)
+        axes.errorbar(*points, linestyle="none", elinewidth=0.9, capsize=2, **look)
+        if not scene.turned:
+            finite = np.isfinite(rows["x"])
+            axes.plot(at[finite], mean[finite], linestyle=linestyle, linewidth=1.1, **look)
+        if scene.boxes:
+            axes.barh(at, (rows["q75"] - rows["q25"]).where(mean.notna()), left=rows["q25"], alpha=style.BOX_ALPHA,
+                      height=0.36 / len(scene.colours), color=colour, edgecolor=colour)  # fmt: skip
+    # where replicates diverged: at the edge of the axis of values
+    edge = axes.get_yaxis_transform() if scene.turned else axes.get_xaxis_transform()
+    for place in wild["at"]:
+        point = (1.0, place) if scene.turned else (place, 1.0)
+        axes.plot(*point, "x", transform=edge, color=colour, markersize=6, markeredgewidth=1.5, clip_on=False)
 
 
 # --- (c)
 
 
-def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str) -> None:
+def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str, hue: int, dashes: int) -> None:
     """A curve of theory, in the colour and dashes of the line that it is for; a bound is paler than what is near. Of
     rows a mark each."""
     from matplotlib.colors import to_rgb
@@ -324,8 +318,8 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str) -> None:
     # an asymptote says nothing of the start
     rows = rows[np.isfinite(rows["x"]) & ((kind != "asymptote") | (rows["step"] >= rows["step"].max() / style.GUIDE))]
     if rows[kind].notna().any():
-        colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[rows["colour"].iloc[0]])))
-        look = {**style.THEORY[scene.kinds.index(kind)], "linestyle": style.STYLES[rows["style"].iloc[0]]}
+        colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[hue])))
+        look = {**style.THEORY[scene.kinds.index(kind)], "linestyle": style.STYLES[dashes]}
         # an artist sets no limits: a bound may be far above
         axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
 
@@ -338,10 +332,7 @@ def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
     late = rows[rows["step"] >= last / style.GUIDE]
     # where a guide that touches a curve from below is at the last step
     level, start = 0.6 * float((late["mean"] * (late["step"] / last) ** -slope).min()), float(late["step"].min())
-    ends = [level * (start / last) ** slope, level]
-    axes.plot([start, last], ends, ":", color="#444444", linewidth=1.1, zorder=1.5)
-    text = f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}"
-    style.note(axes, text, (last, min(ends)), (0, -3), ha="right", va="top", color="#333333")
+    style.guide(axes, (start, last), level, slope, f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}")
 
 
 # --- (d)
@@ -355,24 +346,30 @@ def _entries(scene: Scene) -> list[Any]:
     def entry(words: str, **look: Any) -> Any:
         return Line2D([], [], label=words, **{"color": style.GREY, "markersize": 4.5, "linestyle": "", **look})
 
-    styled, dotted, line = bool(scene.plan.style.names), scene.x != STEP, "" if scene.turned else "-"
+    plan, dotted, line = scene.plan, not scene.steps, "" if scene.turned else "-"
+    styled = bool(plan.style.names)
     handles = [
         entry(words, color=scene.colours[k], linewidth=1.2 if dotted else 2.0, linestyle="-" if styled else line,
               marker=style.MARKERS[k] if dotted and not styled else "")
-        for k, words in enumerate(scene.labels["colour"] if scene.plan.colour.names else ())
+        for k, words in enumerate(scene.labels["colour"] if plan.colour.names else ())
     ]  # fmt: skip
     handles += [
         entry(words, linestyle=line and style.STYLES[k], marker=style.MARKERS[k] if dotted else "")
         for k, words in enumerate(scene.labels["style"] if styled else ())
     ]
-    replicates = from_to(own.replicates for own in scene.lines)
-    words = f"{STATISTICS[scene.declared.statistic].short}, {replicates} replicates"
+    words = f"{scene.statistic.short}, {scene.replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
-    if replicates == "1":
+    if scene.replicates == "1":
         handles.append(entry("one replicate", marker="o" if dotted else ""))
+    elif scene.boxes:
+        handles.append(
+            Patch(facecolor=style.GREY, edgecolor=style.GREY, alpha=style.BOX_ALPHA, label=f"quartiles, {words}")
+        )
+    elif dotted:
+        handles.append(entry(words, marker="_" if scene.turned else "|", markersize=9))
     else:
-        handles.append(entry(words, marker="|", markersize=9) if dotted else Patch(facecolor="#c9c9c9", label=words))
-    if scene.table["diverged"].any():
+        handles.append(Patch(facecolor="#c9c9c9", label=words))
+    if (scene.table["n_diverged"] > 0).any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
     if any(scene.exponent(panel) is not None for panel in range(len(scene.labels["panel"]))):
         handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))

@@ -1,30 +1,34 @@
-"""Stored results as rows for figures and tables: the settings of every cell, and its summaries."""
+"""Stored results as lines of figures and tables, one estimator of one cell each, with curves of theory for them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dpexp.config.cell_settings import Settings, Words, named, sections, select
 from dpexp.config.cells import flat, stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import digest
 from dpexp.core.text import counted, guess
-from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS
+from dpexp.reporting.results.choose import ESTIMATOR
+from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, TERM
 from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
-from dpexp.store.reading import cells_of, command_of, say_once, summary_of
+from dpexp.store.reading import cell_of, cells_of, command_of, say_once, summary_of
 from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dpexp.config.cells import Cell
+    from dpexp.engine.result import CellData
     from dpexp.store.generation import Generation
 
 FROM = "result"
@@ -33,20 +37,19 @@ DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm"
 """the first of these that the results have is the default, else their first metric"""
 OWN_RECORDS = "private: do not publish. These numbers were computed from private records and are covered by no budget."
 """before the numbers of a run on a user's own records"""
-
-
-class Unreadable(ResultsMissing):
-    """Results with parameters that this version does not take."""
+NUMBERS = ["step", "mean", "se", "ci_lo", "ci_hi", "q25", "q75", "n", "n_diverged"]
+CLOSURE = "prediction, closure of moments"
+"""begins the name of a prediction that holds from the start on"""
+Curves = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A results folder of one experiment."""
+    """A results folder of one experiment; `renamed` if a copy under another name, of older code or config, is shown."""
 
     results: Path
     name: str
     renamed: bool = False
-    """a copy under another name, which may be of older code or config: shown with a remark"""
 
     @property
     def path(self) -> Path:
@@ -55,22 +58,20 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One cell of a result."""
+    """One cell of a result: its parameters as the manifest has them and by column, and its row of cells.parquet."""
 
     source: Source
     parameters: dict[str, Any]
-    """those from which the cell was made, as the manifest has them"""
     settings: Settings
-    """every parameter by the name of its column"""
     row: dict[str, Any]
-    """its row of cells.parquet"""
     generation: Generation
 
     @cached_property
     def cell(self) -> Cell | None:
         """The cell made again; None where it needs a plug-in, or has parameters of another version."""
-        with suppress(ResultsMissing):
-            return _cell(self.source, self.parameters)
+        # pydantic's errors of parameters are ValueErrors
+        with suppress(ResultsMissing, ValueError):
+            return stored_cell(self.source.name, self.parameters)
         return None
 
     @property
@@ -81,12 +82,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Runs of one result or several, and the rows of their summaries."""
+    """Runs of one result or several, and the rows of their summaries, whose column `run` is the place in `runs`."""
 
     sources: tuple[Source, ...]
     runs: tuple[Run, ...]
     summary: pd.DataFrame
-    """summary.parquet with the column `run`, the place of a row's cell in `runs`"""
     sections: dict[str, str]
     """section of every setting"""
     remarks: tuple[str, ...] = ()
@@ -117,8 +117,7 @@ class Gathered:
         known = [*self.metrics, *([COEFFICIENTS] if self.coordinates else [])]
         if not known:
             raise UsageError("these results have no metric in common", "draw them one by one")
-        if name:
-            _require("metric", name, known)
+        _require("metric", [name] if name else [], known)
         return name or next((default for default in DEFAULT_METRICS if default in known), known[0])
 
     def of(self, estimators: Sequence[str], statistic: str) -> Gathered:
@@ -126,29 +125,18 @@ class Gathered:
 
         Raises UsageError for an unknown name.
         """
-        for name in estimators:
-            _require("estimator", name, list(self.summary["estimator"].unique()))
-        _require("statistic", statistic, list(STATISTICS))
+        _require("estimator", estimators, list(self.summary["estimator"].unique()))
+        _require("statistic", [statistic], list(STATISTICS))
         summary = self.summary[self.summary["estimator"].isin(list(estimators))] if estimators else self.summary
         columns = dict(zip(("mean", "ci_lo", "ci_hi"), STATISTICS[statistic].columns, strict=True))
         return replace(self, summary=summary.assign(**{name: summary[own] for name, own in columns.items()}))
 
 
-def _require(option: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        hint = f"{guess(name, known)}{option}s: {', '.join(known)}"
-        raise UsageError(f"--{option} {name}: the results do not have it", hint)
-
-
-def _cell(source: Source, parameters: dict[str, Any]) -> Cell:
-    """The cell of stored parameters. Raises Unreadable, and ResultsMissing where it needs a plug-in."""
-    from pydantic import ValidationError
-
-    try:
-        return stored_cell(source.name, parameters)
-    except ValidationError as error:
-        why = "; ".join(fault["msg"].removeprefix("Value error, ") for fault in error.errors())
-        raise Unreadable(f"{source.path}: {why}", "dpexp run CONFIG computes it with this version") from error
+def _require(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            hint = f"{guess(name, known)}{option}s: {', '.join(known)}"
+            raise UsageError(f"--{option} {name}: the results do not have it", hint)
 
 
 def gather(
@@ -164,38 +152,36 @@ def gather(
 
     # compared with today's code once, and not once for every cell
     generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
-    results = list(zip(sources, generations, strict=True))
-    selection = [frozenset(generation.manifest["cells"]) for generation in generations]
-    if only is not None:
-        trees = ((source, generation.manifest["cells"]) for source, generation in results)
-        selection = select(
-            only, [{k: _cell(source, tree).columns() for k, tree in own.items()} for source, own in trees]
-        )
-    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
-    frames, remarks = [], []
-    for (source, generation), selected in zip(results, selection, strict=True):
-        table = cells_of(generation, needs)
-        rows = {str(row["cell_id"]): row for row in table[table["status"] != "failed"].to_dict("records")}
+    rows, remarks = list[dict[str, dict[str, Any]]](), list[str]()
+    for source, generation in zip(sources, generations, strict=True):
+        records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
+        rows.append({str(row["cell_id"]): row for row in records if row["status"] != "failed"})
         if source.renamed and (why := generation.why_stale()):
             remarks.append(f"{source.path} is not what today's code gives: {why}")
-        own = {k: tree for k, tree in generation.manifest["cells"].items() if k in selected}
-        if missing := len(own.keys() - rows.keys()):
+        if missing := len(generation.manifest["cells"].keys() - rows[-1].keys()):
             part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
             remarks.append(f"{source.path}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-        places = {cell_id: len(cells) + k for k, cell_id in enumerate(name for name in own if name in rows)}
-        cells += [(source, own[k], {str(name): v for name, v in rows[k].items()}, generation) for k in places]
+    selection = [frozenset(own) for own in rows] if only is None else select(only, rows)
+    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
+    frames = []
+    for source, generation, own, selected in zip(sources, generations, rows, selection, strict=True):
+        trees = {k: tree for k, tree in generation.manifest["cells"].items() if k in selected}
+        places = {cell_id: len(cells) + k for k, cell_id in enumerate(trees)}
+        cells += [(source, tree, own[cell_id], generation) for cell_id, tree in trees.items()]
         summary = summary_of(generation)
         frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
     if not cells:
-        raise UsageError("no selected cell has results", "; ".join(remarks))
+        raise UsageError("no cell has results", "; ".join(remarks))
     flats = [flat(tree) for _, tree, _, _ in cells]
     settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
-    # a name, or a path where two results have the same name
-    names = [source.name for source in sources]
-    origins = {s.path: s.name if names.count(s.name) == 1 else str(s.path) for s in sources}
+    if len(sources) > 1:
+        # by a name, or a path where two results have the same name
+        names = [source.name for source in sources]
+        origins = {s.path: s.name if names.count(s.name) == 1 else str(s.path) for s in sources}
+        settings = [{FROM: origins[cell[0].path], **own} for cell, own in zip(cells, settings, strict=True)]
     runs = [
-        Run(source, tree, {**({FROM: origins[source.path]} if len(origins) > 1 else {}), **own}, row, generation)
+        Run(source, tree, own, row, generation)
         for (source, tree, row, generation), own in zip(cells, settings, strict=True)
     ]
     section_of = {**sections(flats), FROM: FROM}
@@ -211,11 +197,98 @@ def name_of(
     that no name should have, ends in a digest.
     """
     names, parts = list(dict.fromkeys(source.name for source in sources)), []
-    options = {"names": "_and_".join(names), **options}
-    for key, value in ((key, value) for key, value in options.items() if value):
-        words = [] if isinstance(value, bool) else [value] if isinstance(value, str) else value
-        text = "-".join([key] * (key not in ("names", "")) + list(words))
-        safe = re.sub(r"[^\w.-]+", "-", text)
-        parts.append(safe if len(safe) <= 80 and safe == text else f"{safe[:40].strip('-')}-{digest(text, 4)}")
+    for key, value in {"": "_and_".join(names), **options}.items():
+        words = [] if isinstance(value, bool) else [value] if isinstance(value, str) else list(value)
+        if value:
+            text = "-".join([key] * (key not in ("", "metric")) + words)
+            safe = re.sub(r"[^\w.-]+", "-", text)
+            parts.append(safe if len(safe) <= 80 and safe == text else f"{safe[:40].strip('-')}-{digest(text, 4)}")
     name, others = "_".join(parts), {other for source in sources for other in experiments_in(source.results)}
     return f"{name}_result" if name in {*shipped, *(others - {*names})} else name
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One estimator of one cell: its settings, `estimator` among them, and NUMBERS by step."""
+
+    run: Run
+    estimator: str
+    settings: Settings
+    rows: pd.DataFrame
+    metric: str
+
+    @property
+    def diverged(self) -> int:
+        """How many replicates have diverged by the last step."""
+        return int(self.rows["n_diverged"].iloc[-1])
+
+    @property
+    def replicates(self) -> int:
+        return int(self.rows["n"].iloc[-1])
+
+    @property
+    def last(self) -> tuple[float, float, float, float]:
+        """Mean, standard error and both ends at the last step."""
+        mean, se, low, high = map(float, self.rows[["mean", "se", "ci_lo", "ci_hi"]].iloc[-1])
+        return mean, se, low, high
+
+    def replicate_values(self) -> np.ndarray:
+        """By checkpoint and replicate, [K, R]; of the distance the square is stored. Raises OnlySummaries."""
+        data = _data(self.run)
+        column = "param_distance_sq" if self.metric == "param_distance" else self.metric
+        values = data.values[data.estimators.index(self.estimator), :, data.metrics.index(column)]
+        return values if column == self.metric else np.sqrt(values)
+
+
+@lru_cache(maxsize=1)
+def _data(run: Run) -> CellData:
+    """The stored numbers of a cell; a file is read once for the estimators that follow each other."""
+    return cell_of(run.generation, str(run.row["cell_id"]))
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Predictions of one paper for cells of any experiment; its functions answer for unknown cells too.
+
+    Of (cell, estimator, metric): `exponent` is the power of the step with which the mean falls, or None. `curves` of
+    steps [K] as well are curves [K] by their names, such as `bound, Theorem 3`, nan where a curve says nothing; `drawn`
+    the same for a figure, where a prediction may take seconds.
+    """
+
+    exponent: Callable[[Cell, str, str], float | None]
+    curves: Callable[[Cell, str, str, np.ndarray], Curves]
+    drawn: Callable[[Cell, str, str, np.ndarray], Curves] | None = None
+
+
+def column_of(name: str) -> str:
+    """A setting's column next to the numbers of a line, where `n` is the number of replicates."""
+    return "run.n" if name == "n" else name
+
+
+def lines_of(gathered: Gathered, metric: str) -> list[Line]:
+    """The lines of one metric, by cell in the order of the config, and then by estimator; of `coefficients` by term."""
+    if metric == COEFFICIENTS:
+        by_term = [lines_of(gathered, name) for name in gathered.coordinates]
+        return [replace(line, settings={**line.settings, TERM: line.metric}) for lines in by_term for line in lines]
+    summary = gathered.summary[gathered.summary["metric"] == metric].sort_values(["run", "step"], kind="stable")
+    lines = []
+    key: tuple[int, str]
+    for key, rows in summary.groupby(["run", "estimator"], sort=False):  # type: ignore[assignment]
+        run, name = gathered.runs[key[0]], key[1]
+        lines.append(Line(run, name, {**run.settings, ESTIMATOR: name}, rows[NUMBERS].reset_index(drop=True), metric))
+    return lines
+
+
+def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
+    """The exponent of the first theory that has one."""
+    exponents = (theory.exponent(cell, estimator, metric) for theory in theories)
+    return next((value for value in exponents if value is not None), None)
+
+
+def curves_of(theories: Sequence[Theory], line: Line, steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
+    """The curves of all theories, none for a cell that cannot be made again; `drawn`: as figures have them."""
+    curves = dict[str, np.ndarray]()
+    for theory in theories:
+        if cell := line.run.cell:
+            curves |= ((theory.drawn if drawn else None) or theory.curves)(cell, line.estimator, line.metric, steps)
+    return curves

@@ -12,15 +12,10 @@ from dpexp.config.cell_settings import NON_PRIVATE, Words, varying
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.results.choose import ESTIMATOR, Factor, is_number
 from dpexp.reporting.results.gather import FROM, Gathered, Run, Source, gather
+from dpexp.reporting.results.metrics import SYMBOLS
 
 NO_PRIVACY = "no privacy"
-ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate", "average": "average"}
-SYMBOLS = {
-    "mu": r"\mu", "eps": r"\varepsilon", "delta": r"\delta", "alpha": r"\alpha", "eta": r"\eta", "tau": r"\tau",
-    "sigma": r"\sigma", "beta": r"\beta", "lambda": r"\lambda", "gamma": r"\gamma",
-    "d": "d", "n": "n", "N": "N", "c": "c",
-}  # fmt: skip
-"""symbols of parameters in figures, as papers write them"""
+ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate"}
 PARAMETERS = {
     "d": "dimension", "N": "records", "n": "steps", "mu": "budget", "eps": "privacy budget", "eta": "step size",
     "alpha": "decay of the step size", "length": "length of the path", "clip": "clipping bound",
@@ -31,28 +26,20 @@ BARE = (FROM, "algorithm", "problem", "schedule")
 MOST_VALUES = 12
 
 
-def estimator_name(estimator: str, settings: Mapping[str, Any]) -> str:
-    """SGD (iterate), with LDP- before it where this is the algorithm of the paper."""
-    own = settings.get("algorithm") == "ldp-sgd" and estimator in ("sgd", "asgd")
-    return "LDP-" * own + ESTIMATORS.get(estimator, estimator)
-
-
 def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The levels of a factor in words, of lines with these settings; what several algorithms share is called after
-    none of them."""
+    """The levels of a factor in words, of lines with these settings; an estimator of LDP-SGD alone is called so."""
     labels = []
     for code, level in enumerate(factor.levels):
         algorithms = {line.get("algorithm") for line, own in zip(lines, factor.codes, strict=True) if own == code}
-        algorithm = algorithms.pop() if len(algorithms) == 1 else ""
         pairs = [(name, value) for name, value in zip(factor.names, level, strict=True) if value is not None]
-        parts = [
-            estimator_name(v, {"algorithm": algorithm}) if n == ESTIMATOR else _part(n, v, words) for n, v in pairs
-        ]
+        parts = [_part(name, value, words, algorithms == {"ldp-sgd"}) for name, value in pairs]
         labels.append(", ".join(parts) or "without " * bool(factor.names) + ", ".join(map(short_name, factor.names)))
     return labels
 
 
-def _part(name: str, value: Any, words: Words) -> str:
+def _part(name: str, value: Any, words: Words, local: bool) -> str:
+    if name == ESTIMATOR:
+        return "LDP-" * (local and value in ("sgd", "asgd")) + ESTIMATORS.get(value, value)
     text, symbol = value_label(name, value, words), SYMBOLS.get(name.rpartition(".")[2])
     if name in BARE or text == NO_PRIVACY:
         return text
@@ -94,25 +81,22 @@ def constants(runs: Sequence[Run], words: Words) -> str:
     return ", ".join(words.pair(k, v) for k, v in runs[0].settings.items() if k not in vary and v is not None)
 
 
-def values(runs: Sequence[Run], words: Words, name: str) -> str:
-    """`name in {1, 2, 3}`: the values of one parameter, those of cells that lack it left out."""
-    own = list(dict.fromkeys(run.settings[name] for run in runs if run.settings.get(name) is not None))
-    own = sorted(own) if all(map(is_number, own)) else own
-    labels = [value_label(name, value, words) for value in own]
-    if len(labels) > MOST_VALUES:
-        return f"{name}: {len(labels)} values from {labels[0]} to {labels[-1]}"
-    return f"{name} in {{{', '.join(labels)}}}"
-
-
 def parameters(gathered: Gathered) -> str:
     """All parameters in lines: what varies in each experiment, and what is the same in all of them."""
     words, lines = gathered.words, []
-    common = varying(run.settings for run in gathered.runs)
+    common = [name for name in varying(run.settings for run in gathered.runs) if name != FROM]
     for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
-        runs = [run for run in gathered.runs if run.source.name == experiment]
-        present = [name for name in common if any(run.settings.get(name) is not None for run in runs)]
+        runs, parts = [run for run in gathered.runs if run.source.name == experiment], []
+        for name in common:
+            # cells that lack a parameter are left out
+            own = list(dict.fromkeys(v for run in runs if (v := run.settings.get(name)) is not None))
+            own = sorted(own) if all(map(is_number, own)) else own
+            labels = [value_label(name, value, words) for value in own]
+            if len(labels) > MOST_VALUES:
+                parts.append(f"{name}: {len(labels)} values from {labels[0]} to {labels[-1]}")
+            elif labels:
+                parts.append(f"{name} in {{{', '.join(labels)}}}")
         replicates = from_to(int(run.row["replicates"]) for run in runs)
-        parts = [values(runs, words, name) for name in present if name != FROM]
         lines.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
     same = constants(gathered.runs, words)
     return "\n".join([*lines, *([f"The same in all: {same}."] if same else [])])

@@ -1,4 +1,4 @@
-"""What metrics and statistics are called on axes and in captions; a metric that is not listed goes by its name."""
+"""What metrics and statistics are called on axes and in captions, and symbols; what is not listed goes by its name."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ STATISTICS = {
     ),
     "quantiles": Statistic(("median", "q05", "q95"), "5% and 95% quantiles of the replicates", "median, 5% to 95%"),
 }
+SYMBOLS = {
+    "mu": r"\mu", "eps": r"\varepsilon", "delta": r"\delta", "alpha": r"\alpha", "eta": r"\eta", "tau": r"\tau",
+    "sigma": r"\sigma", "beta": r"\beta", "lambda": r"\lambda", "gamma": r"\gamma",
+    "d": "d", "n": "n", "N": "N", "c": "c",
+}  # fmt: skip
+"""symbols of parameters in figures, as papers write them"""
 CONTROLLED = "_controlled"
 """ends the name of the same mean from fewer replicates, by a control variate"""
 COEFFICIENTS, TERM = "coefficients", "term"

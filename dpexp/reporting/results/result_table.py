@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,8 @@ from dpexp.core.text import up
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.results.choose import ESTIMATOR, needed
-from dpexp.reporting.results.gather import OWN_RECORDS, Gathered
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, curves_of, lines_of
 from dpexp.reporting.results.labels import constants, value_label
-from dpexp.reporting.results.lines import Line, Theory, column_of, curves_of, lines_of
 from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, metric_of
 from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
 from dpexp.reporting.text_table import Content, without_constants
@@ -43,53 +43,50 @@ def content_of(
     """
     gathered, means = gathered.of(estimators, statistic), statistic == "mean"
     columns = list(dict.fromkeys(map(gathered.metric, metrics or (None,))))
-    main = columns[0]
     lines = {name: lines_of(gathered, name) for name in columns}
+    main = lines[columns[0]]
     # as few settings as it takes to distinguish rows, in the order of the config; the estimator is the last
-    settings = [line.settings for line in lines[main]]
-    names = sorted(needed(settings, varying(settings)), key=lambda name: name == ESTIMATOR)
+    settings = [line.settings for line in main]
+    names = sorted(needed(settings, varying(settings)), key=ESTIMATOR.__eq__)
     reserved = {*OTHERS, *map(column_of, names)}
     heads = {name: f"metric.{name}" if name in reserved else name for name in columns}
     deltas = list(dict.fromkeys(key for run in gathered.runs for key in run.row if key.startswith("eps_")))
     # slopes are those of means
-    slopes = [fitted(line, theories) for line in lines[main]] if means else []
+    slopes = [fitted(line, theories) for line in main] if means else []
     sloped = ["slope", "state"] * any(isinstance(slope, Rate) for slope in slopes)
-    extra = ["bias", "sd", "covered"] * (main == COEFFICIENTS and means)
-    head, rows, records = (
-        [*names, *heads.values(), *extra, *sloped, *(key.replace("eps_", "eps at ") for key in deltas)],
-        [],
-        [],
-    )
-    for k, line in enumerate(lines[main]):
+    extra = ["bias", "sd", "covered"] * (means and columns[0] == COEFFICIENTS)
+    rows, records = [], []
+    for k, line in enumerate(main):
         row = line.run.row
         record: Record = {column_of(name): line.settings.get(name) for name in names}
         record |= {"cell_id": row["cell_id"], ESTIMATOR: line.estimator, "step": int(line.rows["step"].iloc[-1])}
         for metric, name in heads.items():
-            mean, se, low, high = lines[metric][k].last
-            record |= {name: mean, f"{name}_se": se, f"{name}_ci_lo": low, f"{name}_ci_hi": high}
+            own = (name, f"{name}_se", f"{name}_ci_lo", f"{name}_ci_hi")
+            record |= dict(zip(own, lines[metric][k].last, strict=True))
         record["guarantee"] = bool(row.get("guarantee", True)) or row["guarantee"] is None
         epsilons = {name: row.get(name) for name in deltas}
         record |= {name: None if e is None or math.isnan(e) else float(e) for name, e in epsilons.items()}
         record |= {"n": line.replicates, "n_diverged": line.diverged}
-        if means:
-            slope = slopes[k]
-            ends = (slope.last.slope, slope.last.ci_lo, slope.last.ci_hi) if isinstance(slope, Rate) else (None,) * 3
-            record |= dict(zip(("slope", "slope_ci_lo", "slope_ci_hi"), ends, strict=True))
+        if slopes:
+            slope, ends = slopes[k], ("slope", "slope_ci_lo", "slope_ci_hi")
+            fit = slope.last if isinstance(slope, Rate) else None
+            record |= dict(zip(ends, (fit.slope, fit.ci_lo, fit.ci_hi), strict=True)) if fit else dict.fromkeys(ends)
             record["slope_state"] = slope.state if isinstance(slope, Rate) else slope
         record |= of_coefficient(line) if extra else {}
         cells = [value_label(name, record[column_of(name)], gathered.words) for name in names]
         cells += [_interval(record, name) for name in heads.values()] + [f"{record[name]:.3g}" for name in extra]
         cells += [_interval(record, "slope"), record["slope_state"]] if sloped else []
-        cells += [_epsilon(record, name) for name in deltas]
+        for eps in (record[name] for name in deltas):
+            star = NO_GUARANTEE * (not record["guarantee"] and eps is not None and not math.isinf(eps))
+            cells.append("-" if eps is None else up(eps, 4) + star)
         rows.append([*cells, f"{line.diverged} of {line.replicates}"])
         records.append(record)
+    head = [*names, *heads.values(), *extra, *sloped, *(key.replace("eps_", "eps at ") for key in deltas), "diverged"]
     starred = any(cell.endswith(NO_GUARANTEE) for row in rows for cell in row)
-    head, rows, same = without_constants([*head, "diverged"], rows, but=list(heads.values()))
-    note = _note(statistic, columns, lines[main], slopes)
-    if starred:
-        note += f" {NO_GUARANTEE} claimed by an analysis that is no guarantee."
-    if same:
-        note += " In every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
+    head, rows, same = without_constants(head, rows, but=list(heads.values()))
+    note = _note(statistic, columns, main, slopes)
+    note += f" {NO_GUARANTEE} claimed by an analysis that is no guarantee." if starred else ""
+    note += f" In every row: {', '.join(f'{name} = {value}' for name, value in same)}." if same else ""
     note += f" The same in all: {constants(gathered.runs, gathered.words)}."
     note += "".join(f" {remark}." for remark in gathered.remarks)
     private = any(run.own_records for run in gathered.runs)
@@ -97,15 +94,7 @@ def content_of(
 
 
 def _interval(record: Record, name: str) -> str:
-    value = record[name]
-    return "-" if value is None else within(value, record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
-
-
-def _epsilon(record: Record, name: str) -> str:
-    eps = record[name]
-    if eps is None:
-        return "-"
-    return up(eps, 4) + ("" if record["guarantee"] or math.isinf(eps) else NO_GUARANTEE)
+    return "-" if record[name] is None else within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
 
 
 def fitted(line: Line, theories: Sequence[Theory] = ()) -> Rate | str:
@@ -146,11 +135,8 @@ def of_coefficient(line: Line) -> Record:
     if cell.algorithm.name == "ldp-sgd" and line.estimator == "asgd" and problem.knows_curvature:
         near = local(problem, cell.privacy.mu)
         spread = math.sqrt(averaged_covariance(near.hessian, near.covariance)[place, place] / cell.run.n)
-        try:
-            values = line.replicate_values()[-1]
-        except OnlySummaries:
-            return record
-        record["covered"] = float(np.mean(np.abs(values - optimum) <= Z * spread))
+        with suppress(OnlySummaries):
+            record["covered"] = float(np.mean(np.abs(line.replicate_values()[-1] - optimum) <= Z * spread))
     return record
 
 
@@ -158,13 +144,13 @@ def _note(statistic: str, columns: Sequence[str], lines: Sequence[Line], slopes:
     """What the columns are."""
     replicates = from_to(line.replicates for line in lines)
     last = from_to(int(line.rows["step"].iloc[-1]) for line in lines)
-    meanings = [f"{name}: {metric_of(name, statistic).words}" for name in columns]
     mean = (
         f"{STATISTICS[statistic].columns[0]} over {replicates} replicates; digits in brackets: half the "
         f"{STATISTICS[statistic].band}, in units of the last digits, or both its ends where one is much nearer than "
         "the other"
     )
-    words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {'; '.join(meanings)}."]
+    meanings = "; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns)
+    words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {meanings}."]
     windows = {slope.last.window for slope in slopes if isinstance(slope, Rate)}
     if windows:
         decade = "steps {:,.0f} to {:,.0f}".format(*windows.pop()) if len(windows) == 1 else "the last decade"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 from dpexp.theory import THEOREMS
 from dpexp.theory.dp_sgld import utility
 from dpexp.theory.dp_sgld.ridge import Ridge

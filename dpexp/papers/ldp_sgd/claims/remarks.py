@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
+from dpexp.reporting.checks import EVALUATED, near
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Run
-from dpexp.reporting.row import EVALUATED, near
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, remark_exponent
 

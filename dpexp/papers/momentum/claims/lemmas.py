@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.momentum.momentum_runs import METHODS, PRESCRIBED, VARIANTS, last_rows
+from dpexp.reporting.checks import near
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.row import near
 
 
 def lemma_5(rows: Any) -> Outcome:

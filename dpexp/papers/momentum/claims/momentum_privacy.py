@@ -23,9 +23,9 @@ from dpexp.privacy.audit.scores import largest_rate
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.tree_streams import node_sensitivities, printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
+from dpexp.reporting.checks import above
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import above
 from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 
 FIRST_EPOCH = 3

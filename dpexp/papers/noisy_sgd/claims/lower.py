@@ -6,9 +6,9 @@ import math
 
 from dpexp.accounting.search import narrow
 from dpexp.papers.noisy_sgd.claims.instances import ORDER, SLOPE, WIDTH, Q, Wide, exact
+from dpexp.reporting.checks import EXACT, near
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import EXACT, near
 
 DRIFTING = {
     f"q = {q:g}, theta = {1500 * times:,}": Wide(q, 1, 0.05, 750 * times / (q * 0.05))

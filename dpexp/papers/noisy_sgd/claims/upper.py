@@ -22,7 +22,7 @@ from dpexp.papers.noisy_sgd.claims.instances import (
     springs,
 )
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate, printed_strongly_convex
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 
 STEPS = (1, 10, 125, 1000, 10**6)
 INSIDE = ((0.1, 5.7), (0.19, 5.7), (0.01, 6.0), (0.05, 12.0))

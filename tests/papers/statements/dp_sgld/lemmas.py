@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 
 
 def sensitivity() -> dict[str, float]:

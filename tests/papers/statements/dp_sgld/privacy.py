@@ -8,9 +8,9 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.papers.dp_sgld.cases import CASES, Case
 from dpexp.papers.dp_sgld.claims.langevin_privacy import PRESCRIBED, _attained, _claimed, exceeded
 from dpexp.papers.dp_sgld.printed import DELTA, RUNS
+from dpexp.reporting.checks import above, near
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.row import above, near
 from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, total_decreasing_step
 
 CONSTANT_STEPS = tuple(case for case in CASES if not case.decreasing)

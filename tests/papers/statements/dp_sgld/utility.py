@@ -13,7 +13,7 @@ import numpy as np
 
 from dpexp.papers.dp_sgld.claims.utility_claims import BATCH, TOYS, forms
 from dpexp.papers.dp_sgld.printed import ACCURACIES, RUNS
-from dpexp.reporting.row import above, near
+from dpexp.reporting.checks import above, near
 from dpexp.theory.dp_sgld import utility
 from dpexp.theory.dp_sgld.privacy_statements import decreasing_steps
 from dpexp.theory.dp_sgld.ridge import Ridge

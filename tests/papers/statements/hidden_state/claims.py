@@ -13,7 +13,7 @@ from dpexp.papers.hidden_state.hidden_state_figures import crossing, limit, same
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, WalkLaw
 from dpexp.privacy.mechanisms.noisy_sgd import ClippedNoisySgd
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 
 EPSILONS = (0.01, 0.5, 4.0)
 SIGMA = 0.5

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpexp.accounting.linear import eps_of_scheme
 from dpexp.accounting.sampling import Scheme
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 from tests.papers.statements.hidden_state.memory_chain import Memory
 
 DELTA = 1e-5

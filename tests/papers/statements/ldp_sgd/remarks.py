@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from dpexp.papers.ldp_sgd.claims.remarks import ALPHAS, FAR, NUMBERS, SLACK, Cases, _local, bound
-from dpexp.reporting.row import above, near
+from dpexp.reporting.checks import above, near
 from dpexp.theory.ldp_sgd.terms import psi
 
 STEP, M_LOW, M_HIGH = (NUMBERS[name] for name in ("eta", "m", "M"))

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from dpexp.papers.momentum.claims.lemmas import equation_3
-from dpexp.reporting.row import above, near
+from dpexp.reporting.checks import above, near
 
 
 def fewest(first: int, last: int) -> int:

@@ -18,7 +18,7 @@ from dpexp.privacy.momentum.tree_streams import (
     stream_sensitivities,
 )
 from dpexp.privacy.momentum.trees import fixed_order, printed_count
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 from dpexp.theory.momentum.momentum_formulas import theorem4_sigma
 from tests.oracles.trees import most_nodes_in_one_order
 

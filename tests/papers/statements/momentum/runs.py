@@ -9,7 +9,7 @@ import math
 
 from dpexp.accounting.search import narrow
 from dpexp.papers.momentum.momentum_runs import DELTA
-from dpexp.reporting.row import above, near
+from dpexp.reporting.checks import above, near
 from dpexp.theory.momentum.momentum_formulas import (
     theorem6_printed,
     theorem6_schedule,

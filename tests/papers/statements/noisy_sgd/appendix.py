@@ -11,7 +11,7 @@ import numpy as np
 from dpexp.papers.noisy_sgd.claims.instances import ORDER, Wide, opposite
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING
 from dpexp.privacy.exact.walk import shifting
-from dpexp.reporting.row import above, near
+from dpexp.reporting.checks import above, near
 
 DELTA, NEEDED = 0.15, 0.9
 """of item (i) of the event E, and what Observation A.1 states of its probability"""

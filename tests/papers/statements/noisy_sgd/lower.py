@@ -12,7 +12,7 @@ from dpexp.papers.noisy_sgd.claims.instances import HALF, WIDTH, Q, Wide, both, 
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING, decay
 from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 
 SMALL = {f"q = {Q:g}, theta = {2 * Q * slope * WIDTH:.2g}": slope for slope in (0.0015, 0.003, 0.006, 0.01)}
 """where (1.3) is at most 1: records' steps in noise units"""

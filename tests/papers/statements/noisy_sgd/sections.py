@@ -9,7 +9,7 @@ import numpy as np
 
 from dpexp.accounting.search import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import SLOPE, Q, both, opposite
-from dpexp.reporting.row import above
+from dpexp.reporting.checks import above
 
 
 def divergence_in(width: float, q: float, slope: float, steps: int) -> float:
