@@ -38,8 +38,8 @@ def claims(
     if judge:
         fresh = verdicts.judge(mine, folder)
         verdicts.write_rows(folder, fresh, known, {claim.paper for claim in known})
-        moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].found != row.found]
-        remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.found['measured']}" for row in moved]
+        moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
+        remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.outcome['measured']}" for row in moved]
         rows = list(fresh.values())
     elif {*ids} <= {claim.paper for claim in known}:
         rows = verdicts.stored_rows(folder, ledger, mine)

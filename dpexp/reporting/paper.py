@@ -40,7 +40,7 @@ class Difference:
     version: str
     """the text that was judged; no later version has been compared"""
     test: str
-    found: str = ""
+    measured: str = ""
     """what was computed, where a claim is listed"""
     authors_answer: str = ""
 
@@ -106,8 +106,8 @@ def declared_paper(
     for kind, words, code in (("claim", claims, checks), ("figure", figures, in_data | drawn.keys())):
         if alone := sorted(words.keys() ^ set(code)):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
-    stated = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
-    for words in stated.values():
+    texts = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
+    for words in texts.values():
         # the text that was judged, of a quotation that does not hold as printed
         words |= {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
     # `theory: {...}` changes the declaration of a figure over which theory is laid
@@ -124,7 +124,7 @@ def declared_paper(
             Difference(id=name, version=version, test=f"{document['test']}[{name}]", **words)
             for name, words in document.get("differences", {}).items()
         ),
-        "claims": tuple(checks[name].claim(name, **words) for name, words in stated.items()),
+        "claims": tuple(checks[name].claim(name, **words) for name, words in texts.items()),
         "figures": tuple(figure(name, words, drawn.get(name)) for name, words in figures.items()),
         "overlays": {name: figure(f"{name}_theory", words) for name, words in overlays.items()},
     }

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpexp.config.cell_settings import spelled
+from dpexp.reporting.results.choose import Factor, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from dpexp.reporting.results.choose import Factor
 
 RC: Any = {
     "font.size": 8.5, "axes.titlesize": "medium", "axes.labelsize": "medium", "xtick.labelsize": "medium",
@@ -64,8 +63,8 @@ def colours_of(factor: Factor) -> list[str]:
         # a budget of the papers has the same colour in every figure
         if sum(name not in BUDGET_COLOURS for name in budgets) <= len(SPARE_COLOURS):
             return [colour_of(name, budgets) for name in budgets]
-    numbers = factor.numbers
-    if not numbers or len(numbers) < FEW:
+    numbers = [level[0] for level in factor.levels if level]
+    if len(factor.names) != 1 or not all(map(is_number, numbers)) or len(numbers) < FEW:
         return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
     from matplotlib import colormaps
     from matplotlib.colors import to_hex

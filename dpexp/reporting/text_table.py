@@ -135,10 +135,15 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
 
 
 def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> str:
-    """The table in at most so many characters, long cells wrapped; width 0 has no end."""
+    """The table in at most so many characters; width 0 has no end. Columns in which all rows agree leave first, into a
+    sentence below; then long cells are wrapped."""
     text = markdown_table(head, rows) if markdown else columns(rows, head)
     if not width or max(map(len, text.splitlines())) <= width:
         return text
+    head, rows, same = without_constants(head, rows)
+    if same:
+        words = "The same in every row: " + ", ".join(f"{name} = {value}" for name, value in same) + "."
+        return f"{folded(head, rows, width, markdown)}\n\n{textwrap.fill(words, width)}"
     from rich.box import MARKDOWN
     from rich.console import Console
     from rich.table import Table as Wrapped

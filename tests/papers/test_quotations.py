@@ -80,8 +80,8 @@ def numbers_of(name, ledger):
     if name in ledger:
         row = ledger[name]
         words, own = (
-            [*map(str, row.claim.values()), row.found["predicted"], row.found["measured"]],
-            row.found["numbers"],
+            [*map(str, row.claim.values()), row.outcome["predicted"], row.outcome["measured"]],
+            row.outcome["numbers"],
         )
     else:
         words, own = [*map(str, vars(DIFFERENCES[name]).values())] if name in DIFFERENCES else [], [*EXPECTED[name][1:]]
@@ -123,7 +123,7 @@ def test_a_row_that_changes_its_verdict_is_named_beside_each_sentence_that_rests
     for sentence in paper.what_to_know:
         for name in rows.keys() & sentence.rests_on.keys():
             other = "false" if sentence.rests_on[name] != "false" else "reproduced"
-            changed = {**rows, name: replace(rows[name], found={**rows[name].found, "verdict": other})}
+            changed = {**rows, name: replace(rows[name], outcome={**rows[name].outcome, "verdict": other})}
             (words,) = contradicted(sentence, changed)
             assert name in words
             assert contradicted(sentence, {**changed, name: replace(changed[name], state="stale")}) == []

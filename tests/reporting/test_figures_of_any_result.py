@@ -71,6 +71,9 @@ def test_the_rules(lines, checkpoints, x, hue, style, facets):
 def test_few_checkpoints_and_no_number_make_rows():
     plan = choose(product(algorithm=["a", "b", "c"], d=[1, 2]), SECTIONS, 1)
     assert (plan.x, plan.row.names, len(plan.row.levels)) == (DOTS, ("algorithm", "d"), 6)
+    # of too many panels, too, and a row for each value of what would have been the horizontal axis
+    plan = choose(product(d=[1, 2, 3], design=[f"word {k}" for k in range(30)]), SECTIONS, 1)
+    assert (plan.x, plan.row.names, len(set(plan.row.codes))) == (DOTS, ("d", "design"), 90)
 
 
 def test_what_follows_from_other_settings_is_left_out():

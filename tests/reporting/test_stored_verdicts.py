@@ -70,7 +70,7 @@ def test_a_named_claim_is_judged_now_and_the_ledger_is_read(results, few):
     assert {one["state"] for one in stored.values()} == {"stored"}
     fresh = judge(few, results)
     for name, one in stored.items():
-        assert {key: one[key] for key in fresh[name].found} == fresh[name].found
+        assert {key: one[key] for key in fresh[name].outcome} == fresh[name].outcome
     document = read_document(results / verdicts.FILE)
     document["verdicts"][STORED[0]]["found"]["verdict"] = (
         "not testable"  # by hand: what the ledger says is not believed
@@ -211,7 +211,7 @@ def test_the_page_of_differences_has_every_statement_that_did_not_come_out_as_pr
     text = call("claims", "--format", "differences", "--results", ROOT / "results", code=None).stdout
     last = verdicts.read_ledger(ROOT / "results")
     for paper in our_papers().values():
-        wrong = {c.id: c.quote for c in paper.claims if c.source == "paper" and last[c.id].found["verdict"] in WRONG}
+        wrong = {c.id: c.quote for c in paper.claims if c.source == "paper" and last[c.id].outcome["verdict"] in WRONG}
         wrong |= {one.id: one.quote for one in paper.differences}
         own = text.partition(f"\n## {paper.id}\n")[2].partition("\n## ")[0]
         assert sorted(re.findall("^### (.*)$", own, re.MULTILINE)) == sorted(wrong)

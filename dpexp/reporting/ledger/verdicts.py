@@ -31,7 +31,8 @@ from dpexp.store.reading import config_typed, numbers_held, require_trajectories
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
-PARTS = ("claim", "found", "results")
+PARTS = {"claim": "claim", "outcome": "found", "results": "results"}
+"""fields of a row, and their names in the file"""
 PATIENCE_S = 30.0
 """how long a writer waits for another one"""
 State = Literal["judged", "stored", "stale", "missing"]
@@ -53,13 +54,13 @@ def words_of(claim: Claim) -> dict[str, Any]:
 class Judgement:
     """One row, as it is stored and as it is printed.
 
-    `claim` has the `words_of` the claim, `found` the outcome of its check (empty if it was never judged), `results` by
+    `claim` has the `words_of` the claim, `outcome` that of its check (empty if it was never judged), `results` by
     experiment the numbers that the check could read (`dpexp.store.generation.identity_of`), `reason` why it is stale or
     missing.
     """
 
     claim: dict[str, Any]
-    found: dict[str, Any] = field(default_factory=dict)
+    outcome: dict[str, Any] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
     state: State = "stored"
     reason: str = ""
@@ -79,18 +80,18 @@ class Judgement:
     @property
     def is_surprising(self) -> bool:
         """Whether a verdict is known and is not the expected one."""
-        return self.is_current and self.found["verdict"] != self.claim["expected_verdict"]
+        return self.is_current and self.outcome["verdict"] != self.claim["expected_verdict"]
 
     @property
     def verdict(self) -> str:
         """The verdict, with the expected one where it differs, or in brackets the state."""
         if not self.is_current:
-            return f"[{self.state}; was: {self.found['verdict']}]" if self.found else "[not judged yet]"
-        return self.found["verdict"] + f" (expected: {self.claim['expected_verdict']})" * self.is_surprising
+            return f"[{self.state}; was: {self.outcome['verdict']}]" if self.outcome else "[not judged yet]"
+        return self.outcome["verdict"] + f" (expected: {self.claim['expected_verdict']})" * self.is_surprising
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row with stable keys; a row that is stale or missing has null as its verdict and values."""
-        outcome = self.found if self.is_current else dict.fromkeys(OUTCOME)
+        outcome = self.outcome if self.is_current else dict.fromkeys(OUTCOME)
         run = "" if self.is_current else shell(["claims", self.id], results)
         return {**self.claim, **outcome, "state": self.state, "reason": self.reason, "run": run}
 
@@ -99,7 +100,7 @@ def read_ledger(results: Path) -> dict[str, Judgement]:
     """The stored rows by the id of the claim; none, with a note, where the file is damaged."""
     try:
         stored = read_document(results / FILE)["verdicts"]
-        return {name: Judgement(**{part: row[part] for part in PARTS}) for name, row in stored.items()}
+        return {name: Judgement(**{part: row[key] for part, key in PARTS.items()}) for name, row in stored.items()}
     except (Damaged, KeyError, TypeError, AttributeError) as error:
         say_once(f"{results / FILE} is damaged ({error}): it is written anew when claims are judged")
     except FileNotFoundError:
@@ -118,7 +119,7 @@ def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Cl
             rows = {**read_ledger(results), **fresh}
             own = {claim.id: replace(rows[claim.id], claim=words_of(claim)) for claim in known if claim.id in rows}
             judged = own | {name: row for name, row in rows.items() if row.paper not in papers}
-            verdicts = {name: {part: getattr(row, part) for part in PARTS} for name, row in judged.items()}
+            verdicts = {name: {key: getattr(row, part) for part, key in PARTS.items()} for name, row in judged.items()}
             write_document(results / FILE, {"schema_version": SCHEMA_VERSION, "verdicts": verdicts})
     except OSError as error:
         message = f"{results / FILE} cannot be written: {error.strerror or error}"
@@ -131,7 +132,7 @@ def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence
     rows = []
     for claim in claims:
         row = ledger.get(claim.id) or Judgement({}, state="missing", reason="not judged yet")
-        changed = [name for name in claim.experiments if row.found and numbers[name][0] != row.results.get(name)]
+        changed = [name for name in claim.experiments if row.outcome and numbers[name][0] != row.results.get(name)]
         if changed:
             trouble = numbers[changed[0]][1]
             reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / changed[0]}"
@@ -202,7 +203,7 @@ def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
 
 def tally(judgements: Sequence[Judgement]) -> Counter[str]:
     """How many have which verdict, in the order of the verdicts; rows that are not current come last."""
-    counts = Counter(row.found["verdict"] if row.is_current else NOT_CURRENT for row in judgements)
+    counts = Counter(row.outcome["verdict"] if row.is_current else NOT_CURRENT for row in judgements)
     return Counter({name: counts[name] for name in (*VERDICTS, NOT_CURRENT) if counts[name]})
 
 
@@ -221,7 +222,7 @@ def section(row: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
     claim, why = row.claim, row.claim["why"] if row.is_current else row.reason
     run = f"dpexp run {' '.join(claim['configs'])} && " if claim["configs"] else ""
-    facts = {**claim, **(row.found if row.is_current else {}), "command": f"`{run}dpexp claims {row.id}`",
+    facts = {**claim, **(row.outcome if row.is_current else {}), "command": f"`{run}dpexp claims {row.id}`",
              "configs": ", ".join(f"`{Path(path).stem}`" for path in claim["configs"])}  # fmt: skip
     lines = [f"### {row.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
     lines.append(f"- **{row.verdict.strip('[]')}**" + (f": {why}" if why else ""))
@@ -234,7 +235,7 @@ def warnings(judgements: Iterable[Judgement]) -> list[str]:
     by_reason: dict[tuple[str, str], list[str]] = {}
     for row in judgements:
         if row.is_surprising:
-            lines.append(f"unexpected: {row.id}: {row.verdict}; {row.found['measured']}")
+            lines.append(f"unexpected: {row.id}: {row.verdict}; {row.outcome['measured']}")
         # an edit makes many claims stale: a line for each reason, and not for each claim
         elif not row.is_current:
             by_reason.setdefault((row.state, row.reason), []).append(row.id)
@@ -273,9 +274,9 @@ def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
 def contradicted(sentence: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
     """The rows that no longer carry a sentence, in words; a row that is not current contradicts nothing."""
     return [
-        f"{name} is found {row.found['verdict']}, not {presumed}"
+        f"{name} is {row.outcome['verdict']}, not {presumed}"
         for name, presumed in sentence.rests_on.items()
-        if (row := by_id.get(name)) and row.is_current and row.found["verdict"] != presumed
+        if (row := by_id.get(name)) and row.is_current and row.outcome["verdict"] != presumed
     ]
 
 
@@ -284,11 +285,11 @@ def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str
     judged = [
         Difference(
             **{key: row.claim[key] for key in ("id", "place", "quote", "version", "authors_answer")},
-            printed=row.claim["statement"], correct=row.claim["why"], found=row.found["measured"],
-            verdict=row.found["verdict"], test=f"dpexp claims {row.id}",
+            printed=row.claim["statement"], correct=row.claim["why"], measured=row.outcome["measured"],
+            verdict=row.outcome["verdict"], test=f"dpexp claims {row.id}",
         )
         for row in judgements
-        if row.claim["source"] == "paper" and row.found.get("verdict") in WRONG
+        if row.claim["source"] == "paper" and row.outcome.get("verdict") in WRONG
     ]  # fmt: skip
     rows = [(of, [row for row in judged if row.id.startswith(f"{of.id}/")] + list(of.differences)) for of in papers]
     return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own])

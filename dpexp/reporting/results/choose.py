@@ -77,12 +77,6 @@ class Factor:
     codes: tuple[int, ...]
     """the level of every line"""
 
-    @property
-    def numbers(self) -> list[float] | None:
-        """Its values where it is one number, else None."""
-        values = [level[0] for level in self.levels if level]
-        return list(map(float, values)) if len(self.names) == 1 and all(map(is_number, values)) else None
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -127,7 +121,7 @@ def choose(
     if x != DOTS and len(panels.levels) > MOST_PANELS:
         if declared.x or declared.facet:
             raise UsageError(f"{len(panels.levels)} panels are too many", "--only picks cells")
-        x = DOTS
+        x, free = DOTS, [name for name in names if name not in (*reserved, *style)]
     if x == DOTS:
         colour, style = ([declared.hue], style) if declared.hue else (style, [])
         panels, rows = _factor(panel, lines), _factor(free, lines)
@@ -156,9 +150,9 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
         word = any(not is_number(line[name]) for line in lines if line.get(name) is not None)
         return 1 + word, len({str(line.get(name)) for line in lines})
 
-    def distinct(some: Sequence[str]) -> int:
+    def distinct(subset: Sequence[str]) -> int:
         # True equals 1 in Python, and a noise that is on is no noise of 1
-        return len({tuple((isinstance(v := line.get(name), bool), v) for name in some) for line in lines})
+        return len({tuple((isinstance(v := line.get(name), bool), v) for name in subset) for line in lines})
 
     remaining = list(names)
     for name in sorted(set(names) - {*reserved, "algorithm", "problem"}, key=importance):

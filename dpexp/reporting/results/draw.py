@@ -21,7 +21,7 @@ from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose
+from dpexp.reporting.results.choose import DOTS, ESTIMATOR, STEP, Declaration, choose
 from dpexp.reporting.results.gather import (
     OWN_RECORDS,
     Gathered,
@@ -60,9 +60,8 @@ def declared(
 
     Raises ResultsMissing where the results have other settings than the declaration names.
     """
-    settings = [*declaration.facet, declaration.hue, declaration.style]
-    needs = [name for name in settings if name not in ("", "estimator", TERM)]
-    gathered = gather([Source(results, name) for name in experiments], declaration.only or None, False, needs)
+    needs = {*declaration.facet, declaration.hue, declaration.style} - {"", ESTIMATOR, TERM}
+    gathered = gather([Source(results, name) for name in experiments], declaration.only or None, False, sorted(needs))
     return draw(gathered, declaration, theories)._replace(caption="")
 
 
@@ -73,14 +72,10 @@ def figure_of(
     others: Collection[str] = (),
 ) -> Figure:
     """The figure of some results, under a name that is none of `others`."""
-
-    def draw_sources(results: Path) -> Drawing:
-        return draw(gather(sources, figure.only or None), figure, theories())
-
-    default = vars(Declaration())
-    options = {key: value for key, value in vars(figure).items() if value != default[key]}
+    options = {key: value for key, value in vars(figure).items() if value != getattr(Declaration, key)}
     needs = tuple(dict.fromkeys(source.name for source in sources))
-    return Figure(name_of(sources, others, options), "any result", "", "", needs, draw_sources)
+    return Figure(name_of(sources, others, options), "any result", "", "", needs,
+                  lambda results: draw(gather(sources, figure.only or None), figure, theories()))  # fmt: skip
 
 
 class Scene:
@@ -108,8 +103,6 @@ class Scene:
         if len(self.labels["row"]) > MOST_ROWS:
             message = f"{len(self.labels['row'])} settings are too many for one figure"
             raise UsageError(message, "--only picks cells, such as mu=1")
-        # so that a hundred rows fit a page
-        self.row_size = "small" if 0.2 * len(self.labels["row"]) < TALL else "xx-small"
         self.colours = style.colours_of(plan.colour)
         self.theory_names: list[str] = []
         self.table = self._table()
@@ -195,10 +188,13 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     title = style.wrapped(title, width - 0.2, "large")
     extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
     height = max(min(0.8 * width / columns, 3.4, (TALL - extra) / rows), 1.1)
-    names = [style.wrapped(name, 2.6, scene.row_size) for name in scene.labels["row"]]
+    # so that a hundred rows fit a page
+    few_rows = 0.2 * len(scene.labels["row"]) < TALL
+    size, room = ("small", 2.6) if few_rows else ("xx-small", width / 2)
+    names = [style.wrapped(name, room, size) for name in scene.labels["row"]]
     if scene.turned:
-        line = 0.016 * style.points(scene.row_size) * max(name.count("\n") + 1 for name in names)
-        height = 0.8 + len(names) * (max(0.2, 0.05 + line) if scene.row_size == "small" else line)
+        line = 0.016 * style.points(size) * max(name.count("\n") + 1 for name in names)
+        height = 0.8 + len(names) * (max(0.2, 0.05 + line) if few_rows else line)
     canvas.set_size_inches(width, height * rows + extra)
     panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in panels[count:]:
@@ -213,7 +209,7 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
         axes.margins(0.05, 0.12)
         last = number + columns >= count  # no panel is below it
         axes.tick_params(labelbottom=last)
-        _axes(scene, axes, max(3, int(2 * width / columns)), names)
+        _axes(scene, axes, max(3, int(2 * width / columns)), names, size)
         key: tuple[int, ...]
         for key, own in inside.groupby([*["line"] * scene.steps, "colour", "style"]):  # type: ignore[assignment]
             points, look = own.sort_values("x"), key[-2:]
@@ -255,7 +251,7 @@ def _caption(scene: Scene) -> str:
 # --- (b)
 
 
-def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
+def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
     """Scales and the names of few values, of infinity and of rows, with at most so many decades named."""
     if scene.y_log:
         style.logarithmic(axes, "x" if scene.turned else "y", ticks if scene.turned else 6)
@@ -263,7 +259,7 @@ def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
         style.logarithmic(axes, "x", ticks)
     values = sorted(set(scene.table["x"]))
     if scene.turned:
-        axes.set_yticks(range(len(rows)), rows, fontsize=scene.row_size)
+        axes.set_yticks(range(len(rows)), rows, fontsize=size)
         axes.set_ylim(len(rows) - 0.4, -0.6)
     elif not scene.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
         # so many names as there is room for, the last one among them
@@ -341,7 +337,6 @@ def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
 def _entries(scene: Scene) -> list[Any]:
     """Handles with their labels."""
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     def entry(words: str, **look: Any) -> Any:
         return Line2D([], [], label=words, **{"color": style.GREY, "markersize": 4.5, "linestyle": "", **look})
@@ -357,18 +352,14 @@ def _entries(scene: Scene) -> list[Any]:
         entry(words, linestyle=line and style.STYLES[k], marker=style.MARKERS[k] if dotted else "")
         for k, words in enumerate(scene.labels["style"] if styled else ())
     ]
-    words = f"{scene.statistic.short}, {scene.replicates} replicates"
+    words = f"{'quartiles, ' * scene.boxes}{scene.statistic.short}, {scene.replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
     if scene.replicates == "1":
         handles.append(entry("one replicate", marker="o" if dotted else ""))
-    elif scene.boxes:
-        handles.append(
-            Patch(facecolor=style.GREY, edgecolor=style.GREY, alpha=style.BOX_ALPHA, label=f"quartiles, {words}")
-        )
-    elif dotted:
+    elif dotted and not scene.boxes:
         handles.append(entry(words, marker="_" if scene.turned else "|", markersize=9))
     else:
-        handles.append(Patch(facecolor="#c9c9c9", label=words))
+        handles.append(entry(words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
     if (scene.table["n_diverged"] > 0).any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
     if any(scene.exponent(panel) is not None for panel in range(len(scene.labels["panel"]))):
