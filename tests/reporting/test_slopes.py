@@ -118,12 +118,14 @@ def test_a_slope_is_asymptotic_where_theory_says_the_same_of_a_tenfold_longer_ru
 
 
 def test_the_tolerance_of_an_exponent():
-    """Half of 0.2: slopes 0.05, 0.15 and 0.4 off, and an interval that reaches over its edge."""
+    """Half of 0.2: slopes 0.05, 0.15 and 0.4 off, an interval that reaches over its edge, and decades 0.1 apart."""
     for value, reach, state in (
         (-0.25, 0.02, "reached"), (-0.15, 0.02, "reached"), (-0.35, 0.02, "faster"), (-0.05, 0.02, "slower"),
         (-0.6, 0.02, "faster"), (0.2, 0.02, "slower"), (-0.25, 0.06, "unresolved"), (-0.05, 0.2, "unresolved"),
     ):  # fmt: skip
         assert Rate(slope(value, reach), slope(value, reach), 0.0, 0.0).compared(-0.2) == state
+    assert Rate(slope(-0.1, 0.01), slope(0.0, 0.01), -0.1, 0.0).compared(-0.1) == "transient"  # half of 0.1 is allowed
+    assert Rate(slope(-0.1, 0.01), slope(-0.06, 0.01), -0.04, 0.0).compared(-0.1) == "reached"
 
 
 def test_a_transient_is_no_rate():
