@@ -6,6 +6,7 @@ drawn: `dpexp receipt` compares that with what the program does.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections import Counter
@@ -13,8 +14,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from dpexp.accounting import renyi
-from dpexp.accounting.curve import Curve, larger
+from dpexp.accounting.curve import Curve
 from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
@@ -30,16 +30,14 @@ class Accountant:
     `neighboring_relation`: with add-remove a step may be on a Poisson batch, one that is cut to a largest size, or all
     records; with replace-one on a Poisson batch, one of fixed size, or all records, and a record moves the sum by up to
     two norms. Noise multipliers are noise over one record's largest norm. A tree over the steps of one epoch is for a
-    record that leaves all others at their steps. Of zCDP parts Renyi divergences are all that is known, and those of
-    all parts are added.
+    record that leaves all others at their steps.
     """
 
     def __init__(self, neighboring_relation: Relation = "add-remove") -> None:
         if neighboring_relation not in ("add-remove", "replace-one"):
             raise UsageError(f"neighboring_relation is add-remove or replace-one, not {neighboring_relation!r}")
         self.neighboring_relation = neighboring_relation
-        self._events: Counter[tuple[Any, ...]] = Counter()
-        """trees of events, and how many of each"""
+        self._events: Counter[tuple[Any, ...]] = Counter()  # trees of events, and how many of each
 
     def compose(self, event: Any, count: int = 1) -> Accountant:
         """Account an event of dp_accounting, or its tree, `count` times.
@@ -49,12 +47,11 @@ class Accountant:
         """
         if count < 0:
             raise UsageError(f"an event is composed 0 or more times, not {count}")
-        error = self._complaint(event)
-        if isinstance(error, NotAccounted):
+        try:
+            self._check(event)
+        except NotAccounted as error:
             text = f"cannot account {error}: nothing of an event is left out; caused by subevent {error.event}"
-            raise _refusal("dp_accounting" in sys.modules)(text)
-        if error:
-            raise error
+            raise _refusal("dp_accounting" in sys.modules)(text) from None
         tree = tree_of(event)
         while tree[1] == "SelfComposedDpEvent":
             tree, count = tree[2], count * int(tree[3])
@@ -65,51 +62,41 @@ class Accountant:
 
     def supports(self, event: Any) -> bool:
         """Whether `compose` takes it."""
-        return self._complaint(event) is None
+        with contextlib.suppress(NotAccounted, UsageError):
+            self._check(event)
+            return True
+        return False
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         """As dp_accounting's PrivacyAccountant: None, or the part of an event that is not accounted, and why."""
         from dp_accounting import PrivacyAccountant
 
-        error = self._complaint(event)
-        if error:
-            part = error.event if isinstance(error, NotAccounted) else event
-            return PrivacyAccountant.CompositionErrorDetails(part, f"cannot account {error}")
+        try:
+            self._check(event)
+        except (NotAccounted, UsageError) as error:
+            return PrivacyAccountant.CompositionErrorDetails(getattr(error, "event", event), f"cannot account {error}")
         if do_compose:
             self.compose(event, count)
         return None
 
-    def _complaint(self, event: Any) -> NotAccounted | UsageError | None:
-        """Why an event is not accounted; None where it is."""
-        try:
-            for kind in parts_of(event):
-                self._check(kind)
-        except (NotAccounted, UsageError) as error:
-            return error
-        return None
-
-    def _check(self, kind: StepKind) -> None:
-        """Raises UsageError for numbers that make no step, and for batches that the relation does not define."""
-        if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
-            values = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
-            raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
-        only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
-        if only not in (None, self.neighboring_relation):
-            raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
+    def _check(self, event: Any) -> None:
+        """Raises NotAccounted for other events, and UsageError for numbers or batches that make no step."""
+        for kind in parts_of(event):
+            if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
+                values = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
+                raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
+            only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
+            if only not in (None, self.neighboring_relation):
+                raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Account one step on a Poisson batch of that share of the records."""
         self.compose(_poisson_step(noise_multiplier, sample_rate))
 
     def get_epsilon(
-        self,
-        delta: float | None = None,
-        *,
-        target_delta: float | None = None,
-        alphas: Sequence[float] | None = None,
-        eps_error: float | None = None,
-        delta_error: float | None = None,
-    ) -> float:
+        self, delta: float | None = None, *, target_delta: float | None = None, alphas: Sequence[float] | None = None,
+        eps_error: float | None = None, delta_error: float | None = None,
+    ) -> float:  # fmt: skip
         """The least epsilon that is certified at delta; 0 for an empty composition, inf without noise.
 
         `target_delta` is its name in dp_accounting; `alphas`, `eps_error` and `delta_error` are settings of Opacus,
@@ -136,11 +123,9 @@ class Accountant:
     @cached_property
     def profile(self) -> Curve:
         """Trade-offs of what is composed so far: delta at epsilon, advantage, rates, Bayes error."""
-        kinds = [kind for kind in self._kinds if math.isfinite(kind.noise_multiplier) or kind.xi]
+        kinds = [kind for kind in self._kinds if math.isfinite(kind.noise_multiplier)]
         if any(kind.noise_multiplier == 0 for kind in kinds):
             return Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
-        if any(kind.sampler == "zcdp" for kind in kinds):
-            return self._by_renyi(kinds)
         if all(kind.sampling_probability == 1 and kind.sampler != "truncated-poisson" for kind in kinds):
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
@@ -148,32 +133,17 @@ class Accountant:
         # the other data set has one record fewer, or one more
         more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
         curves = [Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more]
-        return curves[0] if len(curves) == 1 else larger(curves)
+        return Curve(
+            lambda delta: max(curve.eps(delta) for curve in curves),
+            direct=lambda eps: max(curve.delta(eps) for curve in curves),
+            unsampled=max(curve.unsampled for curve in curves),
+        )
 
-    def _by_renyi(self, kinds: Sequence[StepKind]) -> Curve:
-        """The profile of parts some of which are known by Renyi curves alone."""
-        straight = all(kind.sampler == "zcdp" for kind in kinds)
-
-        @cache
-        def rdp(order: float) -> float:
-            concentrated = (
-                k.steps * (k.xi + order / (2 * k.noise_multiplier**2)) for k in kinds if k.sampler == "zcdp"
-            )
-            steps = (k.steps * self._loss(k).rdp(order) for k in kinds if k.sampler != "zcdp")
-            return math.fsum((*concentrated, *steps))
-
-        def eps(delta: float) -> float:
-            if not 0 < delta < 1:
-                return 0.0 if delta else math.inf
-            return renyi.eps_of_curve(rdp, delta, wide=straight)
-
-        return Curve(eps, direct=(lambda eps: renyi.delta_of_curve(rdp, eps, wide=True)) if straight else None)
-
-    def _loss(self, kind: StepKind, added: int = 0) -> StepLoss:
-        if kind.records is not None and kind.cap is not None:
-            return truncated(kind.records + added, kind.sampling_probability, kind.cap, kind.noise_multiplier)
-        sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
+    def _loss(self, kind: StepKind, added: int) -> StepLoss:
         q, noise = kind.sampling_probability, kind.noise_multiplier
+        if kind.records is not None and kind.cap is not None:
+            return truncated(kind.records + added, q, kind.cap, noise)
+        sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
         return step_loss(*random_step(q, noise, sampling, self.neighboring_relation))
 
     @property
@@ -187,12 +157,10 @@ class Accountant:
 
     @property
     def history(self) -> list[tuple[float, float, int]]:
-        """(noise multiplier, sampling probability, steps) of all that is composed, which has to be Gaussian steps.
+        """(noise multiplier, sampling probability, steps) of all that is composed.
 
         What is assigned are steps on Poisson batches, in place of all that was composed.
         """
-        if any(kind.sampler == "zcdp" for kind in self._kinds):
-            raise UsageError("a history is one of Gaussian steps: this accountant has other events", "use ledger")
         return [(kind.noise_multiplier, kind.sampling_probability, kind.steps) for kind in self._kinds]
 
     @history.setter
@@ -226,10 +194,9 @@ class Accountant:
     def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
         """What `load_state_dict` takes, of plain values; written into `destination` where one is given."""
         state: MutableMapping[str, Any] = {} if destination is None else destination
-        if all(kind.sampler != "zcdp" for kind in self._kinds):
-            state["history"] = self.history
-        state["events"] = [("", "SelfComposedDpEvent", tree, count) for tree, count in self._events.items()]
-        state["mechanism"], state["relation"] = self.mechanism(), self.neighboring_relation
+        events = [("", "SelfComposedDpEvent", tree, count) for tree, count in self._events.items()]
+        state.update(history=self.history, events=events)
+        state.update(mechanism=self.mechanism(), relation=self.neighboring_relation)
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

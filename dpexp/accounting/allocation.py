@@ -2,26 +2,20 @@
 
 (a) All t noisy sums are released. With noise of standard deviation 1 and a record that moves its sum by mu, the pair of
 laws is P = 1/t sum_j N(mu e_j, I) against Q = N(0, I) on R^t. It dominates every scheme in which a record draws its
-batch independently of all others and is added or removed: given the batches of all others, a release is a fixed
-function of y = mu I + noise, with I the record's pattern, of earlier releases and of noise that does not depend on I.
-Constant gradients attain it, so that it is exact.
-
+batch independently of all others and is added or removed, and constant gradients attain it (docs page
+notes-accounting).
 (b) One coordinate is N(mu, 1) against N(0, 1); for a group A of a batches and B of b batches, with P_A the first law
 given that the record is in A,
-
     P = a / (a + b) P_A x Q_B + b / (a + b) Q_A x P_B,    Q = Q_A x Q_B,
-
 so that t batches take about log2 t combinations. The loss of a pair of atoms, one of each group, is the logarithm of
 a / (a + b) e^(l_A) + b / (a + b) e^(l_B). A pair is kept as atoms: masses p, q and the loss l = log p / q. If
 one channel makes P_A, Q_A out of P_A', Q_A', then combinations of the first are made out of those of the second, so
 that atoms may be changed after every combination:
-
 (c) above (`OnGrid`): an atom between g and g + h becomes two, with the masses (1 - y) q and y q under Q and e^g (1 - y)
   q and e^(g + h) y q under P, where y = (e^(l - g) - 1) / (e^h - 1). P and Q keep their masses, and merging the two
   gives the atom back.
 (d) below (`Atoms`): the atoms of a cell are merged into one, which is a channel for any cells.
-
-Epochs are independent: their losses are summed by `compose`. One law serves both orders of the pair.
+(e) Epochs are independent: their losses are summed by `compose`. One law serves both orders of the pair.
 """
 
 from __future__ import annotations
@@ -47,18 +41,13 @@ push to infinity at either end"""
 FINE, MOST = 32.0, 6000
 """points of the grid in a standard deviation of the loss, whose variance is overstated by 1e-3 at most; and of a
 grid: a combination takes the square of it"""
-ATOMS, CELLS = 1000, 4000
-"""atoms from below, and cells of one coordinate"""
-LARGEST = 500.0
-"""largest loss: e^500 is a number"""
-Law = TypeVar("Law", "OnGrid", "Atoms")
-"""of laws, from above or from below"""
-FINE_BELOW, MOST_BELOW = 60.0, 20_000
-"""points of the grid from below in a standard deviation of an epoch's loss, and at most on either side of 0"""
+ATOMS, CELLS = 1000, 4000  # from below, and cells of one coordinate
+LARGEST = 500.0  # loss: e^500 is a number
+FINE_BELOW, MOST_BELOW = 60.0, 20_000  # as above, of an epoch's loss from below, on either side of 0
 SHARES, LEAST_SHARE = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9), 1e-250
 """of delta, for the first of two steps; and the least delta of the second step"""
-MOST_NOISES = 8
-"""laws of an epoch that are composed where noise differs: each takes a few tenths of a second"""
+MOST_NOISES = 8  # laws of an epoch that are composed where noise differs: each takes a few tenths of a second
+Law = TypeVar("Law", "OnGrid", "Atoms")
 
 
 @dataclass(frozen=True)
@@ -68,8 +57,7 @@ class OnGrid:
     start: int
     interval: float
     q: np.ndarray
-    p_only: float
-    """mass under P where Q has none"""
+    p_only: float  # mass under P where Q has none
     q_only: float
 
     @property
@@ -138,7 +126,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
         out[at:end:times] += z * masses
         out[at + 1 : end + 1 : times] += y * masses
 
-    # (b), pairs of atoms k apart: their loss is that of the first and log(share + (1 - share) e^(k h))
+    # (b), pairs of atoms k apart: their loss is that of the larger and a logarithm in which no power is large
     shift = b.start - a.start
     for k in range(0 if twins else shift - len(a.q) + 1, shift + len(b.q)):
         i, j = max(0, shift - k), max(0, k - shift)
@@ -146,16 +134,13 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
         masses = a.q[i : i + count] * b.q[j : j + count]
         if twins and k:
             masses = 2 * masses
-        # from the larger of the two losses, so that no power is large
         if k > 0:
             put(math.log(1 - share + share * math.exp(-k * h)), b.start + j, masses)
         else:
             put(math.log(share + (1 - share) * math.exp(k * h)), a.start + i, masses)
     # where Q_B alone lies at -infinity, e^(l_B) is 0, and the loss that of A and log share
-    if b.q_only:
-        put(math.log(share), a.start, a.q * b.q_only)
-    if a.q_only:
-        put(math.log(1 - share), b.start, b.q * a.q_only)
+    put(math.log(share), a.start, a.q * b.q_only)
+    put(math.log(1 - share), b.start, b.q * a.q_only)
     total_a, total_b = float(a.q.sum()) + a.q_only, float(b.q.sum()) + b.q_only
     p_only = (share * a.p_only * total_b + (1 - share) * b.p_only * total_a) * (1 + 1e-12)
     # from above every rounding error enlarges a mass, since curves grow with masses
@@ -185,8 +170,7 @@ class Atoms:
 
     p: np.ndarray
     q: np.ndarray
-    relative: float
-    """relative error of every mass"""
+    relative: float  # relative error of every mass
 
     @property
     def swapped(self) -> Atoms:
@@ -334,8 +318,8 @@ class EpochLoss:
         return Atoms(p, pair.q, pair.relative + 4 * UNIT) if self.left_out else pair
 
 
-EpochKinds = tuple[tuple[EpochLoss, int], ...]
-"""kinds of epochs, and how many of each"""
+EpochKinds = tuple[tuple[EpochLoss, int], ...]  # and how many of each
+epoch_loss = lru_cache(maxsize=32)(EpochLoss)  # shared by all who ask for it, so that its law is computed once
 
 
 @lru_cache(maxsize=64)
@@ -384,9 +368,3 @@ def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
     known = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
     epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count and 0 < delta < 1)
     return _smaller(epochs, known, lambda laws: max(law.eps(delta) for law in laws))
-
-
-@lru_cache(maxsize=32)
-def epoch_loss(mu: float, batches: int, left_out: float = 0.0) -> EpochLoss:
-    """An epoch that is shared by all who ask for it, so that its law is computed once."""
-    return EpochLoss(mu, batches, left_out)

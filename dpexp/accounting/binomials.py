@@ -1,8 +1,7 @@
 """Binomial probabilities to full relative accuracy, for up to 10^12 trials, and the sizes of Poisson batches.
 
-A step divides the sum of the batch's gradients by a fixed number b. With batches of fixed size that is their size; with
-Poisson sampling a batch has k ~ Bin(n, q) records, so that the step on it is one of length eta k / b: an empty batch
-does not contract, and a large one can expand.
+A step divides the sum of the batch's gradients by a fixed number b. With Poisson sampling a batch has k ~ Bin(n, q)
+records, so that its step is one of length eta k / b: an empty batch does not contract, and a large one can expand.
 """
 
 from __future__ import annotations
@@ -14,6 +13,9 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.functions import exp, log, log1p
+
+FLOOR = -60.0  # log probability (1e-26) below which a size is left out, and its probability charged in full
+_LOG_FACTORIALS = np.array([math.log(math.factorial(n)) for n in range(17)])
 
 
 def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> np.ndarray:
@@ -27,12 +29,10 @@ def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> 
     k = np.asarray(counts, dtype=np.float64)
     if trials == 0:
         return np.zeros(len(k))
-    rest = trials - k
-    inner = (k > 0) & (rest > 0)
-    a, b = np.where(inner, k, 1.0), np.where(inner, rest, 1.0)
-    away = trials * (1 - probability)
+    inner = (k > 0) & (k < trials)
+    a, b = np.where(inner, k, 1.0), np.where(inner, trials - k, 1.0)
     # (a)
-    deviance = _deviance(a, trials * probability) + _deviance(b, away)
+    deviance = _deviance(a, trials * probability) + _deviance(b, trials * (1 - probability))
     stirling = float(_stirling(np.array([float(trials)]))[0]) - _stirling(a) - _stirling(b)
     middle = stirling - deviance + 0.5 * log(trials / (2 * math.pi * a * b))
     # (b)
@@ -65,9 +65,6 @@ def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
     return mean * ((1 + u) * log1p(u) - u)
 
 
-_LOG_FACTORIALS = np.array([math.log(math.factorial(n)) for n in range(17)])
-
-
 def _stirling(n: np.ndarray) -> np.ndarray:
     """log n! - (n + 1/2) log n + n - log(2 pi) / 2, n >= 1 whole; the series is exact to 1e-16 from n = 16 on."""
     small = np.minimum(n, 16.0)
@@ -75,10 +72,6 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     square = 1 / (n * n)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - square / 1188) * square) * square) * square) / n
     return np.asarray(np.where(n < 16, table, series))
-
-
-FLOOR = -60.0
-"""log probability (1e-26) below which a size is left out, and its probability charged in full"""
 
 
 @dataclass(frozen=True)
@@ -101,7 +94,6 @@ def poisson_sizes(records: int, q: float) -> Sizes:
 def step_factors(counts: np.ndarray, least: float, largest: float) -> np.ndarray:
     """max(|1 - m_k|, |1 - M_k|) with m_k = `least` k, M_k = `largest` k: Lipschitz constants of gradient steps, [A].
 
-    `least` = eta m / b and `largest` = eta M / b for m-strongly convex, M-smooth records; the sum over k of them is
-    k m-strongly convex and k M-smooth.
+    `least` = eta m / b and `largest` = eta M / b for m-strongly convex, M-smooth records: their sum is k times both.
     """
     return np.maximum(np.abs(1 - least * counts), np.abs(1 - largest * counts))

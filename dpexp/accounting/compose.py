@@ -3,43 +3,34 @@
 (a) A Fourier transform computes masses with an absolute error of about 1e-16, and delta = 1e-14 is a sum of masses
 below that. So each loss is tilted first: w(l) = p(l) e^(t l - K(t)), K(t) = log sum p(l) e^(t l), with one rate t > 0
 for all factors.
-(b) The product of the tilted laws is the tilted product, with K's added, so that with G the tilted law of the sum and K
-the sum of the K's,
-
+(b) With G the tilted law of the sum, which is the product of the w, and K the sum of the K's,
     delta(eps) = sum over l > eps of p(l) (1 - e^(eps - l)) = e^(K - t eps) sum over l > eps of G(l) k(l - eps),
     k(x) = e^(-t x) (1 - e^-x) <= kappa(t) = t^t / (1 + t)^(1 + t).
-
 (c) With t at the saddle point, K'(t) = eps + 1 / t + 1 / (1 + t), an absolute error in G is a relative one in delta.
 
 Errors, all charged against the stated side (u = 2^-53, N points of the transform, W cells of the window, T_k
 factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
-
 (d) Window. Tilted mass outside it is at most 2 e^-36 by Chernoff's bound; the transform wraps it around. It changes
   delta by at most e^(K - t eps) kappa 2 e^-36.
 (e) Forward transforms. The 2-norm of a transform's error is at most eps_F = 8 u log2 N times that of its result
   (Higham, Accuracy and Stability, Theorem 24.2, for radix 2, with 7 u a level; a radix 3 or 5 pass done as a dense
-  product costs less than 8 u a bit, and N has at most one such factor). The cell with the largest weight of a law is
-  put at 0, left out of its transform and added to it, where it is a constant: so |error of F_k|_2 <= eps_F sqrt(N)
-  |w_k|_2 with w_k without that cell, and (f) has one more u a factor.
-  Of a law on few cells the transform is summed: half turns have an error of 6.3 u, and each term one of at most 16 u.
-  One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k where already replaced, e_k =
-  eps_F sqrt(N) |w_k|_2: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k eps_F sqrt(N) |w_k|_2.
+  product costs less than 8 u a bit, and N has at most one such factor). The heaviest cell of a law is put at 0 and
+  added to its transform as a constant: so |error of F_k|_2 <= eps_F sqrt(N) |w_k|_2 =: e_k with w_k without that cell,
+  and (f) has one more u a factor. Of a law on few cells the transform is summed: half turns have an error of 6.3 u, and
+  each term one of at most 16 u. One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k
+  where already replaced: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k e_k.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
-  Zimmermann, 2007), and the error of each of the factors. So a product of n factors, in any order, has one of at most
-  (1 + sqrt(5) u)^(n - 1) (1 + u)^n - 1 <= q = 4 u n, n = sum T_k. Frequencies at which it is below e^-60 are
-  left out: together they have a 2-norm of at most 2 e^-60.
-(g) Inverse transform: eps_F times the 2-norm of the spectrum. Transforms have |g|_2 = |G|_2 / sqrt(N). Altogether the
-  masses are off by g with
-
-      |g|_2 <= E = exp(sum T_k e_k) sum T_k eps_F |w_k|_2 + q |F|_2 / sqrt(N) + eps_F |F|_2 / sqrt(N),
-
-  and delta by at most e^(K - t eps) E |k|_2 (Cauchy and Schwarz). On a grid of interval h, k being unimodal,
-  |k|_2^2 <= kappa^2 + (integral of k^2) / h = kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
-(h) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k), cell by
-  cell.
+  Zimmermann, 2007), and the error of each of the factors. So a product of n = sum T_k factors, in any order, has one of
+  at most (1 + sqrt(5) u)^(n - 1) (1 + u)^n - 1 <= q = 4 u n. Frequencies at which it is below e^-60 are left out:
+  together they have a 2-norm of at most 2 e^-60.
+(g) Inverse transform: eps_F times the 2-norm of the spectrum. As |g|_2 = |G|_2 / sqrt(N), the masses are off by g with
+  |g|_2 <= E = (exp(sum T_k e_k) sum T_k e_k + (q + eps_F) |F|_2) / sqrt(N), and delta by at most e^(K - t eps) E |k|_2
+  (Cauchy and Schwarz). On a grid of interval h, k being unimodal, |k|_2^2 <= kappa^2 + (integral of k^2) / h =
+  kappa^2 + 2 / (2t (2t + 1) (2t + 2) h).
+(h) Tilting: w has the relative error rho = u (8 + |log p| + |t l| + |K|), hence G at most exp(sum T_k rho_k).
 (i) Sums over the window, of e^(-t x) and of e^(-(1 + t) x), of W numbers each with a weight: relative 4 W u at most, in
-  any order: row by row of the window, as no power of a row overflows.
-  For other kernels k (`positive_part`, `log_tails`) this holds with their own largest value and 2-norm.
+  any order: from a cell to the end of its row, and row by row. For the kernels of `positive_part` and `log_tails` it
+  holds with their own largest value and 2-norm.
 (j) Losses are grid points to 2 u relative: the sum moves by at most 2 u sum T_k max |l|, which is added to eps. Delta
   falls with a slope of at most 1, and at an eps below that move the rest of it is added to delta.
 """
@@ -58,25 +49,20 @@ from dpexp.accounting.functions import exp, log
 from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import first_whole
 
-_OUTSIDE = 36.0
-"""-log of the tilted mass that may lie beyond either end of the window: 2e-16"""
-MOST_CELLS = 1 << 22
-"""a wider window is refused"""
+_OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
+MOST_CELLS = 1 << 22  # a wider window is refused
 _LEFT_OUT = 60.0
-"""-log of what may be left of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
-_AT_ONCE = 1 << 13
-"""numbers of a spectrum that are raised to a power at once, which stay in the cache"""
+"""-log of what may remain of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
+_AT_ONCE = 1 << 13  # numbers of a spectrum that are raised to a power at once, which stay in the cache
 RATIO, _FIRST, _LAST = 1.1, -170, 340
 """rates are powers of it, with exponents in this range, so that one transform serves nearby deltas and no result
-depends on what was asked before"""
+depends on what was computed before"""
 _FEW, _MANY = 8, 100_000
 """cells of a law up to which its transform is summed term by term, which rounds less, of more factors than so many"""
-_CERTAIN = 25.0
-"""-log of 1 - delta from which on 1 is the bound that is stated: 1e-11"""
+_CERTAIN = 25.0  # -log of 1 - delta from which on 1 is the bound that is stated: 1e-11
 _DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
 """rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
-_ROW = 300.0
-"""largest power of e in a row of the window"""
+_ROW = 512  # cells of a row of the window
 
 
 class TooWide(ValueError):
@@ -137,11 +123,9 @@ class ComposedLoss:
         # the sum over G is about 1 / (t (1 + t) sqrt(2 pi K'')) at the saddle point, and never above 1
         return eps, value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
 
-    def _last_power(self, beyond: Callable[[float, float], bool]) -> int:
-        """The largest power of RATIO before `beyond`, of its eps and log delta, becomes true."""
-        return max(first_whole(lambda power: beyond(*self._saddle(power)), _FIRST - 1, _LAST) - 1, _FIRST)
-
-    def _tilted(self, power: int) -> Tilted:
+    def _tilted(self, beyond: Callable[[float, float], bool]) -> Tilted:
+        """At the largest power of RATIO before `beyond`, of its eps and log delta, becomes true."""
+        power = max(first_whole(lambda power: beyond(*self._saddle(power)), _FIRST - 1, _LAST) - 1, _FIRST)
         # every rate is valid, and a bad one is only loose
         return _transform(self.laws, self.interval, RATIO**power, self.side)
 
@@ -150,8 +134,7 @@ class ComposedLoss:
         if not self._coarse or self.lost >= delta:
             return math.inf if self.lost >= delta and self.side == "above" else 0.0
         level = math.log(delta - self.lost)
-        power = self._last_power(lambda eps, log_delta: eps >= 0 and log_delta <= level)
-        return self._tilted(power).eps(delta - self.lost)
+        return self._tilted(lambda eps, log_delta: eps >= 0 and log_delta <= level).eps(delta - self.lost)
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
@@ -160,25 +143,20 @@ class ComposedLoss:
         # 1 - delta is the mean of min(1, e^(eps - l)), which is at most e^((eps - l) / 2)
         if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
             return 1.0
-        power = self._last_power(lambda at, _: at >= eps)
-        return min(1.0, self.lost + self._tilted(power).delta(eps))
+        return min(1.0, self.lost + self._tilted(lambda at, _: at >= eps).delta(eps))
 
 
 class _TiltedLaw(NamedTuple):
-    """One law after tilting: cells [C] from the first, weights [C] of sum 1, and what it costs."""
+    """One law after tilting, and what it costs."""
 
     start: int
-    cells: np.ndarray
-    weights: np.ndarray
+    cells: np.ndarray  # from the first, [C]
+    weights: np.ndarray  # of sum 1, [C]
     mean: float
-    heaviest: int
-    """the cell with the largest weight, from which the transform counts"""
-    cumulant: float
-    """K of one factor"""
-    rounding: float
-    """rho of (h)"""
-    farthest: float
-    """max |l|"""
+    heaviest: int  # the cell with the largest weight, from which the transform counts
+    cumulant: float  # K of one factor
+    rounding: float  # rho of (h)
+    farthest: float  # max |l|
 
 
 @lru_cache(maxsize=2)
@@ -223,59 +201,73 @@ class Tilted:
         self._tilting = math.exp(self._sign * min(sum(count * t.rounding for t, count in tilts), 700.0))
         self._shift = 2 * UNIT * sum(count * t.farthest for t, count in tilts)  # (j)
 
-    @cached_property
-    def losses(self) -> np.ndarray:
-        """Of the window, [cells]."""
-        return np.asarray(self.interval * (self.first + np.arange(self.cells)))
+    def _loss(self, k: int) -> float:
+        return self.interval * (self.first + k)
 
     @cached_property
-    def _discounted(self) -> tuple[np.ndarray, np.ndarray]:
-        """s_d(k) = sum over cells j >= k of G_j e^(-d (j - k)) of both decays d, [cells] each."""
-        return _tails(self._masses, self.interval * self.rate), _tails(self._masses, self.interval * (1 + self.rate))
+    def _rows(self) -> list[tuple[np.ndarray, list[float]]]:
+        """Of both decays d: e^(-d i), [row + 1], and the sums over j >= k of G_j e^(-d (j - k)) where a row begins."""
+        result = []
+        rows = np.append(self._masses, np.zeros(-self.cells % _ROW)).reshape(-1, _ROW)
+        for decay in (self.interval * self.rate, self.interval * (1 + self.rate)):
+            powers = exp(-decay * np.arange(_ROW + 1))
+            tails = [0.0]
+            for own in (rows @ powers[:-1]).tolist()[::-1]:
+                tails.append(own + float(powers[-1]) * tails[-1])
+            result.append((powers, tails[::-1]))
+        return result
+
+    def _discounted(self, k: int) -> tuple[float, float]:
+        """sum over cells j >= k of G_j e^(-d (j - k)) of both decays d: (i)."""
+        row = k // _ROW + 1
+        rest = self._masses[k : row * _ROW]
+        after = row * _ROW - k
+        near, far = (
+            float(rest @ powers[: len(rest)]) + float(powers[after]) * tails[row] for powers, tails in self._rows
+        )
+        return near, far
+
+    def _scale(self, k: int) -> float:
+        return math.exp(min(self.cumulant - self.rate * self._loss(k), 700.0))
 
     @cached_property
-    def _scale(self) -> np.ndarray:
-        return np.asarray(exp(np.minimum(self.cumulant - self.rate * self.losses, 700.0)))
-
-    @cached_property
-    def _errors(self) -> np.ndarray:
-        """(d) to (g), and (i) of two sums; over e^(K - t eps)."""
-        rate, near = self.rate, self._discounted[0]
+    def _error(self) -> float:
+        """(d) to (g); over e^(K - t eps)."""
+        rate = self.rate
         kappa = math.exp(rate * math.log(rate) - (1 + rate) * math.log1p(rate))
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * self.interval)  # integral of k^2, in cells
-        error = math.sqrt(kappa**2 + spread) * self._norm + 2 * kappa * math.exp(-_OUTSIDE)
-        return np.asarray(error + 8 * UNIT * self.cells * np.abs(near))
+        return math.sqrt(kappa**2 + spread) * self._norm + 2 * kappa * math.exp(-_OUTSIDE)
 
-    @cached_property
-    def _bounds(self) -> np.ndarray:
-        """On delta at every loss."""
-        near, far = self._discounted
-        return np.asarray(np.maximum(near - far + self._sign * self._errors, 0.0) * self._scale * self._tilting)
+    def _charge(self, near: float) -> float:
+        """All errors, with (i) of two sums; over e^(K - t eps)."""
+        return self._error + 8 * UNIT * self.cells * abs(near)
 
-    def _charge(self, k: int) -> float:
-        """Errors of delta at eps between the losses k - 1 and k."""
-        # e^(K - t eps) falls, so that the errors at k - 1 are the larger ones
-        return float(self._scale[k]) * math.exp(self.interval * self.rate) * float(self._errors[k])
+    def _bound(self, k: int) -> float:
+        """On delta at the k-th loss."""
+        near, far = self._discounted(k)
+        return max(near - far + self._sign * self._charge(near), 0.0) * self._scale(k) * self._tilting
 
     def eps(self, delta: float) -> float:
         """Above: an eps with delta(eps) <= delta, the least but for rounding; inf where the window has none.
 
         Below: an eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none.
         """
-        over = np.flatnonzero(self._bounds > delta) if self._above else np.flatnonzero(self._bounds >= delta)
-        k = int(over[-1]) + 1 if len(over) else 0
+        # the bound falls; where rounding lets it rise, what is checked at k and k - 1 still holds
+        k = first_whole(lambda k: self._bound(k) <= delta if self._above else self._bound(k) < delta, -1, self.cells)
         if self._above and k == self.cells:
             return math.inf
         if k == 0:
-            eps = float(self.losses[0])
+            eps = self._loss(0)
             # (j)
-            enough = not self._above or (eps == 0 and self._bounds[0] + self._shift <= delta)
+            enough = not self._above or (eps == 0 and self._bound(0) + self._shift <= delta)
             return 0.0 if enough else eps + self._shift
-        eps = low = float(self.losses[k - 1])
+        eps = low = self._loss(k - 1)
         if k < self.cells:
-            # the eps at which scale_k (near_k - e^(eps - loss_k) far_k) is the delta without its charges
-            near, far, high = float(self._discounted[0][k]), float(self._discounted[1][k]), float(self.losses[k])
-            inside = near - (delta / self._tilting - self._sign * self._charge(k)) / float(self._scale[k])
+            # the eps at which scale_k (near_k - e^(eps - loss_k) far_k) is the delta without its charges, which are
+            # larger at k - 1: e^(K - t eps) falls
+            (near, far), high = self._discounted(k), self._loss(k)
+            charge = math.exp(self.interval * self.rate) * self._charge(near)
+            inside = near - delta / self._tilting / self._scale(k) + self._sign * charge
             if far > 0:
                 eps = min(max(high + math.log(inside / far), low), high) if inside > 0 else low
             elif self._above:
@@ -289,18 +281,24 @@ class Tilted:
         eps = max(0.0, eps - self._sign * self._shift)
         k = math.ceil(eps / self.interval * (1 - 1e-15)) - self.first  # the first loss that is at least eps
         if k < 0:
-            return 1.0 if self._above else float(self._bounds[0])
+            return 1.0 if self._above else self._bound(0)
         if k >= self.cells:
-            return float(self._bounds[-1]) if self._above else 0.0
-        near, far = (float(each[k]) for each in self._discounted)
+            return self._bound(self.cells - 1) if self._above else 0.0
+        near, far = self._discounted(k)
         # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
-        value = float(self._scale[k]) * (near - math.exp(eps - float(self.losses[k])) * far)
-        return max(0.0, (value + self._sign * self._charge(k)) * self._tilting) + below_zero
+        value = near - math.exp(eps - self._loss(k)) * far
+        value += self._sign * math.exp(self.interval * self.rate) * self._charge(near)
+        return max(0.0, self._scale(k) * value * self._tilting) + below_zero
+
+    @cached_property
+    def _losses(self) -> np.ndarray:
+        """Of the window, [cells]."""
+        return np.asarray(self.interval * (self.first + np.arange(self.cells)))
 
     @property
     def positive_part(self) -> float:
         """A bound on the mean of S_+ of the sum S: the kernel is x e^(-t x)."""
-        total = float((self.losses * exp(-self.rate * self.losses) * self._masses).sum())
+        total = float((self._losses * exp(-self.rate * self._losses) * self._masses).sum())
         largest = 1 / (self.rate * math.e)
         charge = math.sqrt(largest**2 + 1 / (4 * self.rate**3 * self.interval)) * self._norm
         charge += 2 * largest * math.exp(-_OUTSIDE) + 4 * UNIT * self.cells * abs(total)
@@ -310,27 +308,12 @@ class Tilted:
     def log_tails(self) -> np.ndarray:
         """Bounds on log P(S >= loss) at every loss of the window: the kernel is e^(-t x)."""
         charge = math.sqrt(1 + 1 / (2 * self.rate * self.interval)) * self._norm + 2 * math.exp(-_OUTSIDE)
-        decay = exp(-self.rate * self.losses)
+        decay = exp(-self.rate * self._losses)
         tails = np.cumsum((self._masses * decay)[::-1])[::-1] * (1 + self._sign * 4 * UNIT * self.cells)
         return log(np.maximum(tails + self._sign * charge * decay, 0.0)) + self.cumulant + math.log(self._tilting)
 
 
-_transform = lru_cache(maxsize=6)(Tilted)
-"""kept for further questions"""
-
-
-def _tails(masses: np.ndarray, decay: float) -> np.ndarray:
-    """sum over j >= k of masses_j e^(-decay (j - k)) for every k, [cells]."""
-    # row by row, from the last one on: (i)
-    length = min(len(masses), max(1, int(_ROW / decay)))
-    rows = np.append(masses, np.zeros(-len(masses) % length)).reshape(-1, length)
-    powers = exp(-decay * np.arange(length))
-    sums = np.cumsum((rows * powers)[:, ::-1], axis=1)[:, ::-1] / powers
-    rest, step = 0.0, math.exp(-decay * length)
-    after = np.zeros(len(rows))
-    for k in range(len(rows) - 1, -1, -1):
-        after[k], rest = rest, sums[k, 0] + step * rest
-    return (sums + np.multiply.outer(after, exp(-decay * np.arange(length, 0, -1)))).ravel()[: len(masses)]
+_transform = lru_cache(maxsize=6)(Tilted)  # kept for further questions
 
 
 def _window(tilts: Sequence[tuple[_TiltedLaw, int]]) -> tuple[int, int]:
@@ -405,13 +388,12 @@ def _square(z: np.ndarray) -> np.ndarray:
 
 def _power(base: np.ndarray, count: int) -> np.ndarray:
     """The count-th power of complex numbers, count >= 1, by squaring."""
-    product = base if count & 1 else None
-    while count := count >> 1:
-        base = _product(base, base)
-        if count & 1:
-            product = base if product is None else _product(product, base)
-    assert product is not None
-    return product
+    result = base
+    for bit in bin(count)[3:]:
+        result = _product(result, result)
+        if bit == "1":
+            result = _product(result, base)
+    return result
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:

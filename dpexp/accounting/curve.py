@@ -3,22 +3,15 @@
 A test that says "the record is there" has a false positive rate alpha under one data set and a false negative rate
 beta under the other. (a) Epsilon at every delta, in both orders of the neighbours, bounds them (Dong, Roth and Su,
 2022, Proposition 2.12): with delta(eps) the profile,
-
     beta(alpha) >= sup over eps >= 0 of max(0, 1 - delta(eps) - e^eps alpha, e^-eps (1 - delta(eps) - alpha)),
-
 with equality if the profile is exact: the symmetrised trade-off curve, which holds for either order. (b) Further
-
     advantage = delta(0) = max over tests of TPR - FPR,    TPR at FPR alpha = 1 - beta(alpha),
     Bayes error with prior p = min over tests of p beta + (1 - p) alpha = p' (1 - delta(log((1 - p') / p'))),
-
-p' = min(p, 1 - p).
-
-Rounding. (c) Of a guarantee any pairs (eps, delta) give a valid lower limit of beta.
+p' = min(p, 1 - p). (c) Of a guarantee any pairs (eps, delta) give a valid lower limit of beta.
 (d) Of what a pair of neighbours attains the pairs are lower limits of the profile, and beta must not be too small:
 between two places eps_1 < eps_2 of the profile delta(eps) >= delta(eps_2), so that beta is at most
 max(1 - delta(eps_2) - e^eps_1 alpha, ..) there. The interval with the largest limit is halved until one of its ends is
 close to it.
-
 (e) Groups of k records (Theorem 2.14 there): with g(alpha) = 1 - beta(alpha), TPR_k = g(g(..g(alpha))), k times; and
 from eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). A mu-GDP guarantee is k mu-GDP for both.
 """
@@ -26,7 +19,7 @@ from eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
@@ -36,50 +29,42 @@ from typing import Literal
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.search import narrow
 
-Side = Literal["above", "below"]
-"""of a true value: what is surely too large, or surely too small"""
+Side = Literal["above", "below"]  # of a true value: what is surely too large, or surely too small
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
-"""places, log delta / (1 - delta), of the least delta that is asked, of the first, and of the last number below 1"""
+"""places, log delta / (1 - delta), of the least delta that is tried, of the first, and of the last number below 1"""
 _NEAR = {"above": 1e-4, "below": 1e-7}
-"""how closely a place is found: of guarantees, which may take a while, and of attained values"""
+"""how closely a place is computed: of guarantees, which may take a while, and of attained values"""
 _START, _HALVINGS = 24, {"above": 14, "below": 300}
 """deltas at which a search begins, and halvings of the way between two of them: of a guarantee any place will do"""
 _CLOSE, _CURVE = 2e-4, 3e-3
 """how near a limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
-_NOTHING, _SMALL = 1e-100, 1e-4
-"""an advantage that is none; and a beta below which it is not resolved relative to itself"""
-_LOOSE = 1e-4
-"""a delta from which on it pays to look at what a larger epsilon implies"""
+_NOTHING, _SMALL = 1e-100, 1e-4  # an advantage that is none; and a beta below which it is not resolved by itself
+_LOOSE = 1e-4  # a delta from which on it pays to look at what a larger epsilon implies
 
 
 @dataclass(frozen=True)
 class Curve:
     """Epsilon at every delta: of a guarantee rounded up, or of what a pair of neighbours attains rounded down."""
 
-    eps: Callable[[float], float]
-    """delta -> epsilon, both orders of the neighbours"""
+    eps: Callable[[float], float]  # at delta, both orders of the neighbours
     side: Side = "above"
-    """above: guaranteed, and rounded up; below: attained, and rounded down"""
-    mu: float | None = None
-    """Gaussian-DP parameter, where it is one"""
-    rdp: Callable[[float], float] | None = None
-    """order -> Renyi divergence, where it has one"""
+    mu: float | None = None  # Gaussian-DP parameter, where it is one
+    rdp: Callable[[float], float] | None = None  # order -> Renyi divergence, where it has one
     direct: Callable[[float], float] | None = None
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
     unsampled: float = math.inf
     """mu of a Gaussian mechanism that is never better: of sampled steps that of the same steps on all records"""
     _known: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """epsilon by log delta / (1 - delta), as far as it has been asked"""
+    """epsilon by log delta / (1 - delta), as far as it has been computed"""
 
     def delta(self, eps: float) -> float:
-        """Delta at epsilon >= 0: the least that is guaranteed, or the largest that is seen to be attained."""
+        """Delta at epsilon >= 0: the least that is guaranteed, or the largest that is known to be attained."""
         if self.mu is not None:
             return delta_of(self.mu, eps)
         if self.direct is not None:
             return self.direct(eps)
         if self.side == "below" or self._at(_logit(_LOOSE)) <= eps:
             return self._inverse(eps)
-
         # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
         # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
         places = [FIRST_LOG * (1 - k / _START) for k in range(_START)]
@@ -119,20 +104,19 @@ class Curve:
             return gaussian_beta(self.mu, alpha)
         if self.advantage < _NOTHING:
             return 1 - alpha
-        # (c) is the largest value of a place, and (d) that of an interval: the interval with the largest one is halved
-        # until a place of the profile is near. The places are the same for every alpha, so that most are known already
 
         def limit(low: float, high: float) -> float:
             """(d): delta is at least that of `low`, below which it is unknown, and epsilon that of `high`."""
             return least_misses(alpha, self._at(high), _delta(low))
 
+        # (c) is the largest value of a place, and (d) that of an interval. The places are the same for every alpha, so
+        # that most are known already
         top = _logit(self.advantage)
         first = min(FIRST_LOG, 2 * top)
         logs = [*(first + (top - first) * k / _START for k in range(_START)), top]
-        best = max(0.0, 1 - self.advantage - alpha, *(limit(x, x) for x in logs))
-        # above the largest epsilon is 0
-        cells = [(limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])]
-        cells.append((1 - self.advantage - alpha, top, top))
+        none = 1 - self.advantage - alpha  # above the largest epsilon, which is 0
+        best = max(0.0, none, *(limit(x, x) for x in logs))
+        cells = [*((limit(*ends), *ends) for ends in pairwise([-math.inf, *logs])), (none, top, top)]
         for _ in range(_HALVINGS[self.side]):
             worst = max(cells)
             largest, low, high = worst
@@ -192,15 +176,6 @@ class _OfGroup(Curve):
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
-
-
-def larger(curves: Sequence[Curve]) -> Curve:
-    """What holds whichever of some guarantees is the one."""
-    return Curve(
-        lambda delta: max(curve.eps(delta) for curve in curves),
-        direct=lambda eps: max(curve.delta(eps) for curve in curves),
-        unsampled=max(curve.unsampled for curve in curves),
-    )
 
 
 def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:

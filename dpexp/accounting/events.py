@@ -12,30 +12,24 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-OTHERS = {"tree": "SingleEpochTreeAggregationDpEvent", "non-private": "NonPrivateDpEvent", "zcdp": "ZCDpEvent"}
+OTHERS = {"tree": "SingleEpochTreeAggregationDpEvent", "non-private": "NonPrivateDpEvent"}
 """parts that are no steps on batches, and their events"""
 
 
 class StepKind(NamedTuple):
     """Gaussian steps of one kind: what is shown of each, and how many there are."""
 
-    sampler: str
-    """poisson, fixed-size, truncated-poisson, full-batch, tree (the nodes that hold one record), non-private, or zcdp:
-    mechanisms whose Renyi divergence is known to be at most xi + order / (2 z^2), z the noise multiplier"""
+    sampler: str  # poisson, fixed-size, truncated-poisson, full-batch, tree (nodes that hold one record) or non-private
     noise_multiplier: float
     sampling_probability: float
     steps: int
-    records: int | None = None
-    """of batches of fixed size and of those that are cut"""
-    cap: int | None = None
-    """largest batch, of those that are cut"""
-    xi: float = 0.0
+    records: int | None = None  # of batches of fixed size and of those that are cut
+    cap: int | None = None  # largest batch, of those that are cut
 
     @property
     def empty(self) -> bool:
         """Whether nothing of a record is released."""
-        nothing = self.sampler == "zcdp" and math.isinf(self.noise_multiplier) and self.xi == 0
-        return nothing or self.steps == 0 or self.sampling_probability == 0
+        return self.steps == 0 or self.sampling_probability == 0
 
 
 class NotAccounted(ValueError):
@@ -64,8 +58,8 @@ def tree_of(event: Any) -> Any:
 
 
 def _with_fields(event: Any) -> Any:
-    """An event of the library as the tuple of its class and its fields."""
-    attributes = getattr(type(event), "__attrs_attrs__", None)  # the library writes its events with attrs
+    """An event of the library, which writes its events with attrs, as the tuple of its class and its fields."""
+    attributes = getattr(type(event), "__attrs_attrs__", None)
     if attributes is None:
         return event
     return "dp_accounting.dp_event", type(event).__name__, *(getattr(event, each.name) for each in attributes)
@@ -106,36 +100,26 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Ste
         case "GaussianDpEvent":
             return [StepKind("full-batch", float(fields[0]), 1.0, times)]
         case "PoissonSampledDpEvent":
-            return [StepKind("poisson", _noise_of_looks(fields[1]), float(fields[0]), times)]
+            return [StepKind("poisson", _noise_on_a_batch(fields[1]), float(fields[0]), times)]
         case "SampledWithoutReplacementDpEvent":
             records, batch = int(fields[0]), int(fields[1])
-            return [StepKind("fixed-size", _noise_of_looks(fields[2]), batch / records, times, records)]
+            return [StepKind("fixed-size", _noise_on_a_batch(fields[2]), batch / records, times, records)]
         case "TruncatedSubsampledGaussianDpEvent":
             records, q, cap, z = fields
             return [StepKind("truncated-poisson", float(z), float(q), times, int(records), int(cap))]
         case "SingleEpochTreeAggregationDpEvent":
-            # of n steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
-            steps = max(fields[1]) if isinstance(fields[1], Sequence) else fields[1]
-            levels = int(_within(steps, 1)).bit_length()
-            return [StepKind("tree", float(fields[0]) / math.sqrt(levels), 1.0, times)]
-        case "ZCDpEvent":
-            rho, xi = (_within(float(number), 0) for number in (*fields, 0.0)[:2])
-            return [StepKind("zcdp", 1 / math.sqrt(2 * rho) if rho else math.inf, 1.0, times, xi=xi)]
+            # of n >= 1 steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
+            steps = int(max(fields[1]) if isinstance(fields[1], Sequence) else fields[1])
+            return [StepKind("tree", float(fields[0]) / math.sqrt(max(steps, 0).bit_length()), 1.0, times)]
     raise NotAccounted(name, event)
 
 
-def _within(number: float, low: float) -> float:
-    if not low <= number <= 1e300:
-        raise ValueError
-    return number
-
-
-def _noise_of_looks(event: Any) -> float:
-    """The noise multiplier of Gaussian releases on one draw of a batch: k looks at it are one of z / sqrt(k)."""
+def _noise_on_a_batch(event: Any) -> float:
+    """The noise multiplier of Gaussian releases on one draw of a batch: of k with noise z it is z / sqrt(k)."""
     parts = parts_of(event)
-    if not parts or any(look.sampler != "full-batch" for look in parts):
+    if not parts or any(part.sampler != "full-batch" for part in parts):
         raise NotAccounted("a sampled event that is not of Gaussian ones", event)
-    if any(look.noise_multiplier == 0 for look in parts):
+    if any(part.noise_multiplier == 0 for part in parts):
         return 0.0
-    squares = math.fsum(look.steps / look.noise_multiplier**2 for look in parts)
+    squares = math.fsum(part.steps / part.noise_multiplier**2 for part in parts)
     return 1 / math.sqrt(squares) if squares else math.inf

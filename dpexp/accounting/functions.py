@@ -47,26 +47,22 @@ _TAIL = (
 
 def erfcx_of(x: float) -> float:
     """e^(x^2) erfc(x) of one number >= 0."""
-    if math.isinf(x):
-        return 0.0
-    below = x + _SCALE
-    t, value = (x - _SCALE) / below, 0.0
+    t, value = (x - _SCALE) / (x + _SCALE) if x < math.inf else 1.0, 0.0
     for coefficient in reversed(_TAIL):
         value = value * t + coefficient
-    return value / below
+    return value / (x + _SCALE)
 
 
 def erfcx(x: Any) -> Floats:
     """e^(x^2) erfc(x) for x >= 0 [...]: what the normal law leaves beyond a place, over its density."""
     x = np.asarray(x, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        below = x + _SCALE
-        t = np.where(np.isinf(x), 1.0, (x - _SCALE) / below)
+        t = np.where(np.isinf(x), 1.0, (x - _SCALE) / (x + _SCALE))
         value = np.full(x.shape, _TAIL[-1])
         for coefficient in _TAIL[-2::-1]:
             value *= t
             value += coefficient
-        return np.asarray(value / below)
+        return np.asarray(value / (x + _SCALE))
 
 
 def ndtr(x: Any) -> Floats:

@@ -16,12 +16,10 @@ import numpy as np
 from dpexp.accounting.functions import erfcx, erfcx_of, exp, gauss_legendre
 from dpexp.accounting.search import root
 
-NEAR = 0.5
-"""below this mu a difference of two Mills ratios loses digits, and its integral form is used"""
+NEAR = 0.5  # below this mu a difference of two Mills ratios loses digits, and its integral form is used
 _NEAR_MANY = 0.05
 """the same for many mu at once: a ratio R(x) is known to 4e-16 of itself, and the difference of two is mu (1 - x R(x)),
-about mu / x^2 far out, where R is 1 / x. So it has an error of 4e-16 x / mu, 3e-13 where the density is e^-700. Six
-nodes on so short a piece leave 1e-20"""
+about mu / x^2 far out, so that its error is 4e-16 x / mu, 3e-13 where the density is e^-700. Six nodes leave 1e-20"""
 
 
 def delta_of(mu: float, eps: float) -> float:
@@ -31,7 +29,6 @@ def delta_of(mu: float, eps: float) -> float:
     (b) Since phi(a) = e^eps phi(b), it is phi(a) (R(-a) - R(-b)), R the Mills ratio, which neither overflows nor loses
     its digits in the tail. Where a > 0, Phi(a) is 1 - phi(a) R(a).
     (c) For small mu it is phi(a) times the integral of -R'(x) = 1 - x R(x) over -a < x < -b, which is mu long.
-
     Relative error below 1e-12 where delta is above 1e-300. Raises ValueError for negative or NaN arguments.
     """
     _require(mu >= 0 and eps >= 0, "mu and epsilon must not be negative")
@@ -48,9 +45,8 @@ def delta_of(mu: float, eps: float) -> float:
     if mu < NEAR:
         return density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu)
     # (b): phi(a) R(x) is `density` erfcx(x / sqrt 2) / 2
-    if a > 0:
-        return 1 - density * (erfcx_of(a / math.sqrt(2)) + erfcx_of(-b / math.sqrt(2))) / 2
-    return density * (erfcx_of(-a / math.sqrt(2)) - erfcx_of(-b / math.sqrt(2))) / 2
+    near, far = erfcx_of(abs(a) / math.sqrt(2)), erfcx_of(-b / math.sqrt(2))
+    return 1 - density * (near + far) / 2 if a > 0 else density * (near - far) / 2
 
 
 def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
@@ -92,10 +88,8 @@ def mu_of(eps: float, delta: float) -> float:
     _require(eps >= 0 and 0 <= delta <= 1, "epsilon must not be negative, delta must be in [0, 1]")
     if delta == 1 or math.isinf(eps):
         return math.inf
-    if delta == 0:
-        return 0.0
-    # delta falls with 1 / mu, and the side on which it is at most the one asked rounds mu down
-    return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta)
+    # delta falls with 1 / mu, and the side on which it is at most its target rounds mu down
+    return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta) if delta else 0.0
 
 
 def mu_within(eps: float, delta: float) -> float:
@@ -105,10 +99,10 @@ def mu_within(eps: float, delta: float) -> float:
 
 
 def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
-    """The noise, raised by as many of its last digits as it takes for `stated(noise)` to be at most the target.
+    """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
 
-    A calibrated noise is converted and rounded on its way to the statement, which can then exceed the target by its
-    last digits. Raises ValueError where no finite noise helps.
+    A calibrated noise is converted and rounded on its way to the statement. Raises ValueError where no finite noise
+    helps.
     """
     step = math.ulp(noise)
     while not statement(noise) <= target:

@@ -42,19 +42,21 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     (a) `f` decreases; its logarithm has a slope of about -1 or steeper, since epsilon falls with the noise or faster: a
     step of log(f / level) mostly goes just beyond the place, and two such places are a bracket.
     (b) Between the ends of a bracket log f is close to a line, so a root finder needs few evaluations.
-    (c) What it finds is moved up until f is seen to be at most the level.
+    (c) Its result is moved up until f is at most the level.
     """
-    # (a), up to noise of e^46 = 1e20 and down to 1e-20
     low = high = 0.0
     least = 0.25  # doubled with every step, so that no flat part is walked through in small ones
+
+    def ahead(larger: float, smaller: float) -> float:
+        return min(max(math.log(larger / smaller), least), 2.0) if smaller > 0 and larger < math.inf else 2.0
+
+    # (a), up to noise of e^46 = 1e20 and down to 1e-20
     while f(high) > level:
-        low, high = high, high + _ahead(f(high), level, least)
-        least *= 2
+        low, high, least = high, high + ahead(f(high), level), 2 * least
         if high > 46:
             return math.inf
     while low == high or f(low) <= level:
-        low, high = low - _ahead(level, f(low), least), low
-        least *= 2
+        low, high, least = low - ahead(level, f(low)), low, 2 * least
         if low < -46:
             return high
 
@@ -69,10 +71,3 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
     return min(x, high)
-
-
-def _ahead(larger: float, smaller: float, least: float) -> float:
-    """How far to go with the logarithm of the noise, from where f is the one number towards where it is the other."""
-    if not (smaller > 0 and larger < math.inf):
-        return 2.0
-    return min(max(math.log(larger / smaller), least), 2.0)

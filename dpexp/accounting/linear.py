@@ -2,16 +2,11 @@
 
 (a) Of linear losses the last iterate is a sum: the T noises add up to N(0, T), in units of one step's noise, and the
 record has moved it as often as it was in a batch. So P = sum_k P(k uses) N(k d, T), where d is how far the record moves
-a step, beyond what replaces it:
-
-    add-remove                     1 / z against 0                         z = noise over one record's norm
-    replace-one                    1 / z against -1 / z
-    replace-one, fixed size        2 / z against 0: all others +, one flipped
-
+a step, beyond what replaces it, with z the noise over one record's norm: 1 / z against 0 (add-remove), 1 / z against
+-1 / z (replace-one), 2 / z against 0 (replace-one, fixed size: all others +, one flipped).
 (b) Of quadratic losses it is a mixture too. With y_{t+1} = c y_t + included_t d + N(0, 1), y_0 = 0, it is sum_s w_s
 (included_s d + N_s), w_s = c^(T-1-s): given the pattern of inclusions it is normal with variance sum w_s^2 and mean
 d sum of w_s over the included s.
-
 (c) Every half line x > t attains log((P(x > t) - delta) / Q(x > t)). Where no count is negative the likelihood ratio
 increases, so that the best event is one of them.
 (d) Of many counts those with a probability below e^-700 are left out of P, and their sum, at most T e^-700, is added to
@@ -33,10 +28,8 @@ from dpexp.accounting.mixtures import GaussianMixture, renyi_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
 from dpexp.accounting.search import minimum
 
-_FLOOR = -700.0
-"""log probability of a number of uses below which it is left out"""
-_ROUNDING = 1e-11
-"""relative error of a probability"""
+_FLOOR = -700.0  # log probability of a number of uses below which it is left out
+_ROUNDING = 1e-11  # relative error of a probability
 _LEAST_NOISE = 1e-4
 """deviation of the sum of all noises, in norms of one record, below which epsilon (above 10^7) loses its digits"""
 MOST, MOST_LISTED = 1e8, 6000
@@ -48,23 +41,19 @@ which every count is an atom"""
 class LinearLaw:
     """The pair: P has mean `present` times the number of uses, Q `absent` times it; both have the `variance`."""
 
-    counts: np.ndarray
-    """how often the record is used, or the sums of (b), increasing, [A]"""
-    log_p: np.ndarray
-    """[A]"""
+    counts: np.ndarray  # how often the record is used, or the sums of (b), increasing, [A]
+    log_p: np.ndarray  # [A]
     present: float
     absent: float
     variance: float
-    log_lost: float = -math.inf
-    """bound on the log of the probability of other counts"""
+    log_lost: float = -math.inf  # bound on the log of the probability of other counts
 
     @cached_property
     def laws(self) -> tuple[GaussianMixture, GaussianMixture]:
         """P and Q, in deviations."""
         unit = self.counts / math.sqrt(self.variance)
-        return GaussianMixture(self.present * unit, self.log_p, 1.0), GaussianMixture(
-            self.absent * unit, self.log_p, 1.0
-        )
+        p, q = (GaussianMixture(mean * unit, self.log_p, 1.0) for mean in (self.present, self.absent))
+        return p, q
 
     def _largest(
         self, value: Callable[[float, float, float], float], before: float, places: int, close: float
@@ -74,7 +63,7 @@ class LinearLaw:
         `value` is of log P, log Q and the place, and less where the half line is better.
         """
         present, absent = self.laws
-        largest = [0.0]
+        largest = 0.0
         # the exchanged pair is mirrored, so that events lie on the right
         for p, q in ((present, absent), (absent.mirrored, present.mirrored)):
 
@@ -85,8 +74,9 @@ class LinearLaw:
             low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
             scan = np.linspace(low, high, places).tolist()
             best = min(range(places), key=[negative(t) for t in scan].__getitem__)
-            largest.append(-minimum(negative, scan[max(0, best - 1)], scan[min(places - 1, best + 1)], xatol=close))
-        return max(largest)
+            ends = scan[max(0, best - 1)], scan[min(places - 1, best + 1)]
+            largest = max(largest, -minimum(negative, *ends, xatol=close))
+        return largest
 
     def eps(self, delta: float) -> float:
         """The largest epsilon that a half line attains at delta, both orders (c); 0 if none does."""

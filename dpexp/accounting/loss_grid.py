@@ -5,10 +5,8 @@ curve h(gamma) = sum of m_k (1 - gamma e^(-l_k))_+. If h >= f for all gamma >= 0
 as bad as T steps of f, and if h <= f they are at most as bad: replace one factor of the product at a time, because the
 curve of a product is the average of one factor's curve over the other factor's loss. Measures of total mass below 1
 are allowed from below, and mass that is never bounded from above.
-
 (b) From above, h is the polygon through points of f on the grid: chords of a convex function lie above it
 (connect-the-dots, Doroshenko et al., 2022).
-
 (c) From below (ours), the polygon is sunk until no chord is above f, and its convex hull is taken.
 """
 
@@ -61,11 +59,9 @@ def from_below(curve: np.ndarray, exchanged: np.ndarray, interval: float, accura
     (d) Let a cell lie between grid points a and b with the midpoint c, and let the masses of the chords on the grid of
     half the interval be m_a, m_c, m_b. f is convex, so in [a, c] it is above the chord that ends in a and above the
     chord that begins in c, both extended. With rho = e^(interval / 2) the chord [a, b] is above these two by at most
-
         depth = A (g + B w) / (A + B),  A = m_a + m_c / (1 + rho),  B = m_c / (rho (1 + rho)),
-        g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B),
-
-    where the first line rises from a with slope A and the second falls to g at c with slope B; likewise from b.
+        g = m_c (rho - 1) / (1 + rho)  (chord over f at c),   w = rho - 1   (in units of gamma_a, as A and B):
+    the first line rises from a with slope A, the second falls to g at c with slope B; likewise from b.
     (e) Sinking each grid point by the greater depth of its two cells puts the polygon below f: on each cell by at least
     the cell's own depth. The depth is 3/16 f'' (width)^2 where f is smooth, half as much again as the chord's true
     height.
@@ -123,14 +119,11 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
 
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`."""
-    points = _ends(excess, middle, interval)
-    # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
-    # chord over the run is below it
-    bends = _bends(excess, points, middle, interval)
-    while (bends < 0).any():
+    masses, points = np.zeros(len(excess)), _ends(excess, middle, interval)
+    while ((bends := _bends(excess, points, middle, interval)) < 0).any():
+        # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
+        # chord over the run is below it
         points = points[bends >= 0]
-        bends = _bends(excess, points, middle, interval)
-    masses = np.zeros(len(excess))
     masses[points] = bends
     return masses
 
@@ -152,21 +145,17 @@ def _bends(excess: np.ndarray, points: np.ndarray, middle: int, interval: float)
 
 def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """The points left by the first and the last chord of the convex hull: the lowest chords from where it leaves 0."""
-    count = len(excess)
-    first = int(np.flatnonzero(excess)[0]) - 1
-    last = int(np.flatnonzero(excess)[-1]) + 1
+    positive = np.flatnonzero(excess)
+    first, last = int(positive[0]) - 1, int(positive[-1]) + 1
     at = np.arange(first + 1, last)
     eps = interval * (at - middle)
     over = excess[at] + np.maximum(expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
     foot = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
     height = excess[at] + np.maximum(-expm1(eps), 0.0)
     head = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
-    # equal but for rounding where one point is left
-    head = max(foot, head)
-    keep = np.ones(count, dtype=bool)
-    keep[first + 1 : foot] = False
-    keep[head + 1 : last] = False
-    return np.flatnonzero(keep)
+    # equal but for rounding where one point remains
+    inner = np.arange(foot, max(foot, head) + 1)
+    return np.concatenate([np.arange(first + 1), inner, np.arange(last, len(excess))])
 
 
 def _trimmed(start: int, masses: np.ndarray, unbounded: float) -> Discrete:

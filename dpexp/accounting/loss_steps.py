@@ -1,14 +1,14 @@
 """Privacy loss distributions: the tightest composition of sampled Gaussian steps, rounded up, and what they attain.
 
-A step is its hockey-stick curve, `grid` puts it on a grid from above or from below, and `compose` sums.
-Batches of fixed size, whose pair dp_accounting lacks, are one more curve.
+A step is its hockey-stick curve, `loss_grid` puts it on a grid from above or from below, and `compose` sums.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
@@ -29,24 +29,17 @@ or by more than 0.2"""
 _CELLS, _FEW_STEPS = 40, 1_000_000
 """cells of a step's deviation, which inflate epsilon by about 0.01% (15 by 0.04%, 4 by 1%); and steps up to which a
 transform of all cells of their sum is fast with so fine a grid"""
-_MOST_STEP_CELLS = 60_000
-"""cells of one step's law above 0: half a megabyte, and a few milliseconds for its curve"""
-_LARGEST = 600.0
-"""loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for further factors"""
+_MOST_STEP_CELLS = 60_000  # of one step's law above 0: half a megabyte, and a few milliseconds for its curve
+_LARGEST = 600.0  # loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for further factors
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
-"""how many noise units beyond the far mean losses are kept: beyond, the normal law has 1e-9, 6e-16, 8e-24, ..,
-6e-300"""
+"""noise units beyond the far mean up to which losses are kept: the normal law has 1e-9, 6e-16, 8e-24, .., 6e-300"""
 _NEGLIGIBLE, _LARGE = 1e-5, 1e-2
 """part of delta that losses beyond the reach may take, by which it is overstated as they count as never bounded; and
 delta from which on no rounding error is felt (relative to it, less than 1e-9)"""
-FINER = 8
-"""parts of an interval where the usual grid is wider than the bulk of the losses"""
-LEAST_DELTA = 1e-250
-"""below it masses are no longer numbers with all their digits, and there is no statement"""
-ROUGH = 10**7
-"""steps from which on the grid is so coarse that the Renyi bound is asked too"""
-MOST_KINDS = 256
-"""kinds of steps that are composed as they are: each takes 7 ms and 0.8 MB"""
+FINER = 8  # parts of an interval where the usual grid is wider than the bulk of the losses
+LEAST_DELTA = 1e-250  # below it masses are no longer numbers with all their digits, and there is no statement
+ROUGH = 10**7  # steps from which on the grid is so coarse that the Renyi bound is computed too
+MOST_KINDS = 256  # of steps that are composed as they are: each takes 7 ms and 0.8 MB
 FEW, AT_ONCE = 4, 64
 """kinds of one step up to which its curve is evaluated at all points, and whose curves are evaluated together"""
 BULK, LADDER = 400, 1.005
@@ -125,10 +118,10 @@ class StepLoss:
 
     @cached_property
     def spread(self) -> float:
-        """Deviation of the bulk of one step's loss: that of a normal law of equal total variation.
+        """Deviation of the bulk of one step's loss, which sets the grid: that of a normal law of equal total variation.
 
         A Gaussian pair whose loss has the deviation s has total variation 2 Phi(s / 2) - 1 = s / sqrt(2 pi) + O(s^3).
-        It only sets the grid. The variance itself would not do: at small q it comes from losses that are rare.
+        The variance itself would not do: at small q it comes from losses that are rare.
         """
         at = np.zeros(1)
         return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
@@ -156,16 +149,15 @@ class StepLoss:
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters: from below the first one will do, which
         attained no less than the other wherever both were compared."""
-        cells = max(2, math.ceil(self.top(reach) / interval))
-        fine = 1 if side == "above" else 2
+        cells, fine = max(2, math.ceil(self.top(reach) / interval)), 1 if side == "above" else 2
         eps = interval / fine * np.arange(fine * cells + 1)
         orders = self.curves if side == "above" else self.curves[:1]
         heights = {curve: curve(eps) for order in orders for curve in order}
         # five times the relative error of the curves beside 60 digits in test_curves_have_the_stated_digits
         accuracy = 3e-14 * reach**2 * (1 + 1 / float(self.distances.min()))
         on_grid = from_above if side == "above" else from_below
-        laws = [on_grid(heights[first], heights[second], interval, accuracy) for first, second in orders]
-        return [replace(law, unbounded=law.unbounded + self.lost) for law in laws] if self.lost else laws
+        laws = (on_grid(heights[first], heights[second], interval, accuracy) for first, second in orders)
+        return [replace(law, unbounded=law.unbounded + self.lost) for law in laws]
 
     def rdp(self, order: float) -> float:
         """Renyi divergence of one step, by quadrature; as if unsampled of several kinds, and of replaced records under
@@ -238,12 +230,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
             return 0.0
         if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
             return math.inf
-        eps = math.inf
-        for reach in steps.reaches(delta):
-            # every order of the neighbours must be covered, so the worst of them counts
-            with contextlib.suppress(TooWide):
-                eps = max((law.eps(delta) for law in _composed(steps, reach, "above")), default=math.inf)
-                break
+        known = steps._by_losses(delta, "above")
+        eps = math.inf if known is None else known
         rough = math.isinf(eps) or sum(count for _, count in steps) >= ROUGH
         sampled = rough and any(step.q < 1 for step, _ in steps)
         return min(eps, eps_of(steps.unsampled, delta), eps_of_curve(steps.rdp, delta) if sampled else math.inf)
@@ -262,7 +250,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
                 break
             with contextlib.suppress(TooWide):  # the grid of the next reach is coarser
                 best = min(best, max(law.delta(eps) for law in laws))
-            needed = next(steps.reaches(best), None)
+            needed = next(steps._reaches(best), None)
             # a delta that needs less than this reach is as it will be; a small one may still lose rounding errors
             if best == 0 or needed in (reach, None) or (needed < reach and best >= _LARGE):
                 break
@@ -274,63 +262,60 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         steps = self.few("below")
         if delta >= 1 or not steps:
             return 0.0
-        for reach in steps.reaches(delta):
-            with contextlib.suppress(TooWide):
-                for finer in (1, FINER):  # a grid wider than the bulk of the losses has nothing to show from below
-                    laws = _composed(steps, reach, "below", finer)
-                    eps = max((law.eps(delta) for law in laws), default=0.0)
-                    if eps > 0 or not laws:
-                        break
-                return eps
-        return 0.0
+        eps = steps._by_losses(delta, "below")
+        # a grid wider than the bulk of the losses has nothing to show from below
+        return (steps._by_losses(delta, "below", FINER) if eps == 0 else eps) or 0.0
+
+    def _by_losses(self, delta: float, side: Side, finer: int = 1) -> float | None:
+        """Epsilon of the loss distribution, in the worst order of the neighbours; None where it is out of reach."""
+        for reach in self._reaches(delta):
+            with contextlib.suppress(TooWide):  # the grid of the next reach is coarser
+                return max((law.eps(delta) for law in _composed(self, reach, side, finer)), default=None)
+        return None
+
+    def _reaches(self, delta: float) -> Iterator[float]:
+        """Those of `REACHES` beyond which the mass is negligible compared with delta; the first has the finest grid."""
+        for reach in REACHES if delta >= LEAST_DELTA else ():
+            # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
+            if math.fsum(count * step.beyond(reach) for step, count in self) <= _NEGLIGIBLE * delta:
+                yield reach
+
+    @lru_cache(maxsize=64)  # noqa: B019  # equal steps have one answer
+    def few(self, side: Side) -> Steps:
+        """Each kind once, and at most `MOST_KINDS` kinds of plain steps, whose q and distance are rounded to powers.
+
+        More noise, and a smaller q, are never easier to distinguish: a pair with t q is the pair with q on a share t of
+        the steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
+        """
+        counts: Counter[StepLoss] = Counter()
+        for step, count in self:
+            counts[step] += count
+        kinds = [part for part in counts.items() if part[1]]
+        if len(kinds) <= MOST_KINDS or any(len(step.shares) > 1 or step.lost for step, _ in kinds):
+            return Steps(kinds)
+        whole, sign = (math.ceil, 1) if side == "above" else (math.floor, -1)
+        log_ratio = 1e-4
+        while True:
+            powers: Counter[tuple[int, int]] = Counter()
+            for step, count in kinds:
+                powers[whole(math.log(step.q) / log_ratio), whole(math.log(step.mu) / log_ratio)] += count
+            if len(powers) <= MOST_KINDS:
+                break
+            log_ratio *= 1.2
+
+        def value(power: int) -> float:
+            return math.exp(log_ratio * power + sign * 1e-12)
+
+        merged = ((min(value(q), 1.0), 1 / value(mu), count) for (q, mu), count in powers.items())
+        return Steps((step_loss(q, noise, self.scheme), count) for q, noise, count in merged)
 
     @property
     def curve(self) -> Curve:
         """What is guaranteed."""
         return Curve(self.eps, direct=self.delta, rdp=self.rdp, unsampled=self.unsampled)
 
-    @lru_cache(maxsize=64)  # noqa: B019  # equal steps have one answer
-    def few(self, side: Side) -> Steps:
-        """Each kind once, and at most `MOST_KINDS` kinds of plain steps: neighbours by q and noise become one that
-        dominates them, or is dominated by them.
-
-        More noise, and a smaller q, are never easier to distinguish: a pair with t q is the pair with q on a share t of
-        the steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
-        """
-        counts: dict[StepLoss, int] = {}
-        for step, count in self:
-            counts[step] = counts.get(step, 0) + count
-        kinds, end = [part for part in counts.items() if part[1]], max if side == "above" else min
-        if len(kinds) <= MOST_KINDS or any(len(step.shares) > 1 or step.lost for step, _ in kinds):
-            return Steps(kinds)
-        merged = []
-        # by q, then by noise within those of about one q: a single order by both would join any noises
-        for similar in _chunks(kinds, lambda step: (step.q, step.mu)):
-            for like in _chunks(similar, lambda step: (step.mu,)):
-                q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
-                merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
-        return Steps(merged)
-
-    def reaches(self, delta: float) -> Iterator[float]:
-        """Those of `REACHES` beyond which the mass is negligible compared with delta.
-
-        The first has the finest grid. Where that makes the window too wide, the next one's grid is coarser.
-        """
-        for reach in REACHES if delta >= LEAST_DELTA else ():
-            # a sum of losses is lost where one of them is: at most the sum of the masses (union bound)
-            if math.fsum(count * step.beyond(reach) for step, count in self) <= _NEGLIGIBLE * delta:
-                yield reach
-
 
 NONE = Steps()
-
-
-def _chunks(
-    kinds: Sequence[tuple[StepLoss, int]], key: Callable[[StepLoss], tuple[float, ...]]
-) -> list[list[tuple[StepLoss, int]]]:
-    """Neighbours by the key in at most the root of `MOST_KINDS` chunks."""
-    ordered, size = sorted(kinds, key=lambda part: key(part[0])), -(-len(kinds) // math.isqrt(MOST_KINDS))
-    return [ordered[k : k + size] for k in range(0, len(ordered), size)]
 
 
 @lru_cache(maxsize=12)
@@ -357,7 +342,4 @@ def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Dis
     return step.laws(interval, reach, side)
 
 
-@lru_cache(maxsize=1024)
-def step_loss(q: float, multiplier: float, scheme: Scheme) -> StepLoss:
-    """A step that is shared by all who ask for it, so that it is composed once."""
-    return StepLoss(q, multiplier, scheme)
+step_loss = lru_cache(maxsize=1024)(StepLoss)  # shared by all who ask for it, so that it is composed once

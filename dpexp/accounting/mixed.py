@@ -27,7 +27,7 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
     the record replaces one of the others. Then it moves the sum by up to two norms, and by convexity over the
     pairing the worst is (1 - f) N(0, 1) + f N(2 mu, 1) against N(0, 1), f = M / (n + 1). All others' gradients
     C and the record's -C attain it. Replaced: M has one law, and given M the batch is a uniform subset, as a batch of
-    fixed size is: where the record is not in it another one is, so that the sums differ by up to two norms.
+    fixed size is.
     """
     replaced = relation == "replace-one"
     trials = n if replaced else n + 1
@@ -37,8 +37,7 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
     lost = float(exp(logs[~common]).sum()) + (trials + 1 - len(sizes)) * LEAST_KIND
     sizes, present = sizes[common], exp(logs[common])
     # an empty batch shows its size alone; a share above 0 can only help the adversary
-    shares = np.maximum(sizes / trials, LEAST_KIND)
-    noise = np.full(len(sizes), multiplier / 2)
+    shares, noise = np.maximum(sizes / trials, LEAST_KIND), np.full(len(sizes), multiplier / 2)
     if replaced:
         return StepLoss(shares, noise, "fixed-size", present, present, lost)
     # the sizes themselves tell the record, so that no Gaussian step is a bound
@@ -52,9 +51,9 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> StepLoss:
     Let K be what the others draw, Bin(n - 1, q). The kinds are K < cap and K >= cap: showing which of the two a step is
     can only help the adversary.
     """
-    over, lost = _reached(n - 1, q, cap), 0.0  # P(K >= cap)
+    over, share, lost = _reached(n - 1, q, cap), q, 0.0  # P(K >= cap)
     if cap >= n or over < LEAST_OVER:
-        over, share, lost = 0.0, q, over
+        over, lost = 0.0, over
     else:
         # The record is met with the probability q cap / (K + 1). Given K >= cap the others' subset is uniform whatever
         # K is, so that K need not be shown, and the mean over K is (cap / n) P(Bin(n, q) > cap) / P(K >= cap).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,18 +14,15 @@ from dpexp.accounting.functions import exp, gauss_legendre, log, log_ndtr
 BELOW = 60.0
 """a cell whose integrand is this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such cells
 are still below the rounding of the sum"""
-_BLOCK = 1 << 22
-"""entries of one matrix of places and atoms: 32 MiB of float64"""
+_BLOCK = 1 << 22  # entries of one matrix of places and atoms: 32 MiB of float64
 
 
 @dataclass(frozen=True)
 class GaussianMixture:
     """sum_i exp(log_weights_i) N(centres_i, variance)."""
 
-    centres: np.ndarray
-    """[A]"""
-    log_weights: np.ndarray
-    """[A]"""
+    centres: np.ndarray  # [A]
+    log_weights: np.ndarray  # [A]
     variance: float
 
     @property
@@ -70,32 +67,21 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
     if reach == 0:
         return 0.0
 
-    def log_laws(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def log_integrand(x: np.ndarray) -> np.ndarray:
         log_q = q.log_density(s * x)
-        return log_q, p.log_density(s * x) - log_q
+        return np.asarray(log_q + log_excess(p.log_density(s * x) - log_q, order))
 
     widest = min(reach, max(gaps, default=0.0))
-    return log_mean_excess(log_laws, [order], np.arange(-half, half, dtype=np.float64), widest) / (order - 1)
+    return log_mean_excess(log_integrand, np.arange(-half, half, dtype=np.float64), widest) / (order - 1)
 
 
-def log_mean_excess(
-    log_laws: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
-    powers: Sequence[float],
-    starts: np.ndarray,
-    gap: float,
-) -> float:
-    """log(1 + sum over the powers k of the mean of r^k - 1 - k (r - 1)), r the ratio of two laws under the second one.
+def log_mean_excess(log_integrand: Callable[[np.ndarray], np.ndarray], starts: np.ndarray, gap: float) -> float:
+    """log(1 + the integral of r^k - 1 - k (r - 1)), r the ratio of two laws, under the second one.
 
-    `log_laws` takes places in deviations and gives log q + log(2 pi) / 2 and log r there. Cells of one deviation begin
-    at `starts`; atoms are at most `gap` deviations apart. (r - 1) has the mean 0, so that this is the mean of r^k, of
-    which tiny divergences keep their digits.
+    (r - 1) has the mean 0, so that this is the mean of r^k, of which tiny divergences keep their digits.
+    `log_integrand` takes places in deviations and adds log(2 pi) / 2. Cells of one deviation begin at `starts`; atoms
+    are at most `gap` deviations apart.
     """
-
-    def log_integrand(x: np.ndarray) -> np.ndarray:
-        log_q, log_ratio = log_laws(x)
-        terms = [log_q + log_excess(log_ratio, k) for k in powers]
-        return np.asarray(terms[0] if len(terms) == 1 else np.logaddexp(*terms))
-
     # the integrand's peaks are a third of a deviation wide or wider: a scan finds the cells within BELOW nats of the
     # highest one; a peak may lie between two places of the scan, so their neighbours are taken too
     heights = log_integrand(starts + 0.5)
@@ -106,8 +92,7 @@ def log_mean_excess(
     # ellipse of half axes l (rho + 1 / rho) / 2 and l (rho - 1 / rho) / 2. Two atoms a gap apart vanish together pi /
     # gap from the real line, and large powers grow from half of that on: with 2 l <= 2 / gap that is rho = 3.4 at
     # least, 1e-17; and with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
-    pieces = max(1, math.ceil(gap / 2))
-    offsets, log_weights = _rule(pieces)
+    offsets, log_weights = _rule(max(1, math.ceil(gap / 2)))
     values = log_integrand((starts[used][:, None] + offsets).ravel()).reshape(-1, len(offsets)) + log_weights
     top = float(values.max())
     total = top + math.log(float(exp(values - top).sum())) - math.log(2 * math.pi) / 2

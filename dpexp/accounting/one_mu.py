@@ -1,9 +1,9 @@
 """One number for a whole privacy curve: mu of Gaussian differential privacy up to a floor.
 
 Gomez, Kulynych, Kaissis, Hayes, Balle and Honkela (2025, arXiv 2503.10945) summarise a mechanism by the least mu whose
-curve is nowhere better. Without a floor the mu of sampled Gaussian steps is always that of no sampling, sqrt(T) / z:
-the rarest losses decide. So a floor d is part of it:
-delta(eps) <= max(delta_mu(eps), d) for all eps, and hence f(a) >= f_mu(a) - d for the trade-off curve f.
+curve is nowhere better. Without a floor d the mu of sampled Gaussian steps is always that of no sampling, sqrt(T) / z:
+the rarest losses decide. With it delta(eps) <= max(delta_mu(eps), d) for all eps, and f(a) >= f_mu(a) - d for the
+trade-off curve f.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Hockey-stick curves of one sampled Gaussian step: eps -> sup over events of p - e^eps r, for any real eps.
 
-`mu` is the distance of the two means in noise standard deviations. Arrays in, arrays of the same shape out,
-q and mu too if they have one; 1 - e^eps is a lower bound of every curve, attained where the likelihood ratio never
-falls below e^eps.
-
+`mu` is the distance of the two means in noise standard deviations. Arrays in, arrays of the same shape out, q and mu
+too if they have one; 1 - e^eps is a lower bound of every curve.
 Every function finds the event on which p > e^eps r, which is the best one (Neyman and Pearson), and takes the two
 probabilities of it. All likelihood ratios here are monotone in x, so the event is a half line. Phi is evaluated in the
 log domain where it is multiplied by a number that may be huge.

@@ -5,14 +5,10 @@ secret. A run draws its own candidate uniformly, and its score is part of its ou
 covered: their losses add up by composition.
 
 (a) K is Poisson with mean m, or truncated negative binomial: with shape h and 0 < gamma <= 1 (Definition 1 there)
-
-    P(K = k) = (1 - gamma)^k / (gamma^-h - 1)  prod_{l < k} (l + h) / (l + 1),   k = 1, 2, ...
-
-Shape 1 is the geometric law, and the limit h = 0 the logarithmic one, (1 - gamma)^k / (k log(1 / gamma)).
-
-(b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the order asked, plus log E[K] / (order - 1),
+P(K = k) = (1 - gamma)^k / (gamma^-h - 1) prod_{l < k} (l + h) / (l + 1), k = 1, 2, .. Shape 1 is the geometric law, and
+the limit h = 0 the logarithmic one, (1 - gamma)^k / (k log(1 / gamma)).
+(b) Truncated negative binomial (Theorem 2): the Renyi curve of one run at the same order, plus log E[K] / (order - 1),
 plus a price that does not depend on the order: (1 + h) times the least of (1 - 1 / a) curve(a) + log(1 / gamma) / a.
-
 (c) Poisson (Theorem 6): the same with m times the delta of one run at epsilon log(1 + 1 / (order - 1)) for the price:
 the delta of its loss distribution where that is known, and of its Renyi curve elsewhere.
 """
@@ -25,12 +21,9 @@ from collections.abc import Callable
 from dpexp.accounting.renyi import Rdp, delta_of_curve, least_over_orders
 from dpexp.accounting.search import narrow
 
-DeltaOfRun = Callable[[float], float]
-"""epsilon -> delta of one run"""
 
-
-def best_of(rdp: Rdp, delta: DeltaOfRun, runs: float, shape: float) -> Rdp:
-    """Renyi curve of the best of K runs, from the curve and the delta of one; `runs` is the mean of K.
+def best_of(rdp: Rdp, delta: Callable[[float], float], runs: float, shape: float) -> Rdp:
+    """Renyi curve of the best of K runs, from the curve of one and its delta at epsilon; `runs` is the mean of K.
 
     `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with no release
     where K = 0.

@@ -1,12 +1,7 @@
 """Renyi divergences of the sampled Gaussian mechanism, for real orders, and their conversion to (epsilon, delta).
 
-One step adds N(0, sigma^2) and moves by 1 with probability q. Three one-step quantities, in increasing order:
-
-* `base_from_mixture`: D_alpha(N(0) || mixture), the printed S_alpha of `noisy-sgd`, Definition 2.10. No privacy bound
-  by itself: it stays below log 1/(1-q) whatever the noise, and neighbours can be exchanged.
-* `mixture_from_base`: D_alpha(mixture || N(0)), what the add/remove accountants of the literature compute.
-* `symmetrised`: the larger of both for the pair whose trade-off curve is the symmetrised subsampled Gaussian.
-
+One step adds N(0, sigma^2) and moves by 1 with probability q: `base_from_mixture` <= `mixture_from_base` <=
+`symmetrised`.
 (a) In deviations z the ratio of mixture and base is r = 1 - q + q exp(z / sigma - 1 / (2 sigma^2)), and exp((order - 1)
 D) is the mean of r^order, or of r^(1 - order); the third pair has the larger ratio on either side of z = 1 / (2 sigma),
 where r = 1: the sum of both powers on the right.
@@ -14,12 +9,10 @@ where r = 1: the sum of both powers on the right.
 to 1 like a logistic function of z / sigma, and the second derivative is at most 0: so w <= 1 / 2 means z <= 2 sigma,
 and w >= 1 / 2 means a - z <= 2 sigma; and always z <= a, beyond which it falls like -(z - a)^2 / 2. For k < 0 the one
 peak gains at most |k| log 1 / (1 - q) over z = 0.
-
-Conversions take the best order. Any order is valid, so that a search which misses it is loose but never wrong. With
-x = order - 1 > 0 (Canonne, Kamath and Steinke, 2020, Proposition 12)
-
+(c) With x = order - 1 > 0 (Canonne, Kamath and Steinke, 2020, Proposition 12)
     epsilon = rdp - log(1 + 1 / x) - (log delta + log(1 + x)) / x,
     log delta = x (rdp - epsilon - log(1 + 1 / x)) - log(1 + x).
+Any order is valid, so that a search which misses the best one is loose but never wrong.
 """
 
 from __future__ import annotations
@@ -30,8 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.accounting.functions import expm1, log1p
-from dpexp.accounting.mixtures import log_mean_excess
+from dpexp.accounting.mixtures import log_excess, log_mean_excess
 from dpexp.accounting.search import GOLDEN, minimum
 
 _REACH, _LONG = 14.0, 200
@@ -41,28 +33,37 @@ _LEAST = 0.02
 _LEAST_FROM_MIXTURE = 0.05
 """below this one E r^(1 - order) is that of r = 1 - q, its least value, which r exceeds with probability P(Z > 10) =
 1e-23 only"""
+_PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
+"""log(order - 1) between the first and the last between which the best one lies"""
+_CLOSE = 2e-5
+"""how closely log(order - 1) is computed: epsilon is flat there, and misses the least by about the square of it"""
+Rdp = Callable[[float], float]  # order -> Renyi divergence
 
 
 def base_from_mixture(order: float, q: float, sigma: float) -> float:
-    """D_order(N(0, sigma^2) || (1-q) N(0, sigma^2) + q N(1, sigma^2)); order > 1. Relative error about 1e-14."""
+    """D_order(N(0, sigma^2) || (1-q) N(0, sigma^2) + q N(1, sigma^2)); order > 1. Relative error about 1e-14.
+
+    The printed S_alpha of `noisy-sgd`, Definition 2.10. No privacy bound by itself: it stays below log 1/(1-q) whatever
+    the noise, and neighbours can be exchanged.
+    """
     if 0 < q < 1 and 0 <= sigma < _LEAST_FROM_MIXTURE and order > 1:
         return -math.log1p(-q)
-    return _divergence(order, q, sigma, (1.0 - order,))
+    return _divergence(order, q, sigma, 1.0 - order)
 
 
 def mixture_from_base(order: float, q: float, sigma: float) -> float:
-    """D_order((1-q) N(0, sigma^2) + q N(1, sigma^2) || N(0, sigma^2)); order > 1. Relative error about 1e-14."""
-    return _divergence(order, q, sigma, (float(order),))
+    """D_order((1-q) N(0, sigma^2) + q N(1, sigma^2) || N(0, sigma^2)), as accountants of add-remove compute it."""
+    return _divergence(order, q, sigma, float(order))
 
 
 def symmetrised(order: float, q: float, sigma: float) -> float:
-    """Renyi divergence of the pair with the trade-off curve C_q(G(1 / sigma)) of Dong, Roth and Su; order > 1."""
-    return _divergence(order, q, sigma, (float(order), 1.0 - order))
+    """The larger of both for the pair with the trade-off curve C_q(G(1 / sigma)) of Dong, Roth and Su; order > 1."""
+    return _divergence(order, q, sigma, None)
 
 
 @lru_cache(maxsize=50_000)
-def _divergence(order: float, q: float, sigma: float, powers: tuple[float, ...]) -> float:
-    """Of the mean of these powers of r, on the half line where there are two. Raises ValueError for other arguments."""
+def _divergence(order: float, q: float, sigma: float, power: float | None) -> float:
+    """Of the mean of this power of r; None: of both, on the half line. Raises ValueError for other arguments."""
     if not (order > 1 and 0 <= q <= 1 and sigma >= 0):
         raise ValueError(f"the order is above 1, q in [0, 1] and noise at least 0, not {order}, {q} and {sigma}")
     if q == 0 or math.isinf(sigma):
@@ -70,14 +71,21 @@ def _divergence(order: float, q: float, sigma: float, powers: tuple[float, ...])
     if q == 1 or sigma < _LEAST:
         return order / (2 * sigma * sigma) if sigma > 0 else math.inf
 
-    def log_laws(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def log_integrand(z: np.ndarray) -> np.ndarray:
         exponent = z / sigma - 1 / (2 * sigma * sigma)
-        # beyond e^700 r is q e^exponent to all digits
-        log_r = log1p(q * expm1(np.minimum(exponent, 700.0)))
-        return -z * z / 2, np.where(exponent < 700.0, log_r, math.log(q) + exponent)
+        with np.errstate(all="ignore"):
+            # beyond e^700 r is q e^exponent to all digits
+            log_r = np.log1p(q * np.expm1(np.minimum(exponent, 700.0)))
+            if exponent.max() > 700.0:
+                log_r = np.where(exponent < 700.0, log_r, math.log(q) + exponent)
+            if power is not None:
+                return np.asarray(log_excess(log_r, power) - z * z / 2)
+            # both together are (r^order - 1) (1 - r^(1 - order)), r > 1
+            both = np.log(np.expm1(-order * log_r) * np.expm1((1 - order) * log_r))
+            return np.asarray(order * log_r + both - z * z / 2)
 
     # (b), and both laws
-    k, start = powers[0], 1 / (2 * sigma) if len(powers) > 1 else 0.0
+    k, start = power or order, 0.0 if power else 1 / (2 * sigma)
     left, top = math.sqrt(_REACH**2 - 2 * min(k, 0.0) * -math.log1p(-q)), max(1.0, k) / sigma
     ends = [(-left, min(2 * sigma, top)), (1 / sigma, 1 / sigma), (max(-left, top - 2 * sigma), top)]
     first, last = -left - _REACH - start, max(end for _, end in ends) + _REACH - start
@@ -86,17 +94,7 @@ def _divergence(order: float, q: float, sigma: float, powers: tuple[float, ...])
     else:
         ranges = (np.arange(math.floor(a - _REACH - start), b + _REACH - start) for a, b in ends)
         starts = np.unique(np.concatenate([*ranges]))
-    cells = starts[starts >= 0] + start if len(powers) > 1 else starts
-    return log_mean_excess(log_laws, powers, cells, 1 / sigma) / (order - 1)
-
-
-Rdp = Callable[[float], float]
-"""order -> Renyi divergence"""
-_PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
-"""log(order - 1) between the first and the last between which the best is sought"""
-_WIDE = -30.0, 90.0
-_CLOSE = 2e-5
-"""how closely log(order - 1) is found: epsilon is flat there, and misses the least by about the square of it"""
+    return log_mean_excess(log_integrand, starts if power else starts[starts >= 0] + start, 1 / sigma) / (order - 1)
 
 
 def improved_eps(order: float, rdp: float, delta: float) -> float:
@@ -105,28 +103,28 @@ def improved_eps(order: float, rdp: float, delta: float) -> float:
     return max(0.0, rdp - math.log1p(1 / x) - (math.log(delta) + math.log1p(x)) / x)
 
 
-def _log_delta(x: float, rdp: float, eps: float) -> float:
-    return x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x)
-
-
-def least_over_orders(value: Callable[[float], float], wide: bool = False) -> float:
+def least_over_orders(value: Callable[[float], float]) -> float:
     """The least value over orders > 1 that a search finds, of values that have one valley; inf where none is finite.
 
-    So have epsilon and log delta of a curve of divergences: epsilon times order - 1, and log delta, are convex in the
-    order. `wide` is for a straight curve, whose best order can be far beyond that of others.
+    So have both of (c): epsilon times order - 1, and log delta, are convex in the order.
     """
-    low, high = _WIDE if wide else (_PLACES[0], _PLACES[-1])
+    low, high = _PLACES[0], _PLACES[-1]
     if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
         best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
         low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
-    return minimum(lambda x: value(1 + math.exp(x)), low, high, xatol=1e-9 if wide else _CLOSE)
+    return minimum(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)
 
 
-def eps_of_curve(curve: Rdp, delta: float, wide: bool = False) -> float:
+def eps_of_curve(curve: Rdp, delta: float) -> float:
     """Smallest epsilon over real orders of a Renyi curve; inf if none is finite."""
-    return least_over_orders(lambda order: improved_eps(order, curve(order), delta), wide)
+    return least_over_orders(lambda order: improved_eps(order, curve(order), delta))
 
 
-def delta_of_curve(curve: Rdp, eps: float, wide: bool = False) -> float:
+def delta_of_curve(curve: Rdp, eps: float) -> float:
     """Delta at epsilon, at the best order."""
-    return math.exp(min(least_over_orders(lambda order: _log_delta(order - 1, curve(order), eps), wide), 0.0))
+
+    def log_delta(order: float) -> float:
+        x = order - 1
+        return x * (curve(order) - eps - math.log1p(1 / x)) - math.log1p(x)
+
+    return math.exp(min(least_over_orders(log_delta), 0.0))

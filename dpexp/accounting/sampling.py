@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-Relation = Literal["replace-one", "add-remove"]
-"""which data sets are neighbours"""
+Relation = Literal["replace-one", "add-remove"]  # which data sets are neighbours
 Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
 ONCE_AN_EPOCH: tuple[Sampling, ...] = ("cyclic", "shuffled", "reshuffled")
 """sampling by which a record is in one batch of every epoch"""
-Scheme = Literal["add-remove", "replace-one", "fixed-size"]
-"""pairs of a step on a random batch"""
+Scheme = Literal["add-remove", "replace-one", "fixed-size"]  # pairs of a step on a random batch
 
 
 def distance(relation: Relation) -> float:

@@ -1,7 +1,7 @@
 """Roots, minima, and thresholds with the side that the caller needs.
 
-`narrow` and `first_whole` search for where a condition begins to hold. A guarantee is taken from the
-end where it was computed to hold, an attained value from the end where it failed; no value is interpolated.
+`narrow` and `first_whole` search for where a condition begins to hold. A guarantee is taken from the end where it was
+computed to hold, an attained value from the end where it failed; no value is interpolated.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def minimum(function: Callable[[float], float], low: float, high: float, xatol: 
 
 
 class Narrowed(NamedTuple):
-    """The two ends of an interval that holds a threshold: the last numbers at which the condition failed and held."""
+    """The last numbers at which a condition failed and held, on either side of its threshold."""
 
     below: float
     above: float

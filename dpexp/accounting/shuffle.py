@@ -33,14 +33,9 @@ from dpexp.accounting.least_noise import solve
 from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import narrow
 
-QUADRATURE, MASSES = 1e-11, 1e-13
-"""relative errors of the masses of cells, from above and from below, charged for every user"""
-REACH = 9.0
-"""deviations of a norm beyond which a message is left out: e^(-REACH^2 / 2) = 3e-18"""
-DECIDES = 7.0
-"""deviations of the others' sum beyond which a score decides alone"""
-
-
+QUADRATURE, MASSES = 1e-11, 1e-13  # relative errors of the masses of cells, from above and from below, for every user
+REACH = 9.0  # deviations of a norm beyond which a message is left out: e^(-REACH^2 / 2) = 3e-18
+DECIDES = 7.0  # deviations of the others' sum beyond which a score decides alone
 Laws = tuple[np.ndarray, np.ndarray, np.ndarray]
 """for (g): of a record's message, of what replaces it, and of all others, on cells [A]"""
 
@@ -51,11 +46,9 @@ class Cells(NamedTuple):
     blanket: np.ndarray
     record: np.ndarray
     other: np.ndarray
-    record_range: tuple[np.ndarray, np.ndarray]
-    """least and largest density of the record's law over the blanket"""
+    record_range: tuple[np.ndarray, np.ndarray]  # least and largest density of the record's law over the blanket
     other_range: tuple[np.ndarray, np.ndarray]
-    missing: float = 0.0
-    """probability of the record's message to be in no cell"""
+    missing: float = 0.0  # probability of the record's message to be in no cell
 
     def without_largest(self, share: float) -> Cells:
         """(d) without the cells of the largest densities that have this probability together."""
@@ -204,19 +197,16 @@ def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
 
 
 def pair_eps(laws: Laws, users: int, delta: float, accuracy: float = MASSES) -> float:
-    """Epsilon at delta that a record's laws and that of all others attain, rounded down: (g).
-
-    `accuracy` is the relative one of the laws.
-    """
+    """Epsilon at delta that a record's laws and that of all others, of this relative accuracy, attain: (g)."""
     record, other, rest = laws
     largest = math.log(float((record / other).max()))
     mu = math.sqrt(float(((record - other) ** 2 / rest).sum()) / users)
     best, eps = 0.0, min(eps_of(mu, delta), 0.5 * largest)
     for _ in range(20):
         value = _event(laws, users, delta, eps, accuracy)
-        settled = value <= best > 0 or abs(value - eps) <= 0.03 * eps
+        close = value <= best > 0 or abs(value - eps) <= 0.03 * eps
         best = max(best, value)
-        if settled:
+        if close:
             break
         # at the largest ratio itself no score is above 0
         eps = min(best, (1 - 1e-6) * largest) or eps / 4

@@ -5,7 +5,6 @@ are skipped.
 """
 
 import importlib.util
-import math
 
 import pytest
 
@@ -110,55 +109,3 @@ def test_the_tree_of_dp_ftrl():
     """Google prints 19.74 for one epoch of 1,600 steps with noise 1.13, by Renyi divergences."""
     event = dp.SingleEpochTreeAggregationDpEvent(1.13, 1600)
     assert Accountant().compose(event).get_epsilon(1e-6) == pytest.approx(17.66675, abs=1e-5)
-
-
-STEP = dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(1.0))
-RENYI = {
-    "zCDP": dp.dp_event.ZCDpEvent(0.3, 0.1),
-    "zCDP and steps": dp.ComposedDpEvent([dp.dp_event.ZCDpEvent(0.1), dp.SelfComposedDpEvent(STEP, 30)]),
-}
-
-
-@pytest.mark.parametrize("name", RENYI)
-def test_renyi_events_beside_dp_accounting(name):
-    """Its orders are few, so that it is no smaller; all else is the same theorem. What is kept is what was composed."""
-    from dp_accounting.rdp import RdpAccountant
-
-    ours, theirs = Accountant().compose(RENYI[name], 2), RdpAccountant().compose(RENYI[name], 2)
-    for delta in (1e-3, 1e-5, 1e-9):
-        beside = theirs.get_epsilon(delta)
-        assert ours.get_epsilon(delta) <= beside * (1 + 1e-9)
-        assert ours.get_epsilon(delta) >= beside * (1 - 2e-3)
-    eps = ours.get_epsilon(1e-5)
-    assert ours.get_delta(eps) == pytest.approx(1e-5, rel=2e-3)
-    again = Accountant()
-    again.load_state_dict(ours.state_dict())
-    assert again.get_epsilon(1e-5) == eps == Accountant().compose(ours.ledger).get_epsilon(1e-5)
-    with pytest.raises(UsageError, match="history"):
-        _ = ours.history
-
-
-def test_nothing_is_nothing_by_renyi_too():
-    accountant = Accountant().compose(dp.dp_event.ZCDpEvent(0.0))
-    assert [accountant.get_epsilon(delta) for delta in (0, 1e-5, 1)] == [0, 0, 0]
-    assert [accountant.get_delta(eps) for eps in (0, 1, math.inf)] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(("rho", "xi", "delta"), [(0.5, 0.0, 1e-6), (1e-7, 0.0, 1e-9), (40.0, 0.3, 1e-200)])
-def test_zcdp_has_the_least_epsilon_of_any_order(rho, xi, delta):
-    """The conversion at the best order by a search of another kind, with 30 digits."""
-    mp = pytest.importorskip("mpmath").mp
-    accountant = Accountant().compose(["", "ZCDpEvent", rho, xi])
-    with mp.workdps(30):
-
-        def slope(x):
-            return mp.diff(converted, x)
-
-        def converted(x):
-            order = 1 + mp.exp(x)
-            return xi + rho * order + mp.log(1 - 1 / order) - mp.log(mp.mpf(delta) * order) / (order - 1)
-
-        best = mp.findroot(slope, mp.log(mp.sqrt(-mp.log(delta) / rho)))
-        right = float(converted(best))
-    assert accountant.get_epsilon(delta) == pytest.approx(right, rel=1e-12)
-    assert accountant.get_delta(right) == pytest.approx(delta, rel=1e-9)

@@ -87,8 +87,6 @@ def accountant(setting):
             return composed(setting["tree"])
         case "tree":
             return composed(["SingleEpochTreeAggregation", setting["noise"], setting["steps"]])
-        case "zcdp":
-            return composed(["ZC", setting["rho"]])
         case "forest":
             return composed(["Gaussian", setting["noise"] / math.sqrt(forest(setting["batches"], setting["epochs"]))])
     found = Accountant(setting["relation"])
