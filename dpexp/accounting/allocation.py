@@ -109,7 +109,7 @@ def combined(a: OnGrid, batches_a: int, b: OnGrid, batches_b: int) -> OnGrid:
     narrower = math.sqrt(max(batches_a, batches_b) / (batches_a + batches_b)) * spread
     first, last = min(a.start, b.start), max(a.start + len(a.q), b.start + len(b.q))
     times = max(1, round(h / _power_of_two(max(narrower / FINE, h * (last - first) / MOST))))
-    # losses: the larger by log share at most below the lower end of the larger, never above the upper end
+    # the larger loss by log share at most, never above it
     low = first + math.floor(math.log(min(share, 1 - share)) / h) - 2
     out = np.zeros(times * (last - low) + 2)
     step = h / times
@@ -156,8 +156,8 @@ def _trimmed(pair: OnGrid) -> OnGrid:
     right = int(np.flatnonzero(over > TRIMMED)[-1])
     first = min(first, right)
     masses = q[first : right + 1].copy()
-    # below the grid p is kept and the rest of q becomes a loss of -infinity, above it q is kept and the rest of p
-    # becomes +infinity: the masses of P and Q stay, as in (c)
+    # below the grid the rest of q becomes a loss of -infinity, above it the rest of p one of +infinity: the masses of P
+    # and Q stay, as in (c)
     masses[0] += float(p[:first].sum()) * math.exp(-pair.interval * (pair.start + first))
     masses[-1] += float(q[right + 1 :].sum())
     p_only, q_only = pair.p_only + float(p[right + 1 :].sum()), pair.q_only + float(q[:first].sum())
@@ -178,15 +178,12 @@ class Atoms:
         return Atoms(self.q[::-1], self.p[::-1], self.relative)
 
     def curve(self, eps: np.ndarray) -> np.ndarray:
-        """sup over events of P - e^eps Q [E], from below: sums of positive terms.
-
-        D(eps) = sum of p_i (1 - e^(eps - l_i)) over the losses above eps.
-        """
+        """D(eps) = sup over events of P - e^eps Q = sum of p_i (1 - e^(eps - l_i)) over l_i > eps, from below, [E]."""
         losses = log(self.p) - log(self.q)
         losses -= 4 * UNIT * (4 + np.abs(log(self.p)) + np.abs(losses))
         losses = np.minimum.accumulate(losses[::-1])[::-1]  # in order, also where rounding exchanged two of them
         # with Q_k = sum of p_i e^(-l_i) over i >= k, D(eps) = D(l_k) + Q_k e^(l_k) (1 - e^(eps - l_k)) for eps in
-        # [l_(k - 1), l_k]: one walk from the largest loss down gives D at every loss
+        # [l_(k - 1), l_k]
         power = exp(losses)
         weights = np.cumsum((self.p / power)[::-1])[::-1] * power
         rises = weights[1:] * -expm1(losses[:-1] - losses[1:])
@@ -357,9 +354,8 @@ def _smaller(kinds: EpochKinds, known: float, answer: Callable[[tuple[ComposedLo
 def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
     """Epsilon of epochs of several kinds, rounded up, both orders of the neighbours.
 
-    A kind is how far one record moves its sum in deviations of the noise, the batches of an epoch, and how many such
-    epochs there are. Of more than `MOST_NOISES` kinds, whose batches are equally many, neighbours in the list are taken
-    together at the largest distance, which can only help an adversary.
+    A kind is (distance in deviations of the noise, batches, epochs). Of more than `MOST_NOISES` kinds, whose batches
+    are equally many, neighbours in the list are taken together at the largest distance, which can only help.
     """
     size = -(-len(kinds) // MOST_NOISES)
     assert size <= 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"

@@ -101,8 +101,7 @@ def mu_within(eps: float, delta: float) -> float:
 def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
     """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
 
-    A calibrated noise is converted and rounded on its way to the statement. Raises ValueError where no finite noise
-    helps.
+    Raises ValueError where no finite noise helps.
     """
     step = math.ulp(noise)
     while not statement(noise) <= target:

@@ -28,10 +28,8 @@ def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: f
 
 
 def rounded_up(noise: float) -> float:
-    """The noise with seven digits, a relative 1e-6 larger at most, which is what a search leaves open too.
-
-    The last digits of a search are not the same on every machine, and would be those of every iterate.
-    """
+    """The noise with seven digits, a relative 1e-6 larger at most: its last digits, which differ by machine, would be
+    those of every iterate."""
     scale = 10.0 ** (6 - math.floor(math.log10(noise)))
     return math.ceil(noise * scale) / scale
 

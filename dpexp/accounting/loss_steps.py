@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
@@ -24,8 +24,7 @@ from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
 from dpexp.accounting.sampling import Relation, Sampling, Scheme, random_step
 
 _FINEST, _COARSEST = 1e-10, 5e-3
-"""limits of the interval of losses: at 40 cells a deviation they bind where a step's loss deviates by less than 4e-9,
-or by more than 0.2"""
+"""limits of the interval of losses: they bind where a step's loss deviates by less than 4e-9, or by more than 0.2"""
 _CELLS, _FEW_STEPS = 40, 1_000_000
 """cells of a step's deviation, which inflate epsilon by about 0.01% (15 by 0.04%, 4 by 1%); and steps up to which a
 transform of all cells of their sum is fast with so fine a grid"""
@@ -63,7 +62,6 @@ class StepLoss:
     probability `present` where the record is there and `absent` where it is not, and shows which: then all of these are
     arrays [kinds]. `lost` is the probability of kinds that are left out, which counts as a loss without bound, and
     `unsampled` the mu of a Gaussian step that is no better. Raises ValueError for other noise or q.
-
     (a) The hockey-stick curve of a pair (P, Q) is H(eps) = sup over events of P(S) - e^eps Q(S). With the kind shown
     the best event is the best one for each kind, so H(eps) = sum_k w_k H_k(eps - log(w_k / v_k)).
     (b) Between points of a grid the curve of many kinds is replaced by its chord in e^eps, above a convex function.
@@ -129,10 +127,9 @@ class StepLoss:
     def top(self, reach: float) -> float:
         """The loss at `reach` noise units beyond the far mean of any kind, above which a step has the mass `beyond`.
 
-        The far mean is mu, so the place is x = mu + reach, where N(mu, 1) is e^c times N(0, 1), c = mu x - mu^2 / 2.
-        The loss there is log(1 - q + q e^c), less the log density of the opposite mixture for `replace-one`, more the
-        kind's own log ratio. The exchanged pair stays below: its loss at the mirrored place is -log(1 - q + q e^-c),
-        and (1 - q + q e^c) (1 - q + q e^-c) = (1 - q)^2 + q^2 + q (1 - q)(e^c + e^-c) >= 1.
+        At x = mu + reach, where N(mu, 1) is e^c times N(0, 1), c = mu x - mu^2 / 2, it is log(1 - q + q e^c), less the
+        log density of the opposite mixture for `replace-one`, more the kind's own log ratio. The exchanged pair stays
+        below: its loss at the mirrored place is -log(1 - q + q e^-c), and (1 - q + q e^c) (1 - q + q e^-c) >= 1.
         """
         far, away = self.distances * (self.distances + reach), log1p(-self.shares)
         logs = np.log(self.shares) - self.distances**2 / 2
@@ -160,8 +157,7 @@ class StepLoss:
         return [replace(law, unbounded=law.unbounded + self.lost) for law in laws]
 
     def rdp(self, order: float) -> float:
-        """Renyi divergence of one step, by quadrature; as if unsampled of several kinds, and of replaced records under
-        Poisson sampling."""
+        """Of one step; as if unsampled of several kinds, and of replaced records under Poisson sampling."""
         if self.scheme == "replace-one" or len(self.shares) > 1 or self.lost:
             return order * self.unsampled**2 / 2
         return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
@@ -222,8 +218,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
     def eps(self, delta: float) -> float:
         """Epsilon at any delta, rounded up.
 
-        The plainer bounds are asked too where the loss distribution is out of reach (little noise, deltas below 1e-250,
-        more steps than the grid can resolve) and where its grid is coarse: elsewhere Renyi divergences say less.
+        Renyi divergences count where the loss distribution is out of reach (little noise, deltas below 1e-250, more
+        steps than the grid can resolve) and where its grid is coarse: elsewhere they say less.
         """
         steps = self.few("above")
         if delta >= 1 or not steps:
@@ -282,7 +278,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 
     @lru_cache(maxsize=64)  # noqa: B019  # equal steps have one answer
     def few(self, side: Side) -> Steps:
-        """Each kind once, and at most `MOST_KINDS` kinds of plain steps, whose q and distance are rounded to powers.
+        """Each kind once, and at most `MOST_KINDS` kinds of plain steps: neighbours by q and noise become one.
 
         More noise, and a smaller q, are never easier to distinguish: a pair with t q is the pair with q on a share t of
         the steps and a pair of equal laws on the others, and hockey sticks are jointly convex.
@@ -293,21 +289,13 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         kinds = [part for part in counts.items() if part[1]]
         if len(kinds) <= MOST_KINDS or any(len(step.shares) > 1 or step.lost for step, _ in kinds):
             return Steps(kinds)
-        whole, sign = (math.ceil, 1) if side == "above" else (math.floor, -1)
-        log_ratio = 1e-4
-        while True:
-            powers: Counter[tuple[int, int]] = Counter()
-            for step, count in kinds:
-                powers[whole(math.log(step.q) / log_ratio), whole(math.log(step.mu) / log_ratio)] += count
-            if len(powers) <= MOST_KINDS:
-                break
-            log_ratio *= 1.2
-
-        def value(power: int) -> float:
-            return math.exp(log_ratio * power + sign * 1e-12)
-
-        merged = ((min(value(q), 1.0), 1 / value(mu), count) for (q, mu), count in powers.items())
-        return Steps((step_loss(q, noise, self.scheme), count) for q, noise, count in merged)
+        merged, end = [], max if side == "above" else min
+        # by q, then by noise within those of about one q: a single order by both would join any noises
+        for similar in _chunks(kinds, lambda step: (step.q, step.mu)):
+            for like in _chunks(similar, lambda step: (step.mu,)):
+                q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
+                merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
+        return Steps(merged)
 
     @property
     def curve(self) -> Curve:
@@ -318,6 +306,14 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 NONE = Steps()
 
 
+def _chunks(
+    kinds: Sequence[tuple[StepLoss, int]], key: Callable[[StepLoss], tuple[float, ...]]
+) -> list[list[tuple[StepLoss, int]]]:
+    """Neighbours by the key in at most the root of `MOST_KINDS` chunks."""
+    ordered, size = sorted(kinds, key=lambda part: key(part[0])), -(-len(kinds) // math.isqrt(MOST_KINDS))
+    return [ordered[k : k + size] for k in range(0, len(ordered), size)]
+
+
 @lru_cache(maxsize=12)
 def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[ComposedLoss, ...]:
     """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down."""
@@ -326,8 +322,7 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     steps = sum(count for _, count in parts)
     spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)
     top = max(step.top(reach) for step, _ in parts)
-    # A window of tilted mass 1 - 2 e^-36 is about 17 deviations of the sum wide (8.5 on either side), and the deviation
-    # of a sum of independent losses is sqrt(steps) times that of one.
+    # a window of tilted mass 1 - 2 e^-36 is about 17 deviations of the sum wide
     interval = max(grid(spread, top, steps, len(parts)), 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
     laws = [_laws(step, interval, reach, side) for step, _ in parts]
     kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]

@@ -12,8 +12,7 @@ import numpy as np
 from dpexp.accounting.functions import exp, gauss_legendre, log, log_ndtr
 
 BELOW = 60.0
-"""a cell whose integrand is this many nats under its maximum is left out: e^-60 = 9e-27, so that a million such cells
-are still below the rounding of the sum"""
+"""nats under the maximum at which a cell is left out: a million times e^-60 = 9e-27 is below the rounding of the sum"""
 _BLOCK = 1 << 22  # entries of one matrix of places and atoms: 32 MiB of float64
 
 
@@ -59,9 +58,9 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
         raise ValueError("the order must be above 1")
     s = math.sqrt(p.variance)
     reach = max(float(np.abs(p.centres).max()), float(np.abs(q.centres).max())) / s
-    # With all centres in [-reach, reach], x > reach gives p <= N(x - reach) and q >= N(x + reach) (densities of one
-    # atom), hence, completing the square, log p^a q^(1-a) <= -(x - (2 a - 1) reach)^2 / 2 + a constant, and the same on
-    # the left. Fourteen deviations beyond that centre it has fallen by 14^2 / 2 = 98 nats, more than BELOW.
+    # With all centres in [-reach, reach], x > reach gives p <= N(x - reach) and q >= N(x + reach), hence, completing
+    # the square, log p^a q^(1-a) <= -(x - (2 a - 1) reach)^2 / 2 + a constant, and the same on the left. Fourteen
+    # deviations beyond that centre it has fallen by 98 nats, more than BELOW.
     half = math.ceil(2 * order * reach + 14)
     gaps = [float(np.diff(np.sort(m.centres)).max()) / s for m in (p, q) if len(m.centres) > 1]
     if reach == 0:

@@ -24,7 +24,6 @@ def mu_up_to(profile: Curve, floor: float, close: float = CLOSE) -> float:
     """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
 
     Exact where the profile is that of a mu. Else the search ends at a relative gap of `close`, on the safe side.
-
     (a) delta is convex in e^eps, so on a cell [eps(d1), eps(d2)] with d1 > d2 it is at most its chord. A mu whose curve
     is above the chord covers the cell, and the largest over all cells covers everything above the floor.
     (b) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is halved

@@ -52,7 +52,7 @@ def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     gap, a = expm1(eps), np.maximum(q * exp(np.array(-mu * mu / 2)), 1e-300)
     # With y = e^(mu x), over the density N(0, 1): p is 1 - q + a y and r is 1 - q + a / y. Times y, p - e^eps r is
     # a y^2 - (1 - q) gap y - e^eps a, positive above the root at y = e^(mu z). The two roots have the product -e^eps,
-    # so for gap < 0 the positive one is e^eps over the size of the other, and nothing cancels.
+    # so for gap < 0 the positive one is e^eps over the other, and nothing cancels.
     middle = (1 - q) * np.abs(gap)
     root = np.hypot(middle, 2 * a * exp(eps / 2))
     log_y = np.where(
@@ -64,10 +64,9 @@ def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """The pair with trade-off curve C_q(G(mu)) (Dong, Roth and Su): batches of fixed size, one record replaced."""
-    # C_q(f) is the convex hull of min(f_q, f_q^-1), f_q the trade-off curve of `removing` and f_q^-1 that of `adding`.
-    # delta(eps) = 1 + f*(-e^eps), and the conjugate of a minimum is the maximum of the conjugates: the larger of the
-    # two curves, which is `removing` for eps >= 0. Below 0, delta(eps) = 1 - e^eps + e^eps delta'(-eps) with delta'
-    # the curve of the exchanged pair, which here is the same.
+    # C_q(f) is the convex hull of min(f_q, f_q^-1), f_q the trade-off curve of `removing` and f_q^-1 that of `adding`;
+    # its delta(eps) is the larger of the two curves, `removing` for eps >= 0. Below 0 it is 1 - e^eps + e^eps
+    # delta(-eps), the exchanged pair being the same.
     up = removing(np.abs(eps), q, mu)
     return np.where(eps >= 0, up, 1 - exp(np.minimum(eps, 0.0)) * (1 - up))
 

@@ -25,8 +25,7 @@ from dpexp.accounting.search import narrow
 def best_of(rdp: Rdp, delta: Callable[[float], float], runs: float, shape: float) -> Rdp:
     """Renyi curve of the best of K runs, from the curve of one and its delta at epsilon; `runs` is the mean of K.
 
-    `shape` is that of the truncated negative binomial law of K, or inf for the Poisson law, with no release
-    where K = 0.
+    `shape` is that of the truncated negative binomial law of K, or inf for Poisson, with no release where K = 0.
     """
     if math.isinf(shape):
 

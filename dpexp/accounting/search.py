@@ -100,8 +100,8 @@ def narrow(
 ) -> Narrowed:
     """Halve [below, above] until it is at most `absolute` + `relative` |above| wide, or so many times.
 
-    `holds` is taken to be false at `below` and true at `above`, which may be the smaller number of the two; it is asked
-    at neither. Both tolerances may be 0: 200 halvings leave 1e-60 of any interval.
+    `holds` is taken to be false at `below` and true at `above`, which may be the smaller number of the two. Both
+    tolerances may be 0: 200 halvings leave 1e-60 of any interval.
     """
     for _ in range(halvings):
         middle = (below + above) / 2
