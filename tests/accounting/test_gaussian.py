@@ -94,20 +94,7 @@ def test_the_mu_of_a_bounded_loss_covers_every_place_and_no_more():
     assert needed * (1 - 1e-9) <= mu_up_to(profile, 1e-6) <= needed * (1 + 2e-5)
 
 
-# --- reference values, edges, and laws of budgets --------------------------------------------------------------------
-
-REFERENCE = {  # mu: delta at eps = 1, eps at 1e-5, 1/n, 1e-6
-    0.5: (6.829595e-3, 1.993091, 2.121179, 2.254085),
-    1.0: (1.269367e-1, 4.377178, 4.626890, 4.886554),
-    2.0: (5.098617e-1, 9.997256, 10.487076, 10.997151),
-    3.0: (7.876007e-1, 16.675494, 17.404203, 18.163446),
-}
-
-
-@pytest.mark.parametrize("mu", REFERENCE)
-def test_reference_values(mu):
-    got = (delta_of(mu, 1), eps_of(mu, 1e-5), eps_of(mu, 1 / 300_000), eps_of(mu, 1e-6))
-    np.testing.assert_allclose(got, REFERENCE[mu], rtol=5e-7)  # printed to seven digits
+# --- other libraries and edges ----------------------------------------------------------------------------------------
 
 
 def test_values_of_other_libraries():
