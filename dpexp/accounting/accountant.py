@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from dpexp.accounting.curve import Curve
+from dpexp.accounting.curve import Curve, larger
 from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
@@ -132,12 +132,7 @@ class Accountant:
             return Curve(lambda delta: eps_of(mu, delta), mu=mu)
         # the other data set has one record fewer, or one more
         more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
-        curves = [Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more]
-        return Curve(
-            lambda delta: max(curve.eps(delta) for curve in curves),
-            direct=lambda eps: max(curve.delta(eps) for curve in curves),
-            unsampled=max(curve.unsampled for curve in curves),
-        )
+        return larger([Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more])
 
     def _loss(self, kind: StepKind, added: int) -> StepLoss:
         q, noise = kind.sampling_probability, kind.noise_multiplier

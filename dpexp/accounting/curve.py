@@ -19,7 +19,7 @@ from eps and delta of one record k eps and delta (e^(k eps) - 1) / (e^eps - 1). 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
@@ -176,6 +176,15 @@ class _OfGroup(Curve):
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
+
+
+def larger(curves: Sequence[Curve]) -> Curve:
+    """What holds whichever of some guarantees is the one."""
+    return Curve(
+        lambda delta: max(curve.eps(delta) for curve in curves),
+        direct=lambda eps: max(curve.delta(eps) for curve in curves),
+        unsampled=max(curve.unsampled for curve in curves),
+    )
 
 
 def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
