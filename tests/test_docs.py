@@ -347,64 +347,6 @@ def test_examples_of_plugins_load_and_conform(file):
         call("check", file)
 
 
-def slug(title: str) -> str:
-    """The anchor of a heading."""
-    return re.sub(r"[^\w\- ]", "", title.lower().replace("`", "")).strip().replace(" ", "-")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
-        if re.match(r"https?:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (page.parent / path).resolve() if path else page
-        assert file.exists(), target
-        if anchor:
-            titles = re.findall(r"^#+ (.*)$", prose(file), re.MULTILINE)
-            assert anchor in map(slug, titles), target
-
-
-PATH = re.compile(r"(?<![\w/.-])((?:dpexp|tests|configs|results|benchmarks|docs)/[\w./*<>-]*)")
-STORED = re.compile(
-    r"results/[^/]+/(trajectories|partial|orphaned|provenance)|results/stamps|\.csv$|results/figures|report\.html|\.published"
-)
-
-
-def test_paths_exist():
-    shown = {found[1] for b in all_blocks("yaml") if (found := re.match(r"experiment: (\w+)", b.text)) and b.file}
-    for page in PAGES:
-        for path in PATH.findall(page.read_text()):
-            path = path.rstrip(".")
-            if "<" in path or re.search(r"[A-Z]{3,}(?!S\.md)", path) or STORED.search(path):
-                continue
-            if path.removeprefix("results/").split("/")[0] in shown:  # of a config that the reader writes
-                continue
-            assert list(ROOT.glob(path.rstrip("/"))), f"{page.name}: {path}"
-
-
-def resolve(name: str) -> object:
-    """The module, or the attribute of one, that a dotted name means."""
-    parts = name.split(".")
-    for count in range(len(parts), 0, -1):
-        module = ".".join(parts[:count])
-        try:
-            found: object = importlib.import_module(module)
-        except ModuleNotFoundError:
-            continue
-        for part in parts[count:]:
-            found = getattr(found, part)
-        return found
-    raise ModuleNotFoundError(name)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_dotted_names_exist(page):
-    for name in re.findall(r"`(dpexp(?:\.\w+)+)`", prose(page)):
-        if name != "dpexp.plugins":  # a group of entry points
-            assert resolve(name) is not None, name
-
-
 def test_names_are_explained_on_the_page_that_owns_them():
     """What a config, `--mechanism`, `--analysis` or `--metric` takes."""
     ones = dict.fromkeys(("noise_std", "lipschitz", "diameter", "smoothness"), 1.0)

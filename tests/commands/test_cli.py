@@ -13,7 +13,6 @@ import pytest
 
 from dpexp.commands.cli import COMMANDS
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core import VERSION
 from tests.config.test_config import GOOD
 from tests.conftest import COSTLY, ROOT, call, of_other_code, share
 
@@ -48,17 +47,6 @@ def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
         assert re.search(rf"^  {command} ", page, re.MULTILINE)
         short, full = call(command, "--help").stdout, call(command, "--help-all").stdout
         assert len(full) > len(short) if spec.rare else full == short
-
-
-@pytest.mark.parametrize(
-    ("built", "said"),
-    [({"commit": "0123456789abcdef", "dirty": True}, " (commit 0123456789ab, modified)"),
-     ({"commit": None, "dirty": None}, "")],
-)  # fmt: skip
-def test_the_version_of_a_checkout_says_its_commit(built, said, monkeypatch):
-    monkeypatch.setattr("dpexp.store.fingerprint.commit", lambda: built)
-    assert call("--version").stdout == f"dpexp {VERSION}{said}\n"
-    assert {"numpy", "commit", "cores"} <= set(call("--version", "-v").stdout.split())
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import pytest
 
 import dpexp
 from dpexp.accounting.gaussian import eps_of
-from dpexp.commands import fit_receipt
 from dpexp.core.errors import UsageError
 
 
@@ -81,17 +80,6 @@ def test_what_dies_before_its_end_is_spent(lab, monkeypatch):
     with pytest.raises(UsageError, match="1 deployment spent mu = 1,"):
         deployed(lab)
     assert "mu = 1.4143, epsilon = " in deployed(lab, again=True).text()
-
-
-def test_two_at_once_cannot_both_begin(lab):
-    document = dict.fromkeys(("model", "method", "unit"), "m") | {"glance": {"target": "y"}, "public": {}}
-    document["budget"] = {"mu": 1.0, "eps": [[1e-5, 4.0]]}
-    fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, further=False)
-    # the other one looked before there was a receipt
-    with pytest.raises(UsageError, match="1 deployment spent"):
-        fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "c", "key": "b"}, further=False)
-    out, _ = fit_receipt.begin(lab / "fit.json", document, "t.csv", {"hash": "a", "key": "b"}, further=True)
-    assert out.name == "fit-2.json"
 
 
 def test_a_receipt_that_cannot_be_read_stops_everything(lab):

@@ -1,7 +1,6 @@
 """Released parameters: what is stored of a run on a user's own records, what is not, and what it is taken for."""
 
 import itertools
-import json
 import math
 import re
 import secrets
@@ -36,7 +35,7 @@ from dpexp.store import (
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import own_folders
 from tests.campaigns import faults
-from tests.conftest import AT_LENGTH, call
+from tests.conftest import AT_LENGTH
 
 CONFIG = """\
 experiment: mine
@@ -325,43 +324,6 @@ def test_a_model_that_is_not_of_its_run_is_refused(here):
         released("two", one.stem)
     assert go("two", sets=("privacy.eps=[1, 4]",)).computed == 1
     released("two", one.stem)
-
-
-def test_the_command_prints_writes_and_predicts(here):
-    call("run", "mine.yaml", "-q", cwd=here)
-    document = json.loads(call("predict", "mine", "--json", cwd=here).stdout)
-    assert {"experiment", "cell_id", "release", "names", "values"} <= set(document)
-    assert (document["experiment"], document["release"]["estimator"]) == ("mine", "last")
-    assert np.shape(document["values"]) == (2, 7)
-    text = call("predict", "results/mine", "--estimator", "average", cwd=here).stdout
-    assert "job=cook" in text
-    assert NOT_PRIVATE in text
-    assert call("predict", "mine", "--out", "m.json", cwd=here).stdout == "m.json\n"
-    assert json.loads((here / "m.json").read_text()) == document
-    lines = call("predict", "mine", "people.csv", cwd=here).stdout.splitlines()
-    assert lines[0] == "record,prediction,probability of low,probability of high"
-    assert len(lines) == 161
-    predicted = json.loads(call("predict", "mine", "people.csv", "--json", cwd=here).stdout)
-    assert [one["prediction"] for one in predicted["predictions"]] == [line.split(",")[1] for line in lines[1:]]
-    call("predict", "mine", "people.csv", "--out", "p.csv", cwd=here)
-    assert (here / "p.csv").read_text().splitlines() == lines
-
-
-def test_a_record_that_cannot_be_read_has_no_prediction_and_the_others_have_theirs(here):
-    go()
-    lines = ["clerk;70;80.5", "pilot;30;60", "clerk;x;80", "clerk;;80", "clerk;inf;80", '"clerk;1;2', "nurse;40;70"]
-    (here / "new.csv").write_text("job;age;weight\n" + "\n".join(lines) + "\n")
-    done = call("predict", "mine", "new.csv", "--json", cwd=here)
-    found = json.loads(done.stdout)["predictions"]
-    assert [one["prediction"] is not None for one in found] == [True, *[False] * 5, True]
-    assert [one["probability of low"] is not None for one in found] == [True, *[False] * 5, True]
-    assert "age is missing (1 record, first new.csv:5)" in done.stderr
-    assert done.stderr.count("5 of 7 records cannot be read and have no prediction: ")
-    alone = here / "alone.csv"
-    alone.write_text("job,weight,age\nclerk,80.5,70\nnurse,70,40\n")
-    wanted = released().predict(alone)
-    assert [one["prediction"] for one in (found[0], found[6])] == list(wanted.prediction)
-    assert call("predict", "mine", "new.csv", cwd=here).stdout.splitlines()[2] == "2,,,"
 
 
 def test_a_missing_value_has_an_entry_where_that_is_public(here):

@@ -7,14 +7,7 @@ import time
 import pytest
 
 from dpexp.commands import progress
-from dpexp.core.terminal import compiling, each, say, tell
-
-
-class Terminal(io.StringIO):
-    """A stderr that is a terminal."""
-
-    def isatty(self):
-        return True
+from dpexp.core.terminal import compiling, each
 
 
 @pytest.fixture(autouse=True)
@@ -34,19 +27,3 @@ def test_steps_are_plain_lines_where_there_is_no_terminal(monkeypatch):
     assert "plot: figure 2 of 2: two\\x1b[2J" in stream.getvalue()
     assert "(compiling)" in stream.getvalue()
     assert not {"\r", "\x1b"} & set(stream.getvalue())
-
-
-def test_on_a_terminal_one_line_goes_before_anything_is_printed(monkeypatch, capsys):
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress.progress("fit"):
-        tell("trial 1 of 3")
-        for _ in range(100):  # rich is imported by then
-            if "trial 1 of 3" in stream.getvalue():
-                break
-            time.sleep(0.05)
-        before = len(stream.getvalue())
-        say("the result")
-        assert "\x1b[2K" in stream.getvalue()[before:], "the line is still there when the result is printed"
-    assert capsys.readouterr().out == "the result\n"

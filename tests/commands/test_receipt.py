@@ -214,37 +214,6 @@ def test_caps_of_an_event_that_differ_are_no_card():
     assert cut.mechanism is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"sampler": "poisson", "sampling_probability": 0.5, "n": 4, "batch_size": 1, "steps": 4},
-        {"sampler": "full-batch", "n": 100, "batch_size": 10, "steps": 4},
-        {"sampler": "k-of-t", "selected": 5, "steps_per_epoch": 100, "sampling_probability": 0.5, "steps": 100},
-        {"sampler": "cyclic-poisson", "groups": 100, "n": 6400, "batch_size": 256, "steps": 4},
-        {"accounted_as": "cyclic-poisson", "sampling_probability": 0.01, "steps": 1000},
-        {"accounted_as": "k-of-t", "sampling_probability": 0.01, "steps": 1000},
-        {"sampler": "poisson", "accounted_as": "truncated-poisson", "sampling_probability": 0.01, "steps": 1000},
-        {"sampler": "poisson", "sampling_probability": 0.01, "steps": [1000, 2000], "epochs": 1},
-        *(
-            {"sampler": "poisson", "sampling_probability": 0.01, "steps": 1000, "records": 60000, **more}
-            for more in (
-                {"microbatch_size": 2},
-                {"clipping": "microbatch"},
-                {"sampler": "full-batch"},
-                {"cap": 700},
-                {"n": 60000},
-                {"epochs": 7},
-                {"batch_size": 500},
-            )
-        ),
-    ],
-)
-def test_what_would_be_ignored_is_an_error(words):
-    """Each was answered by one of the two numbers that contradict each other, or without a number that it needs."""
-    with pytest.raises(DpexpError):
-        dpexp.receipt(noise_multiplier=1.0, **words)
-
-
 def test_an_epoch_that_ends_early_has_visited_some_records_in_every_run():
     """Two runs of 150 steps on 100 batches in turn visit the first record four times; as one of 300 it has three."""
     card = {"sampler": "cyclic", "noise_multiplier": 1.0, "sampling_probability": 0.01, "steps": 150, "tuning_runs": 1}

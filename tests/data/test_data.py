@@ -1,7 +1,6 @@
 """Shipped data sets, a user's own files, and everything that can be wrong with them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dpexp.core.errors import DataError
@@ -106,30 +105,3 @@ def test_days_are_numbers_where_their_range_says_so(tmp_path):
     table = read_labelled(path, "y", public)
     assert table.features[:3, 0].tolist() == [0, 1, 0.5]
     assert table.usable.tolist() == [True, True, True, False]
-
-
-def test_a_parquet_file_is_read_as_its_csv_file_is(tmp_path):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.standard_normal((12, 3)), columns=["a", "b", "c"]).assign(kind=np.arange(12) % 3 + 5)
-    frame.to_parquet(tmp_path / "t.parquet")
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    public = PublicInputs(categories={"kind": ("5", "6", "7")})
-    first, second = (load_split(tmp_path / name, "kind", public) for name in ("t.parquet", "t.csv"))
-    assert np.array_equal(first.train.features, second.train.features)
-    assert np.array_equal(first.test.labels, second.test.labels)
-    assert first.train.usable.all()
-
-
-@pytest.mark.parametrize(
-    ("content", "target", "message"),
-    [
-        ("a,b\n1,2\n3,4\n", "c", "no column 'c'"),
-        ("a,b\n1,2\n3,4\n", "b", "the classes of b are not stated"),
-        ("y\n1\n", "y", "no column besides the target"),
-    ],
-)
-def test_files_that_cannot_be_used(tmp_path, content, target, message):
-    path = tmp_path / "t.csv"
-    path.write_text(content)
-    with pytest.raises(DataError, match=message):
-        load_split(path, target, PublicInputs(categories={"y": ("2", "4")} if "y" in content else {}))

@@ -12,7 +12,7 @@ from dpexp.inference.intervals import intervals
 from dpexp.inference.messages import symmetric
 from dpexp.inference.models import unit_model
 from dpexp.inference.pure_messages import POOL, PureServer, pure
-from dpexp.inference.staged_newton import Design, staged_newton
+from dpexp.inference.staged_newton import Design
 from dpexp.inference.user_blocks import TableUsers
 from dpexp.privacy.cap import cap, deviation, eps_at, gaussian_mu
 from tests.conftest import share
@@ -235,12 +235,3 @@ def test_intervals_hold():
         found, _ = intervals(fitted.release, fitted.theta, np.eye(7), 0.95)
         covered += sum(one.low <= true <= one.high for one, true in zip(found, truth, strict=True))
     assert binomtest(covered, 7 * runs, 0.95).pvalue > 1e-4
-
-
-def test_eight_replicates_are_the_one_that_is_computed():
-    model, n = pure(MODELS["huber"], 4.0), 3000
-    rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((n, 5)) / math.sqrt(5), rng.standard_normal(n)
-    records = TableUsers(model, x, y, np.ones(n), np.zeros)
-    outcome = staged_newton(model, Design(n, 0.3), model.problem.start(), records, server_of(model, 1))
-    assert (outcome.final.theta == outcome.final.theta[0]).all()

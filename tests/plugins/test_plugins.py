@@ -15,8 +15,6 @@ from dpexp.commands.claims import claims as claims_command
 from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError
-from dpexp.conformance.alone import ALONE
-from dpexp.conformance.check_result import Subject, carry_out
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.plugins import loaded as plugin
 from dpexp.plugins import loading as plugins
@@ -114,18 +112,6 @@ def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken
             plugins.use(tmp_path / "b/plug_b.py")
         assert "plug-a" in ALGORITHMS
     assert "helper" not in sys.modules
-
-
-def test_check_tries_a_plug_in_with_what_it_declares_and_nothing_else(lab, monkeypatch):
-    monkeypatch.chdir(lab.parent)
-    write(lab.parent, "table.csv", "1,2\n")
-    reads = "__import__('pathlib').Path(__file__).with_name('table.csv').read_text()"
-    write(lab.parent, "lab.py", f"TABLE = {reads}\n{lab.read_text()}")
-    with using("lab.py"):
-        (loaded,) = plugin.LOADED.values()
-        result = carry_out(ALONE, Subject("plug-in", "lab.py", loaded.plugin))
-    assert result.outcome == "failed"
-    assert re.search(r"lab\.py:1: FileNotFoundError.*table\.csv.*inputs", f"{result.where}: {result.detail}")
 
 
 NAMED = """\

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from dpexp.commands.cli import app
 from dpexp.config.experiment_file import load_experiment
-from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
+from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import hash_of_data
 from dpexp.problems import softmax
 from dpexp.store import Folder, load_cells, load_summary, partials
@@ -99,14 +99,3 @@ def test_data_that_change_while_a_run_computes_are_noticed(table, monkeypatch):
     with pytest.raises(DpexpError, match=r"people\.csv changed after this process had read it"):
         run(experiment, Options(table.parent / "r", quiet=True))
     assert not list(table.parent.glob("r/toy/partial/*"))  # nothing of it is picked up by the next run
-
-
-def test_a_worker_that_sees_other_code_is_noticed(here, monkeypatch):
-    def worker(tasks, *where):
-        for number, (function, arguments) in enumerate(tasks):
-            yield number, function(arguments[0], "of other code")
-
-    monkeypatch.setattr(partials, "executed", worker)
-    monkeypatch.setattr(partials, "save", None)
-    with pytest.raises(UsageError, match="has other code"):
-        go()

@@ -2,16 +2,10 @@
 
 from typing import Literal
 
-import pytest
-
 from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.config.cell_settings import select
-from dpexp.config.cells import RESERVED_COLUMNS, Cell, RunSettings
+from dpexp.config.cells import RESERVED_COLUMNS
 from dpexp.config.experiment_file import read_experiment
-from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Positive
-from dpexp.privacy.budgets import ConstantBudget, PrivacySettings
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store import load_cells, load_summary
@@ -32,20 +26,6 @@ class BetaSteps(ALGORITHMS["ldp-sgd"]):
     """An algorithm with a beta, as the problem has one."""
 
     beta: Positive = 11.0
-
-
-def test_two_parameters_of_one_name_are_two_columns():
-    schedule, privacy = SCHEDULES["power"](eta=0.1, alpha=0.5), PrivacySettings(mu=ConstantBudget(mu=1.0))
-    cell = Cell("x", Beta(beta=2.0), BetaSteps(), schedule, privacy, RunSettings(n=10))
-    columns = cell.columns()
-    assert (columns["problem.beta"], columns["algorithm.beta"]) == (2.0, 11.0)
-    assert (columns["problem.alpha"], columns["schedule.alpha"]) == (7.0, 0.5)
-    assert (columns["problem.mu"], columns["mu"], columns["problem.replicates"]) == (8.0, 1.0, 9.0)
-    assert columns["eta"] == 0.1
-    assert "beta" not in columns
-    assert select("problem.beta=2 algorithm.beta=11 eta=1/10", [{"cell": columns}]) == [{"cell"}]
-    with pytest.raises(UsageError, match=r"no column 'beta'"):
-        select("beta=2", [{"cell": columns}])
 
 
 COLLIDING = """\

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpexp.commands import table
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
@@ -17,7 +16,6 @@ from dpexp.store import (
     fingerprint,
     load_generation,
     load_summary,
-    load_trajectories,
     partials,
 )
 from dpexp.store.cell_files import stored_cell_file
@@ -101,24 +99,6 @@ def test_files_of_another_program_or_version_are_refused(tmp_path):
 
 
 # --- one generation -----------------------------------------------------------------------------------------------
-
-
-def test_a_trajectory_that_is_newer_than_the_summaries_is_not_mixed_with_them(tiny, done, tmp_path):
-    """A run that died after it had written trajectories, and before the summaries."""
-    shutil.copytree(done.root, tmp_path / "kept")
-    go(tiny, done.root.parent, ["run.replicates=7"])
-    for name in ("cells.parquet", "summary.parquet", "manifest.json"):
-        shutil.copy(tmp_path / "kept" / name, done.root / name)
-    message = refusal(done, load_trajectories).message
-    assert "is not what the summary was computed from" in message
-    assert set(load_summary(done.root.parent, "small").n) == {4}  # whole, and right for four replicates
-    with pytest.raises(
-        ResultsMissing, match="is not what the summary was computed from"
-    ):  # and no table without slopes
-        table.table("small", results=done.root.parent)
-    report, _ = go(tiny, done.root.parent)
-    assert report.computed == 0
-    assert set(load_summary(done.root.parent, "small").n) == {7}
 
 
 def test_another_experiments_folder_is_not_taken_for_this_ones(done):
