@@ -169,7 +169,7 @@ def call(*arguments, code=0, cwd=None, env=None):
     from dpexp.problems import softmax
     from dpexp.store import reading
 
-    for kept in (softmax._loaded, hash_of_data, reading.say_once):
+    for kept in (softmax.split_of, hash_of_data, reading.say_once):
         kept.cache_clear()  # of the user's files: a new process has read none, and has said nothing
 
     words = ["dpexp", *map(str, arguments)]
@@ -200,7 +200,7 @@ def checked(result, code):
 
 def forget_code():
     """Let this process read code anew, after an edit."""
-    for cached in (fingerprint._of_rooms, fingerprint._files, fingerprint._hashes):
+    for cached in (fingerprint.code_of_rooms, fingerprint.files_of_rooms, fingerprint.hash_of_code):
         cached.cache_clear()
 
 
@@ -240,9 +240,11 @@ def few_problems(monkeypatch):
     """
     from dpexp.conformance import algorithms
 
-    every, few = algorithms._toys, ("huber-linear", "mallows-logistic")
+    every, few = algorithms.sorted_toys, ("huber-linear", "mallows-logistic")
     if not AT_LENGTH:
-        monkeypatch.setattr(algorithms, "_toys", lambda of: [t for t in every(of) if t.problem in few] or every(of))
+        monkeypatch.setattr(
+            algorithms, "sorted_toys", lambda of: [t for t in every(of) if t.problem in few] or every(of)
+        )
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,6 @@ from dpexp.privacy.mechanisms import MECHANISMS, NoisySgd
 from dpexp.problems import PROBLEMS
 from dpexp.reporting.run_card import read_card
 from tests.conftest import AT_LENGTH, ROOT, at_length, call, using
-from tests.test_layout import LEVELS
 
 FRONT = ("README.md", "NOTATION.md", "CONTRIBUTING.md", "research/README.md")
 PAGES = [ROOT / name for name in FRONT] + sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "shelf").rglob("*.md"))
@@ -362,10 +361,3 @@ def test_names_are_explained_on_the_page_that_owns_them():
         families = tuple(word for word in words if word.endswith("_"))
         for name in names:
             assert name in words or name.startswith(families), f"{page}: {name}"
-
-
-def test_the_picture_has_every_room_on_its_floor():
-    picture = next(block.text for block in blocks(ROOT / "docs/architecture.md") if block.language == "text")
-    floors = re.split(r"^ (?:roof|floor +\d+|ground)", picture, flags=re.MULTILINE)[:0:-1]
-    drawn = [set(re.findall(r"(\w+)/ ", floor)) for floor in floors]
-    assert drawn == [level - {"roof"} for level in LEVELS]

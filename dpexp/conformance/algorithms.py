@@ -44,7 +44,7 @@ def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
     return toys
 
 
-def _toys(subject: Kind) -> tuple[Toy, ...]:
+def sorted_toys(subject: Kind) -> tuple[Toy, ...]:
     return _toys_of(cast(Hashable, subject.value), subject.name)
 
 
@@ -56,14 +56,14 @@ def _work(toy: Toy) -> float:
 
 def _toy(subject: Kind) -> Toy:
     """The cheapest way to try the algorithm, one with a private budget where there is one."""
-    toys = _toys(subject)
+    toys = sorted_toys(subject)
     return next((toy for toy in toys if toy.private()), toys[0])
 
 
 def _toy_cells(subject: Kind) -> list[Cell]:
     """Cells of one pass: different budgets, or without a private one different schedules."""
     toy = _toy(subject)
-    cells = toy.private() or [cell for other in _toys(subject) if (cell := other.cell("{mu: inf}"))]
+    cells = toy.private() or [cell for other in sorted_toys(subject) if (cell := other.cell("{mu: inf}"))]
     # One call simulates what shares its random numbers, so settings of another pass are left out.
     return [cell for cell in cells if cell.pass_key == cells[0].pass_key]
 
@@ -108,7 +108,7 @@ def registered_members(subject: Kind) -> str:
 
 def shapes(subject: Kind) -> str:
     kind, tried = subject.value, []
-    for toy in _toys(subject):
+    for toy in sorted_toys(subject):
         # One schedule of a problem is enough: shapes do not depend on it.
         if toy.problem in tried or (cell := toy.any_cell()) is None:
             continue
@@ -187,7 +187,7 @@ def noise_scales(subject: Kind) -> str:
     ratio is 10 for mu = 1e3 and 1e4 and about 3 for eps = 8 and 64, so noise that does not shrink, or shrinks like a
     root, is seen.
     """
-    for toy in _toys(subject):
+    for toy in sorted_toys(subject):
         public, weak = toy.cell(toy.ways.none), [toy.cell(privacy) for privacy in toy.ways.weak]
         # Runs of different lengths cannot be compared number by number.
         if public is None or None in weak or public.run.n != weak[0].run.n:  # type: ignore[union-attr]
@@ -232,14 +232,14 @@ ROUNDING = 1e-9
 
 
 def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
-    for toy in _toys(subject)[:3]:
+    for toy in sorted_toys(subject)[:3]:
         for cell in toy.private():
             yield toy, cell, cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
 
 
 def statement(subject: Kind) -> str:
     kind, count = subject.value, 0
-    for toy in _toys(subject)[:3]:
+    for toy in sorted_toys(subject)[:3]:
         if (cell := toy.any_cell()) is None:
             continue
         released = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
@@ -317,7 +317,7 @@ def messages(subject: Kind) -> str:
     """
     if not issubclass(subject.value, OnePassAlgorithm):
         raise NotTried("what a user sends is not known: it is no rule of one pass")
-    first = {toy.problem: cells[0] for toy in _toys(subject) if (cells := toy.private())}
+    first = {toy.problem: cells[0] for toy in sorted_toys(subject) if (cells := toy.private())}
     settings: list[tuple[Any, Any]] = [(cell.algorithm, cell.problem) for cell in first.values()]
     if not settings:
         raise NotTried("takes no private budget")

@@ -36,16 +36,16 @@ def memory_of_machine() -> int:
     """Bytes that this process may use: the least of the machine's and its control groups' (a batch job's)."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     # lines are NUMBER:CONTROLLERS:PATH; version 2 has one without controllers
-    for controllers, path in (line.split(":", 2)[1:] for line in _read("/proc/self/cgroup").splitlines()):
+    for controllers, path in (line.split(":", 2)[1:] for line in content_of("/proc/self/cgroup").splitlines()):
         if not controllers or "memory" in controllers.split(","):
             mount, name = ("", "memory.max") if not controllers else ("memory", "memory.limit_in_bytes")
             group = Path("/sys/fs/cgroup", mount, path.strip("/"))
-            texts = [_read(f"{place}/{name}") for place in (group, *group.parents)]
+            texts = [content_of(f"{place}/{name}") for place in (group, *group.parents)]
             limits += [int(text) for text in texts if text.isdigit()]
     return min(limits)
 
 
-def _read(path: str) -> str:
+def content_of(path: str) -> str:
     try:
         return Path(path).read_text(encoding="ascii").strip()
     except (OSError, ValueError):

@@ -113,7 +113,7 @@ def read_record_table(source: Path | object) -> RecordTable:
         frame = _parquet(source, "records")
         columns = {name: _of_type(frame.column(name), kind) for name, kind in header.kinds.items()}
     else:
-        lines, columns = _read_lines(source, header)
+        lines, columns = read_lines(source, header)
     table = RecordTable(str(source), header, columns, lines)
     if not len(table):
         raise DataError(f"{source}: holds no records, only a header", "one record a line")
@@ -217,7 +217,7 @@ def _header_line(first: bytes, second: bytes, path: Path) -> Header:
     return _header([(name, "unknown") for name in split[separator]], where, separator, number)
 
 
-def _read_lines(path: Path, header: Header) -> tuple[list[int], dict[str, Values]]:
+def read_lines(path: Path, header: Header) -> tuple[list[int], dict[str, Values]]:
     """The numbers of the lines, and the values of every column."""
     lines, rows = list[int](), []
     width = len(header.kinds) + len(header.unnamed)

@@ -138,7 +138,7 @@ class Central(NamedTuple):
     """how far the noise of the gradient of one used step goes, in the root mean square"""
 
 
-class _Owner:
+class Owner:
     """Means over the records, in chunks; what is computed from them sees only what was `sent`."""
 
     def __init__(
@@ -205,7 +205,7 @@ def central_newton(
     of each row, of 0 .. n - 1; who is not among them adds 0. Where it is left out everybody holds one.
     """
     n = len(y) if n is None else n
-    owner, shares = _Owner(model, x, y, n, normals, owners), allocation(model, n, mu)
+    owner, shares = Owner(model, x, y, n, normals, owners), allocation(model, n, mu)
     stretch = model.gradient_scaling
     both = np.outer(model.hessian_scaling, model.hessian_scaling)
 

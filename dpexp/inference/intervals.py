@@ -132,7 +132,7 @@ def inverted(release: Release, theta: np.ndarray, a: np.ndarray, level: float) -
         return -math.inf, math.inf
     error = math.sqrt(max(a @ covariance @ a, 1e-300))
     low, high = (
-        float(a @ (theta + change)) + end for end in _inverted(release, turned, z * z, error, -change / release.scaling)
+        float(a @ (theta + change)) + end for end in both_ends(release, turned, z * z, error, -change / release.scaling)
     )
     return low, high
 
@@ -239,7 +239,7 @@ def _least(
     return 2 * float(best.cost), base + others @ best.x
 
 
-def _inverted(release: Release, a: np.ndarray, quantile: float, step: float, wald: np.ndarray) -> tuple[float, float]:
+def both_ends(release: Release, a: np.ndarray, quantile: float, step: float, wald: np.ndarray) -> tuple[float, float]:
     """The ends of {a't: the least Q is at most `most`}, by (c)."""
     from scipy.optimize import brentq
 

@@ -151,11 +151,11 @@ def outlook(planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: i
          "finite": float(own.finite[j])}
         for j in units.visible
     ]  # fmt: skip
-    return {"expected": rows, "rehearsals": own.runs, "n_finite": _least(finite, max(n, fewest), fewest),
+    return {"expected": rows, "rehearsals": own.runs, "n_finite": least_records(finite, max(n, fewest), fewest),
             "assumed": assumed(units, public)}  # fmt: skip
 
 
-def _least(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
+def least_records(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:
     """About the least number of records for which it holds, between `fewest` and `LARGEST`, to a tenth or so."""
     low, high = 0, min(start, LARGEST)
     if holds(high):

@@ -176,7 +176,7 @@ class Softmax(Problem):
     @property
     def split(self) -> Split:
         """Prepared records to train on, and held out. Raises DataError, which lists all that is wrong."""
-        return _loaded(self.model_dump_json(include=_OF_THE_RECORDS), self.folder)
+        return split_of(self.model_dump_json(include=_OF_THE_RECORDS), self.folder)
 
     @property
     def folder(self) -> Path | None:
@@ -300,7 +300,7 @@ class Softmax(Problem):
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: str, folder: Path | None) -> Split:
+def split_of(source: str, folder: Path | None) -> Split:
     with paths_from(folder):
         problem = Softmax.model_validate_json(source, strict=False)
     data = problem.data

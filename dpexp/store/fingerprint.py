@@ -53,7 +53,7 @@ def code_of(cell: Cell) -> Code:
     kinds = (type(value) for value in (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu, weight))
     owners = {loaded.name: loaded for kind in kinds for base in kind.__mro__ for loaded in owners_of(base)}
     plugins = {f"plugin {name}": _of_plugin(loaded) for name, loaded in sorted(owners.items())}
-    return {"dpexp": _of_rooms(NUMBERS), **plugins, **data_of(cell)}
+    return {"dpexp": code_of_rooms(NUMBERS), **plugins, **data_of(cell)}
 
 
 def data_of(cell: Cell) -> Code:
@@ -65,7 +65,7 @@ def today(code: Code) -> Code:
     """The same names as they are now. What is absent, and data files, which readers do not open, are as they were."""
     # modules of an older dpexp are no names of today
     now = {name: stored for name, stored in code.items() if name.startswith(("plugin ", "file "))}
-    now |= {"dpexp": _of_rooms(NUMBERS)} if "dpexp" in code else {}
+    now |= {"dpexp": code_of_rooms(NUMBERS)} if "dpexp" in code else {}
     loaded = {f"plugin {name}": plugin for name, plugin in LOADED.items()}
     return now | {name: _of_plugin(loaded[name]) for name in code.keys() & loaded.keys()}
 
@@ -89,12 +89,12 @@ def plugins_missing(codes: Iterable[Code]) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _of_rooms(rooms: tuple[str, ...]) -> str:
-    return _hashes(ROOT, _files(rooms))
+def code_of_rooms(rooms: tuple[str, ...]) -> str:
+    return hash_of_code(ROOT, files_of_rooms(rooms))
 
 
 @lru_cache(maxsize=8)
-def _files(rooms: tuple[str, ...]) -> tuple[Path, ...]:
+def files_of_rooms(rooms: tuple[str, ...]) -> tuple[Path, ...]:
     """The files of rooms, and files by themselves."""
     places = (ROOT / room for room in rooms)
     files = (file for place in places for file in ([place] if place.is_file() else sorted(place.rglob("*"))))
@@ -103,11 +103,11 @@ def _files(rooms: tuple[str, ...]) -> tuple[Path, ...]:
 
 def _of_plugin(loaded: Loaded) -> str:
     root = Path(os.path.commonpath([file.parent for file in loaded.files]))
-    return _hashes(root, (*loaded.files, *loaded.inputs()))
+    return hash_of_code(root, (*loaded.files, *loaded.inputs()))
 
 
 @lru_cache(maxsize=64)
-def _hashes(root: Path, files: tuple[Path, ...]) -> str:
+def hash_of_code(root: Path, files: tuple[Path, ...]) -> str:
     """A hash of the names and bytes of files, and one in which of Python's files only the code counts."""
     names = [file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name for file in files]
     contents = [(name, file.read_bytes()) for name, file in zip(names, files, strict=True)]
@@ -161,7 +161,7 @@ def watch(experiment: Experiment, cells: Sequence[Cell]) -> Callable[[], None]:
 def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_at: int = 0) -> list[str]:
     """Of code of these names, and of the data in some places, what was edited after this process had read it; a time of
     0, as of a config that is no file, skips the data."""
-    sources = [("dpexp", _files(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
+    sources = [("dpexp", files_of_rooms(NUMBERS), IMPORTED_AT)] if "dpexp" in names else []
     for loaded in (loaded for name, loaded in LOADED.items() if f"plugin {name}" in names):
         sources.append((f"the plug-in {loaded.name}", (*loaded.files, *loaded.inputs()), loaded.read_at))
     sources += [(str(place), tuple(files_below(place)), data_read_at) for place in places if data_read_at]

@@ -52,7 +52,7 @@ def _hash_of_lines(file: Path) -> str:
 
 
 @lru_cache(maxsize=1)
-def _secret() -> bytes:
+def user_key() -> bytes:
     """32 bytes in the home that this user alone can read; of this process alone where there is no place for them."""
     with suppress(OSError):
         if (own := home()) is not None:
@@ -71,7 +71,7 @@ def _secret() -> bytes:
 
 def records_of(content: bytes) -> Records:
     """The name of records with this content: it cannot be computed without this user's secret."""
-    of_records, of_key = (hmac.new(_secret(), text, "sha256").hexdigest() for text in (b"records " + content, b"key"))
+    of_records, of_key = (hmac.new(user_key(), text, "sha256").hexdigest() for text in (b"records " + content, b"key"))
     return {"hash": of_records, "key": of_key[:16]}
 
 

@@ -80,10 +80,10 @@ def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], in
     if not cells[0].problem.files():
         return [(cells, cells[0].run.seed)]
     # (b): from results with the noise s Z and 2 s Z one could compute what has no noise
-    return [([cell], secrets.randbits(256) if secret else _own_seed(cell)) for cell in cells]
+    return [([cell], secrets.randbits(256) if secret else own_seed(cell)) for cell in cells]
 
 
-def _own_seed(cell: Cell) -> int:
+def own_seed(cell: Cell) -> int:
     """A seed of a setting's own: of the words of the config that decide its numbers, but not of what is recorded."""
     # recording at other steps must not be another run on the same records, whose noise would differ
     run = {"n": cell.run.n, "seed": cell.run.seed}

@@ -184,7 +184,7 @@ def product(epochs, t):
     total = None
     for mu, count in epochs:
         one = binned_epochs.epochs(mu, t, count)
-        total = (one.p, one.q) if total is None else binned_epochs._product(total, (one.p, one.q), 0.02)
+        total = (one.p, one.q) if total is None else binned_epochs.product(total, (one.p, one.q), 0.02)
     return Cells(*total, 1e-11)
 
 

@@ -1,4 +1,4 @@
-"""What a fair comparison on softmax regression needs: momentum, averages, a start at 0, validation records."""
+"""What a fair comparison on softmax regression needs: a start at 0, and validation records."""
 
 import math
 
@@ -16,12 +16,6 @@ DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"
 STEP = SCHEDULES["constant"](eta=0.7)
 
 
-# --- momentum and averages -------------------------------------------------------------------------------------
-
-
-# --- a start at 0 ----------------------------------------------------------------------------------------------
-
-
 def test_from_0_it_is_dp_sgd_that_never_clips():
     """Langevin noise and the noise of DP-SGD by two routes; records' gradients are at most L = 1.4577."""
     clip = DIGITS.lipschitz
@@ -32,9 +26,6 @@ def test_from_0_it_is_dp_sgd_that_never_clips():
     assert found[0][..., 2, :] == pytest.approx(found[1][..., 2, :], rel=1e-4)
     prescribed = langevin.model_copy(update={"start": "prescribed"})
     assert prescribed.simulate(DIGITS, [(STEP, TARGET)], np.array([30]), 5, [0]).values[0, 0, 0, 0, 0] > found[0].max()
-
-
-# --- validation records ----------------------------------------------------------------------------------------
 
 
 def rows_of(data):

@@ -82,7 +82,7 @@ class World:
             (self.root / "toy.yaml").write_text(CONFIG.format(eta=eta, replicates=replicates))
         new_code(change == "code changed")
         hash_of_data.cache_clear()
-        softmax._loaded.cache_clear()
+        softmax.split_of.cache_clear()
 
     def run(self):
         options = Options(Path("results"), jobs=1, quiet=True, force=self.scenario == "force")
@@ -92,7 +92,7 @@ class World:
 
 
 _STEP_SIZES = Power.step_sizes
-_OF_ROOMS = fingerprint._of_rooms
+_OF_ROOMS = fingerprint.code_of_rooms
 
 
 def new_code(changed):
@@ -106,8 +106,8 @@ def new_code(changed):
 
     Power.step_sizes = longer if changed else _STEP_SIZES
     of_rooms.cache_clear = _OF_ROOMS.cache_clear
-    fingerprint._of_rooms = of_rooms if changed else _OF_ROOMS
-    linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
+    fingerprint.code_of_rooms = of_rooms if changed else _OF_ROOMS
+    linear_pass.schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
 
 def models():

@@ -130,16 +130,3 @@ def test_privacy_takes_a_mechanism_or_a_config_and_calibrate_meets_its_target():
     for relation, sensitivity in (("add-remove", 1), ("replace-one", 2)):
         steps = {"sampling_probability": 0.01, "steps": 100, "neighboring_relation": relation}
         assert dpexp.calibrate(mu=2, **steps)["value"] == pytest.approx(sensitivity * 10 / 2)
-
-
-@pytest.mark.slow
-def test_answers_have_a_text_a_document_and_a_frame(result):
-    home = result.folder.parent
-    claims = dpexp.claims("ldp-sgd", results=home)
-    assert len(claims.frame()) == len(claims.document())
-    for answer in (dpexp.table(result.folder), dpexp.diff(result.folder, by="alpha")):
-        assert answer.text()
-        assert len(answer.frame()) == len(answer["rows"])
-    assert dpexp.plot("small", results=home)._repr_png_().startswith(b"\x89PNG")
-    with pytest.raises(UsageError, match="one figure at a time"):
-        dpexp.plot("small", "figure2", results=home)

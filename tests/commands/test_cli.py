@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 
-import pandas as pd
 import pytest
 
 from dpexp.commands.cli import COMMANDS
-from dpexp.config.experiment_file import load_experiment
-from tests.config.test_config import GOOD
-from tests.conftest import COSTLY, ROOT, call, of_other_code, share
+from tests.conftest import call, of_other_code
 
-CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 ODD = """experiment: odd
 problem: {name: huber-linear, d: 5}
 schedule: {eta: [0.2, 4000], alpha: 1/3}
@@ -49,36 +43,6 @@ def test_every_command_is_on_the_first_page_and_has_one_of_its_own():
         assert len(full) > len(short) if spec.rare else full == short
 
 
-@pytest.mark.slow
-def test_a_run_is_reported_listed_and_loads_no_compiler_where_nothing_is_to_do(tmp_path):
-    (tmp_path / "configs").mkdir()
-    for name in ("one", "two"):
-        text = GOOD.replace("experiment: good", f"experiment: {name}")
-        (tmp_path / "configs" / f"{name}.yaml").write_text(text)
-    words = ("run", "configs/one.yaml", "configs/two.yaml")
-    assert re.search(r"^two +4 +0 +0 +0 ", call(*words, cwd=tmp_path).stdout, re.MULTILINE)
-    document = strict(call(*words, "--json", cwd=tmp_path).stdout)
-    assert {c["status"] for c in document["cells"]} == {"current"}
-    assert document["experiments"][0]["reused"] == 4
-    code = f"import sys\nfrom dpexp.commands.cli import main\nsys.argv = {['dpexp', *words]!r}\n"
-    code += "try:\n    main()\nfinally:\n    print('numba' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.endswith("False\n"), "nothing was to be computed, and the compiler was loaded"
-    (tmp_path / "configs/two.yaml").unlink()
-    rows = call("list", cwd=tmp_path).stdout.splitlines()
-    assert any(re.match(r"one +configs/one\.yaml +4 +4 current", row) for row in rows)
-    assert any(re.match(r"two +4 +4 current", row) for row in rows), "its config is not here"
-
-
-@pytest.mark.slow
-def test_every_config_runs_at_toy_size(toys):
-    for path in share([path for path in CONFIGS if path.stem not in COSTLY], 4):
-        cells = pd.read_parquet(toys.results([path.stem]) / path.stem / "cells.parquet")
-        assert set(cells.status) == {"done"}
-        assert set(cells.replicates) == {load_experiment(path, profile="smoke").replicates}
-        assert cells.replicates.max() <= 8
-
-
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
     folder = tmp_path_factory.mktemp("odd")
@@ -101,16 +65,6 @@ def test_json_is_json(words, odd):
     done = call(*words.split(), "--json", cwd=odd)
     strict(done.stdout)
     assert "so far" not in done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [60, 100])
-def test_tables_fit_the_terminal(width, odd):
-    """Of every command that prints one; words that are longer than a line stay whole."""
-    for words in ("list --shipped", "diff results/odd results/odd", "run odd.yaml --dry-run", "table odd"):
-        for line in call(*words.split(), cwd=odd, env={"COLUMNS": str(width)}).stdout.splitlines():
-            long = " " not in line.strip() or line.startswith(("means at", "A and B are"))
-            assert len(line) <= width or long, f"{words}: {line}"
 
 
 @pytest.mark.slow

@@ -5,10 +5,6 @@ import pandas as pd
 import pytest
 
 import dpexp
-from dpexp.commands.fit import read_public
-from dpexp.data.records import Header
-from dpexp.data.regression import Roles, units_of
-from dpexp.inference.rehearsals import assumed
 
 RANGES = {"ranges": {"a": [-2, 2], "b": [-2, 2], "y": [-4, 4]}, "categories": {"g": ["no", "yes"]}, "error_scale": 1}
 
@@ -53,18 +49,3 @@ def test_numbers_of_records_are_kept():
         dpexp.fit(table(finite, s, 0, 0.02), target="y", mu=1, central=True, public=public, seed=s) for s in range(10)
     ]
     assert sum(all(one["bounded"] for one in fit.document()["estimates"]) for fit in fits) >= 7
-
-
-def test_what_is_not_stated_is_assumed():
-    """Every public fact leaves the list; the errors of a number never do, since no key states their law."""
-    shape = {"ranges": {"a": [-2, 2], "b": [-2, 2]}, "categories": {"g": ["no", "yes"], "y": ["no", "yes"]}}
-    facts = {"shares": {"g": {"yes": 0.1}, "y": {"yes": 0.5}}, "correlation": 0, "log_odds_sd": 1}
-
-    def gaps(public, binary=True):
-        stated = read_public(public)
-        units = units_of(Header(dict.fromkeys("abgy", "unknown")), Roles("y"), stated, binary)
-        return len(assumed(units, stated))
-
-    assert [gaps(shape), gaps(shape | facts), gaps(shape | facts | {"log_odds_sd": 3})] == [3, 0, 1]
-    assert [gaps(shape | {key: fact}) for key, fact in facts.items()] == [2, 2, 2]
-    assert gaps(RANGES | {"shares": {"g": {"yes": 0.1}}, "correlation": 0.5}, binary=False) == 1

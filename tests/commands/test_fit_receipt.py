@@ -87,10 +87,3 @@ def test_a_receipt_that_cannot_be_read_stops_everything(lab):
     (lab / "out" / "fit.receipt.json").write_text("{}")
     with pytest.raises(UsageError, match="no receipt that can be read"):
         deployed(lab, again=True)
-
-
-def test_a_fit_that_is_refused_beforehand_spends_nothing(lab):
-    lines = (lab / "people.csv").read_text().splitlines()
-    (lab / "people.csv").write_text("\n".join(lines[:100]) + "\n")
-    assert deployed(lab).exit_code == 3
-    assert [path.name for path in (lab / "out").iterdir()] == ["fit.json"]

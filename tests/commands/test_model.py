@@ -78,7 +78,7 @@ def here(tmp_path, monkeypatch):
 def write(folder, text=CONFIG, changed=False):
     (folder / "people.csv").write_text(people(changed=changed))
     (folder / "mine.yaml").write_text(text)
-    for kept in (softmax._loaded, hash_of_data):
+    for kept in (softmax.split_of, hash_of_data):
         kept.cache_clear()
 
 
@@ -161,7 +161,7 @@ def test_release_all_and_back(here):
 def one_step(sets, changed=False):
     """Parameters after one step of every setting of a config, and the standard deviation of its noise on them."""
     Path("people.csv").write_text(people(changed=changed))
-    for kept in (softmax._loaded, hash_of_data):
+    for kept in (softmax.split_of, hash_of_data):
         kept.cache_clear()
     cells = load_experiment("mine.yaml", ("run.n=1", "run.checkpoints=1", *sets)).cells
     done = simulating.simulate(cells, [0])
@@ -184,7 +184,7 @@ def test_no_difference_of_two_settings_removes_the_noise(here, monkeypatch):
         return min(np.abs(cleaned - one).max() for one in free) / t
 
     assert noise_left() > 0.5
-    monkeypatch.setattr(simulating, "_own_seed", lambda cell: 1)  # as it would be with common random numbers
+    monkeypatch.setattr(simulating, "own_seed", lambda cell: 1)  # as it would be with common random numbers
     assert noise_left() < 1e-5
 
 
@@ -277,13 +277,13 @@ def test_a_deployment_stays_what_it_is_whatever_changes(here, monkeypatch):
     assert list(load_cells(Path("results"), report.folder.name).deployment) == [True]
     kept = {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()}
 
-    of_rooms = fingerprint._of_rooms
+    of_rooms = fingerprint.code_of_rooms
 
     def edited(rooms):
         return " ".join(f"new{one}" for one in of_rooms(rooms).split())
 
     edited.cache_clear = of_rooms.cache_clear
-    monkeypatch.setattr(fingerprint, "_of_rooms", edited)
+    monkeypatch.setattr(fingerprint, "code_of_rooms", edited)
     assert np.array_equal(of(report).parameters, found.parameters)
     assert go().computed == 1  # the reproducible run is stale
     write(here, changed=True)

@@ -13,7 +13,7 @@ from dpexp.accounting.mixed import truncated
 from dpexp.commands.mechanism_arguments import mechanism_of
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.mechanisms import MECHANISMS
-from tests.conftest import at_length, call
+from tests.conftest import call
 
 CARD = """card: 1
 records: 60000
@@ -70,23 +70,6 @@ def test_shuffled_batches_of_replaced_records(card):
     assert "2.5943 at delta 1e-05 by the last iterate alone" in stated["reason"]
     # ten epochs move the sum of 1,000 noises by 2 each
     assert reading["advantage"][1] == pytest.approx(0.24817, abs=1e-5)  # 2 Phi(10 / sqrt 1000) - 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "verdict"),
-    [
-        pytest.param(("batch_sizes_logged=true",), "refuted", marks=at_length),
-        pytest.param(("normaliser=drawn", "batch_sizes_logged=true", "releases=all"), "refuted", marks=at_length),
-        # of the last mean alone, and of a divisor that nobody sees, no pair is known that attains it
-        pytest.param(("normaliser=drawn", "batch_sizes_logged=true"), "unsupported", marks=at_length),
-        (("normaliser=drawn",), "unsupported"),
-    ],
-)
-def test_drawn_sizes_that_divide_or_are_shown(card, change, verdict):
-    _, row, stated = only(document(card, *change, code=1 if verdict == "refuted" else 3))
-    assert row["eps"] == pytest.approx(13.371, abs=2e-3)
-    assert stated["verdict"] == verdict
 
 
 @pytest.mark.slow
@@ -165,17 +148,6 @@ def test_shuffled_batches_of_added_records_are_not_called_refuted(card):
 def test_what_no_analysis_covers_is_named(card, change, word):
     stated = document(card, *change, code=3)["stated"][0]
     assert stated["word"] == word
-
-
-def test_a_history_leaves_the_sampler_open(tmp_path):
-    path = tmp_path / "history.json"
-    path.write_text(json.dumps({"history": [[1.0, 0.01, 400], [1.0, 0.01, 600]], "mechanism": "gdp"}))
-    found = document(path, "eps=1.83", code=3)
-    assert len(found["card"]["phases"]) == 1
-    assert [one["condition"][:2] for one in found["readings"]] == ["if", "if"]
-    text = call("receipt", path, "eps=1.83", code=3).stdout
-    assert "central limit theorem" in text
-    assert not [line for line in text.splitlines() if "holds" in line and "if" not in line]
 
 
 def test_one_vocabulary(card):

@@ -22,6 +22,7 @@ SIGMA = "privacy --mechanism sampled-gaussian"
 FILES = {
     "a.json": json.dumps({"history": [[0.0, 0.01, 500], [0.9, 0.01, 500]], "mechanism": "rdp"}),
     "b.json": json.dumps({"history": [[1.1, 1.7, 10]], "mechanism": "rdp"}),
+    "h.json": json.dumps({"history": [[1.0, 0.01, 400], [1.0, 0.01, 600]], "mechanism": "gdp"}),
     "c.json": json.dumps({"history": [], "mechanism": "prv"}),
     "blank.yaml": "ranges: {age: [LOW, HIGH]}\n",
     "turned.yaml": "ranges: {age: [70, 20]}\n",
@@ -58,13 +59,31 @@ ERRORS = """
 0  | SIGMA noise_multiplier=1 sampling_probability=.01 steps=1000 delta=1e-300 | |
 0  | receipt STEPS eps=1.83 delta=1e-5 | |
 1  | receipt STEPS eps=1.5 delta=1e-5 | |
+1  | receipt STEPS records=60000 batch_sizes_logged=true normaliser=drawn eps=1.83 delta=1e-5 | | refuted
 1  | receipt STEPS eps=1.83 delta=1e-300 | |
 3  | receipt noise_multiplier=1 steps=1000 sampler=reshuffled batch_size=600 n=60000 eps=8 | |
 2  | receipt STEPS eps=-1 delta=1e-5 | | eps
 2  | receipt sampler=poisson noise_multiplier=0.7 sampling_probability=0.01 steps=120 microbatch_size=2 CARD | | microbatch
 2  | receipt a.json eps=3 | a.json | noise_multiplier
+3  | receipt h.json eps=1.83 | | central limit theorem
 2  | receipt b.json eps=3 | b.json:1:20 | 1.7
 2  | receipt c.json eps=3 | c.json:1:13 | empty
+2  | receipt noise_multiplier=1 sampler=poisson sampling_probability=.5 n=4 batch_size=1 steps=4 | |
+2  | receipt noise_multiplier=1 sampler=full-batch n=100 batch_size=10 steps=4 | |
+2  | receipt noise_multiplier=1 sampler=k-of-t selected=5 steps_per_epoch=100 sampling_probability=.5 steps=100 | |
+2  | receipt noise_multiplier=1 sampler=cyclic-poisson groups=100 n=6400 batch_size=256 steps=4 | |
+2  | receipt noise_multiplier=1 accounted_as=cyclic-poisson sampling_probability=.01 steps=1000 | |
+2  | receipt noise_multiplier=1 accounted_as=k-of-t sampling_probability=.01 steps=1000 | |
+2  | receipt noise_multiplier=1 sampler=poisson accounted_as=truncated-poisson sampling_probability=.01 steps=1000 | |
+2  | receipt noise_multiplier=1 sampler=poisson sampling_probability=.01 steps=1000,2000 epochs=1 | |
+2  | receipt STEPS records=60000 microbatch_size=2 | |
+2  | receipt STEPS records=60000 clipping=microbatch | |
+2  | receipt STEPS records=60000 sampler=full-batch | |
+2  | receipt STEPS records=60000 cap=700 | |
+2  | receipt STEPS records=60000 n=60000 | |
+2  | receipt STEPS records=60000 epochs=7 | |
+2  | receipt STEPS records=60000 batch_size=500 | |
+2  | validate own.yaml --set problem.data.target=c | people.csv | no column 'c'
 2  | receipt wrong.yaml | wrong.yaml:2:10 | 'sixty'
 2  | receipt wrong.yaml | wrong.yaml:4:54 | <= 1
 2  | receipt | | card.yaml

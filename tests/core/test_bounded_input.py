@@ -129,7 +129,7 @@ def test_a_table_that_does_not_fit_is_refused_with_its_bytes_before_it_is_read(t
     path.write_text("x,y\n")
     os.truncate(path, 10**10)
     monkeypatch.setattr(memory, "memory_of_machine", lambda: 10**11)
-    monkeypatch.setattr("dpexp.data.records._read_lines", None)  # it would fail: the table is not read
+    monkeypatch.setattr("dpexp.data.records.read_lines", None)  # it would fail: the table is not read
     assert "people.csv: needs about 150 GB of memory" in call("fit", path, "--target", "y", "--eps", "1", code=2).stderr
     # a device would be read for ever, and a pipe waited for: this test would hang
     os.mkfifo(pipe)

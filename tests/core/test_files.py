@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpexp.core.files import Held, as_named, atomically, lock, place_of
+from dpexp.core.files import as_named, atomically, place_of
 
 
 @pytest.mark.parametrize("typed", ["../data/t.csv", "./../data//t.csv", "../../lab/data/t.csv", "{lab}/data/t.csv"])
@@ -38,10 +38,3 @@ def test_a_file_that_fails_half_written_leaves_the_one_before(tmp_path):
         atomically(path, broken)
     assert path.read_text() == "whole"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_of_two_who_lock_one_holds(tmp_path):
-    with lock(tmp_path / "a.lock"), pytest.raises(Held), lock(tmp_path / "a.lock"):
-        raise AssertionError("both hold it")
-    with lock(tmp_path / "a.lock"):
-        pass

@@ -18,5 +18,5 @@ JOB = "/slurm/job_7"
 def test_the_least_limit_of_the_groups_counts(group, limits, least, monkeypatch):
     without = memory.memory_of_machine()
     files = {"/proc/self/cgroup": group, **{f"/sys/fs/cgroup{path}": limit for path, limit in limits.items()}}
-    monkeypatch.setattr(memory, "_read", lambda path: files.get(path, ""))
+    monkeypatch.setattr(memory, "content_of", lambda path: files.get(path, ""))
     assert memory.memory_of_machine() == least if least else memory.memory_of_machine() >= without

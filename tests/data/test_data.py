@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpexp.core.errors import DataError
-from dpexp.data.dataset import BIAS, NORM, prepare
+from dpexp.data.dataset import BIAS, NORM, Dataset, held_out, prepare, split
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import DATASETS, load_split, read_labelled
 from dpexp.data.public_inputs import PublicInputs
@@ -41,6 +41,16 @@ def test_random_splits_are_seeded():
     assert len(load_split("digits", test_fraction=0.5).test) == 898
     with pytest.raises(DataError, match="fraction"):
         load_split("digits", test_fraction=1.0)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.3, 0.5, 0.99])
+def test_both_parts_of_a_split_have_records(fraction):
+    for n in range(2, 12):
+        data = Dataset("few", np.eye(n, dtype=np.float32), np.arange(n) % 2, ("no", "yes"))
+        train, test = split(data, fraction, np.random.default_rng(n))
+        assert len(test) == held_out(n, fraction) == min(max(1, int(n * fraction)), n - 1)
+        rows = np.concatenate([train.features, test.features])
+        assert np.array_equal(np.sort(rows, axis=0), np.sort(data.features, axis=0))
 
 
 def test_records_are_prepared_one_by_one():

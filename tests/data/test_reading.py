@@ -1,6 +1,7 @@
 """A file is read one record at a time: separators, encodings and quotes, and what a value means in its column."""
 
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -215,6 +216,14 @@ def test_in_memory_the_type_of_a_column_moves_nobody(made, column, odd):
         others = [before[k] for k in range(3) if k != place]
         # a changed id has another place among the persons
         assert set(others) <= set(after) if column == "who" else [after[k] for k in range(3) if k != place] == others
+
+
+def test_ids_are_refused_where_floats_can_no_longer_tell_them_apart():
+    for last, refused in ((2.0**53 - 1, False), (2.0**53, True), (-(2.0**53), True)):
+        table = read_record_table({"who": [1.0, 2.0, last], "x": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
+        records = read_records(table, Roles("y", person="who"), PublicInputs(), False)
+        with pytest.raises(DataError, match="floats") if refused else nullcontext():
+            by_person(table, records, "who")
 
 
 def test_a_truth_value_is_a_number_where_it_is_the_target_of_a_linear_fit(tmp_path):

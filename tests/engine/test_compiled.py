@@ -55,8 +55,8 @@ print(repr(total(square, np.arange(4.0))), sum(total.stats.cache_hits.values()),
 VALUES = [0.0, 1.0, 2.0, 3.0]
 
 
-def right(slope=0.5, table=3.0, f=lambda x: x * x):
-    return sum(slope * (x * 2.0) + 1.0 + f(x) + table for x in VALUES)
+def right(slope=0.5):
+    return sum(slope * (x * 2.0) + 1.0 + x * x + 3.0 for x in VALUES)
 
 
 FORKS = """
@@ -105,8 +105,8 @@ def place(tmp_path, forks):
     code, folder = tmp_path / "code", tmp_path / "cache"
     code.mkdir()
 
-    def run(kernel=KERNEL, helper=HELPER, slope="0.5", extra=""):
-        (code / "helper.py").write_text(helper)
+    def run(kernel=KERNEL, slope="0.5", extra=""):
+        (code / "helper.py").write_text(HELPER)
         (code / "kernel.py").write_text(kernel.replace("SLOPE", slope) + extra)
         forks.stdin.write(json.dumps({"folder": str(code), "cache": str(folder)}) + "\n")
         forks.stdin.flush()

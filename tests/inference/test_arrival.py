@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.inference.central_newton import central_newton
-from dpexp.inference.fitting import fit_central, plan_central
+from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
 from dpexp.inference.newton import standard_errors
@@ -106,6 +106,22 @@ def test_a_binary_target_of_which_no_class_is_rare_has_a_scale():
     for found in fits(HUBER, _binary(0.3), 5000, 1.0, 4):
         assert not found.checked.reasons
         assert found.theta[-1] == pytest.approx(4 * math.sqrt(0.21 / 0.7101645), rel=0.05)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_a_scale_far_from_its_guess_and_skewed_errors_are_warned_of_and_nothing_else(local):
+    """Errors of the guessed size, six times as large, and exponential; log-odds have no scale."""
+    n, mu = 20_000, np.full(20_000, 4.0)
+    rng = np.random.default_rng(6)
+    x, e = rng.standard_normal((n, 2)) / math.sqrt(2), rng.standard_normal(n)
+    ones = (rng.random(n) < 0.5).astype(float)
+    for model, y, wanted in ((HUBER, e, 0), (HUBER, 6 * e, 1), (HUBER, rng.exponential(size=n), 1), (LOGIT, ones, 0)):
+        if local:
+            found = fit_local(plan_local(model, mu, n), x, y, mu, rng.standard_normal)
+        else:
+            found = fit_central(plan_central(model, n), x, y, 4.0, rng.standard_normal)
+        assert not found.checked.reasons
+        assert len(found.checked.warnings) == wanted
 
 
 @pytest.mark.parametrize("law", ["steep", "R2 = .996", "base"])

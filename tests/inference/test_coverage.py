@@ -13,7 +13,7 @@ from dpexp.data.regression import Roles, units_of
 from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.refusals import of_steepness
-from dpexp.inference.rehearsals import simulated
+from dpexp.inference.rehearsals import least_records, simulated
 from dpexp.inference.simulated import Simulated, person_rows
 from dpexp.inference.targets import target_of
 from dpexp.inference.user_blocks import noise_of
@@ -153,3 +153,12 @@ def test_tables_of_a_plan_have_the_stated_shares(spread):
     assert y.mean() == pytest.approx(0.2, abs=0.05)
     levels = [column for column in x.T if len(np.unique(column)) == 2]
     assert [np.mean(column > column.mean()) for column in levels] == pytest.approx([0.25, 0.25], abs=0.01)
+
+
+@pytest.mark.parametrize("start", [100, 5000, 3_000_000])
+@pytest.mark.parametrize("needed", [1, 137, 1000, 1013, 78_000])
+def test_the_number_of_records_of_a_plan_is_the_least_to_a_tenth_or_so(needed, start):
+    """Two digits, rounded; never less than were ever tried, and none where no number would do."""
+    found, fewest = least_records(lambda n: n >= needed, start, 100), 100
+    assert 0.95 * max(needed, fewest) <= found <= 1.2 * max(needed, fewest)
+    assert least_records(lambda n: False, start, fewest) is None

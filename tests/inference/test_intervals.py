@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.inference.intervals import Release, _inverted, intervals, inverted, joint_level, level_of
+from dpexp.inference.intervals import Release, both_ends, intervals, inverted, joint_level, level_of
 from dpexp.inference.newton import less_excess, regularise
 
 Z = 1.959963984540054
@@ -19,7 +19,7 @@ def three(se):
 
 
 def ends(release):
-    found = [_inverted(release, a, Z * Z, 0.05, np.zeros(len(a))) for a in np.diag(release.scaling)]
+    found = [both_ends(release, a, Z * Z, 0.05, np.zeros(len(a))) for a in np.diag(release.scaling)]
     return [(at + low, at + high) for at, (low, high) in zip(release.point, found, strict=True)]
 
 

@@ -89,7 +89,7 @@ def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
     assert sum(share for _, share in kinds) == pytest.approx(1)
     at, stretch = [], np.append(np.ones(model.d + 1), [3.501] * model.has_scale)
     weight = model.problem.weight(rows)
-    true_sent, true_gradient, true_hessian = central._Owner.sent, central._Owner.gradient, central._Owner.hessian
+    true_sent, true_gradient, true_hessian = central.Owner.sent, central.Owner.gradient, central.Owner.hessian
 
     def clean(kind):
         if kind == "moments":
@@ -121,9 +121,9 @@ def of_central(name, seed, wrong="", scale=1.0, runs=30, mu=1.3, n=300):
         return lambda self, theta: at.append(np.array(theta)) or true(self, theta)
 
     with (
-        patch.object(central._Owner, "sent", sent),
-        patch.object(central._Owner, "gradient", moved(true_gradient)),
-        patch.object(central._Owner, "hessian", moved(true_hessian)),
+        patch.object(central.Owner, "sent", sent),
+        patch.object(central.Owner, "gradient", moved(true_gradient)),
+        patch.object(central.Owner, "hessian", moved(true_hessian)),
     ):
         for _ in range(runs):
             order = list(kinds)
@@ -238,11 +238,11 @@ def test_the_owners_fit_follows_from_its_messages_alone(model):
     """With the messages of one fit in place of all that the records say, the same bits come out."""
     law = unit_model(model, 3, model == "mallows-logistic")
     x, y = records(law, 300, 1)
-    sent, true = [], central._Owner.sent
+    sent, true = [], central.Owner.sent
     noise = np.random.default_rng(7)
-    with patch.object(central._Owner, "sent", lambda self, *given: sent.append(true(self, *given)) or sent[-1]):
+    with patch.object(central.Owner, "sent", lambda self, *given: sent.append(true(self, *given)) or sent[-1]):
         first = fit_central(plan_central(law, 300), x, y, 1.0, noise.standard_normal)
-    with patch.object(central._Owner, "sent", lambda self, *given: sent.pop(0)):
+    with patch.object(central.Owner, "sent", lambda self, *given: sent.pop(0)):
         again = fit_central(plan_central(law, 300), np.zeros_like(x), np.zeros_like(y), 1.0, noise.standard_normal)
     assert not sent
     assert np.array_equal(first.theta, again.theta)

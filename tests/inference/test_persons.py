@@ -13,7 +13,7 @@ from dpexp.commands.fit import entering
 from dpexp.commands.fit_request import Request
 from dpexp.core.text import standard_json
 from dpexp.data.public_inputs import PublicInputs
-from dpexp.inference.central_newton import _Owner
+from dpexp.inference.central_newton import Owner
 from dpexp.inference.fitting import fit_central, plan_central
 from dpexp.inference.intervals import intervals
 from dpexp.inference.messages import symmetric
@@ -64,7 +64,7 @@ def local_sums(model, records, at, every=2):
 
 def central_sums(model, records, at):
     """n times the means that the owner releases, without noise."""
-    owner = _Owner(model, records.x, records.y, records.n, quiet, records.owners)
+    owner = Owner(model, records.x, records.y, records.n, quiet, records.owners)
     means = owner.moments(), owner.gradient(at), owner.hessian(at), owner.scores(at)
     return [records.n * mean for mean in means]
 
@@ -202,7 +202,7 @@ def test_means_of_the_owner_are_those_of_a_literal_loop(name, chunk, monkeypatch
     x, y, owners = held(9, n, name == "mallows-logistic")
     owners[owners == 3] = 4  # more rows than 7 for one of them
     at, z = AWAY[name], np.concatenate([np.ones((len(x), 1)), x], axis=1)
-    owner = _Owner(model, x, y, n, quiet, owners)
+    owner = Owner(model, x, y, n, quiet, owners)
     assert owner.cuts[0] == 0 or not len(x)
     assert owner.cuts[-1] == len(x)
     assert all(a < b for a, b in pairwise(owner.cuts))

@@ -9,25 +9,27 @@ from dpexp.inference import small_matrices as small
 from dpexp.inference.public_numbers import rounded
 
 
-def rotations(rng, count, p):
-    return np.linalg.qr(rng.standard_normal((count, p, p)))[0]
-
-
-def with_eigenvalues(rng, values):
-    """Symmetric matrices [R, p, p] with eigenvalues [R, p]."""
-    q = rotations(rng, *values.shape)
-    a = (q * values[:, None, :]) @ q.swapaxes(1, 2)
-    return (a + a.swapaxes(1, 2)) / 2
-
-
-def test_company_and_shape_change_no_bit():
-    rng = np.random.default_rng(5)
-    a = with_eigenvalues(rng, rng.standard_normal((6, 7)))
-    for function in (small.eigenvalues, small.inverses, small.pseudo_inverses):
-        together = function(a)
-        assert all((function(a[r]) == together[r]).all() for r in range(6))
-        assert (function(a.reshape(2, 3, 7, 7)).reshape(together.shape) == together).all()
-        assert (function(np.asfortranarray(a)) == together).all()
+def test_each_matrix_of_a_stack_has_its_own_result_or_nan():
+    """A regular one, one of rank 2, and two that are not finite; the others change no bit of it."""
+    a = np.random.default_rng(5).standard_normal((4, 3, 3))
+    a = a + a.swapaxes(1, 2)
+    a[1, 2], a[1, :, 2] = a[1, 0], a[1, :, 0]
+    a[1, 2, 2] = a[1, 0, 0]
+    a[2, 0, 1], a[3, 2, 2] = math.inf, math.nan
+    for function, alone, has_result in (
+        (small.inverses, np.linalg.inv, [True, False, False, False]),
+        (small.eigenvalues, np.linalg.eigvalsh, [True, True, False, False]),
+        (small.pseudo_inverses, np.linalg.pinv, [True, True, False, False]),
+    ):
+        found = function(a)
+        assert [bool(np.isfinite(one).all()) for one in found] == has_result
+        assert [bool(np.isnan(one).all()) for one in found] == [not one for one in has_result]
+        for k in np.flatnonzero(has_result):
+            assert found[k] == pytest.approx(alone(a[k]), rel=1e-9, abs=1e-12)
+            assert (function(a[k]) == found[k]).all()
+        assert np.array_equal(function(a.reshape(2, 2, 3, 3)).reshape(found.shape), found, equal_nan=True)
+    a[1] = 0.0  # exactly singular
+    assert np.isnan(small.inverses(a)[1]).all()
 
 
 # --- rounding to 32 binary digits ------------------------------------------------------------------------------------

@@ -47,10 +47,10 @@ def epochs(mu: float, bins: int, times: int, width: float = 0.02) -> Cells:
     result, power, left = None, total, times
     while left:
         if left & 1:
-            result = power if result is None else _product(result, power, width)
+            result = power if result is None else product(result, power, width)
         left >>= 1
         if left:
-            power = _product(power, power, width)
+            power = product(power, power, width)
     assert result is not None
     return Cells(result[0], result[1], 1e-11)
 
@@ -61,7 +61,7 @@ def _allocated(a: Atoms, size_a: int, b: Atoms, size_b: int, width: float) -> At
     return _merged(p.ravel(), np.outer(a[1], b[1]).ravel(), width)
 
 
-def _product(a: Atoms, b: Atoms, width: float) -> Atoms:
+def product(a: Atoms, b: Atoms, width: float) -> Atoms:
     return _merged(np.outer(a[0], b[0]).ravel(), np.outer(a[1], b[1]).ravel(), width)
 
 

@@ -122,23 +122,15 @@ PLUGIN = '''\
 """Everything that the lab adds."""
 
 from dpexp.plugins import Plugin
-from dpexp.privacy.analyses.analysis import gaussian_analysis
-
 from inner.shown import PAPER
 from inner.steps import Plain, Rooted
 from problem import MedianLinear
-
-
-def halved(mechanism):
-    """Not true of anything: what it does is to show up."""
-    return gaussian_analysis("halved", "the lab", "all-iterates", mechanism.mu.largest / 2, ())
 
 
 PLUGIN = Plugin(
     problems={"median-linear": MedianLinear},
     algorithms={"plain": Plain},
     schedules={"rooted": Rooted},
-    analyses={"local-gaussian/halved": halved},
     papers=(PAPER,),
 )
 '''

@@ -212,7 +212,7 @@ def test_an_installed_package_offers_a_plug_in_by_its_entry_point(tmp_path, monk
 
 
 EDITS = {
-    "lab.py": ("mechanism.mu.largest / 2", "mechanism.mu.largest / 3"),
+    "lab.py": ("PLUGIN = ", "EXTRA = 1\nPLUGIN = "),
     "scores.py": ("y < t", "y <= t"),
     "inner/__init__.py": ("", "EXTRA = 1"),
     "inner/steps.py": ("theta - eta[i]", "theta + eta[i]"),

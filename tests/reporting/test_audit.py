@@ -104,9 +104,9 @@ def test_a_central_fit_is_not_refuted(seed):
 
 
 def test_gradients_of_a_central_fit_without_noise_are_found(monkeypatch):
-    sent = central_newton._Owner.sent
+    sent = central_newton.Owner.sent
     no_noise = lambda self, mean, scale: sent(self, mean, scale * (mean.ndim > 1))  # noqa: E731
-    monkeypatch.setattr(central_newton._Owner, "sent", no_noise)
+    monkeypatch.setattr(central_newton.Owner, "sent", no_noise)
     row = of_a_fit(1, 350)
     assert row.alarm
     assert row.lower_bound > row.claimed

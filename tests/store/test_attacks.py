@@ -82,7 +82,7 @@ def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged
 def table(here):
     (here / "toy.yaml").write_text(DATA_CONFIG)
     (here / "people.csv").write_text(people())
-    for cached in (softmax._loaded, hash_of_data):
+    for cached in (softmax.split_of, hash_of_data):
         cached.cache_clear()
     return here / "people.csv"
 

@@ -20,7 +20,7 @@ MIXED = "cases:\n" + "".join(
     for value in ("2", "[1, 2, 1, 1, 1, 1]")
 )
 """coefficients that are a number in one row and a list in another"""
-OF_ROOMS = fingerprint._of_rooms
+OF_ROOMS = fingerprint.code_of_rooms
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def edited(monkeypatch):
             return " ".join(f"{name}{one}" for one in OF_ROOMS(rooms).split())
 
         other.cache_clear = OF_ROOMS.cache_clear
-        monkeypatch.setattr(fingerprint, "_of_rooms", other)
+        monkeypatch.setattr(fingerprint, "code_of_rooms", other)
         forget_code()
-        linear_pass._schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
+        linear_pass.schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
     yield edit
     monkeypatch.undo()
     forget_code()
-    linear_pass._schedule_sizes.cache_clear()
+    linear_pass.schedule_sizes.cache_clear()
 
 
 def stored(text, tmp_path):

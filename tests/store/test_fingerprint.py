@@ -47,7 +47,7 @@ from pathlib import Path
 from dpexp.store import fingerprint
 
 def code():
-    for cached in (fingerprint._of_rooms, fingerprint._files, fingerprint._hashes):
+    for cached in (fingerprint.code_of_rooms, fingerprint.files_of_rooms, fingerprint.hash_of_code):
         cached.cache_clear()
     return fingerprint.today({"dpexp": ""})
 

@@ -113,13 +113,13 @@ def test_of_anothers_key_nothing_can_be_told(lab, monkeypatch):
 
     call("run", "A/own.yaml", "-q", "--deployment", cwd=lab)
     monkeypatch.setenv("HOME", str(lab / "elsewhere"))
-    receipts._secret.cache_clear()
+    receipts.user_key.cache_clear()
     try:
         refused = call("run", config(lab / "A", "named", experiment="e"), "-q", "--deployment", cwd=lab, code=2).stderr
         assert "another secret" in refused
     finally:
         monkeypatch.undo()
-        receipts._secret.cache_clear()
+        receipts.user_key.cache_clear()
     (receipt,) = (path.read_text() for path in (lab / "results").glob("d.deployed-*.receipt.json"))
     assert os.fspath(lab) not in receipt
 

@@ -20,9 +20,9 @@ from dpexp.store import (
 )
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.folder import read_document, read_table, write_document, write_table
+from dpexp.store.folder import experiments_in, read_document, read_table, write_document, write_table
 from tests.campaigns.faults import new_code
-from tests.conftest import SMALL, forget_code
+from tests.conftest import SMALL, call, forget_code, numbers
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
 
@@ -140,3 +140,38 @@ def test_one_process_writes_at_a_time(tiny, done):
     with done.locked(), pytest.raises(DpexpError, match="is being written by another process"):
         go(tiny, done.root.parent)
     assert go(tiny, done.root.parent)[0].reused == 6
+
+
+# --- what is not ours ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", "trajectories", "partial"])
+def test_no_link_is_entered(done, tmp_path, name):
+    place, home = done.root / name, tmp_path / "home"
+    home.mkdir()
+    if place.exists():
+        shutil.rmtree(place)
+    place.symlink_to(home)
+    assert "is a link" in call("run", "small.yaml", "--force", cwd=tmp_path, code=2).stderr
+    assert not list(home.iterdir())
+
+
+def test_files_of_others_stay(done, tmp_path):
+    root = done.root
+    (root / "partial").mkdir()
+    others = [root / name for name in ("partial/notes.txt", "trajectories/notes.txt", ".small.yaml.tmp")]
+    for path in others:
+        path.write_text("mine")
+    before = numbers(root)
+    call("run", "small.yaml", "-q", "--force", cwd=tmp_path)
+    assert [path.read_text() for path in others] == ["mine"] * 3
+    assert numbers(root) == before
+
+
+def test_a_link_to_a_folder_of_results_is_none_of_them(done, tmp_path):
+    """Whoever can write a link in a results folder would otherwise show what lies elsewhere."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/theirs").symlink_to(tmp_path / "results/small")
+    (tmp_path / "results/notes.txt").write_text("mine")
+    assert experiments_in(tmp_path / "results") == ["small"]
+    assert experiments_in(tmp_path / "other") == experiments_in(tmp_path / "nowhere") == []

@@ -174,7 +174,7 @@ def draw_users(model: PassModel, count: int, seed: int) -> tuple[np.ndarray, np.
 
 # schedules are compared once a lane group, and not in every segment; two experiments may be on their way
 @lru_cache(maxsize=2)
-def _schedule_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
+def schedule_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.ndarray]:
     """(first, last) -> step sizes of those steps [schedules, steps], which are those of every other lane group too."""
 
     @lru_cache(maxsize=max(1, KEPT // len(schedules)))
@@ -193,7 +193,7 @@ class _NextSizes:
         self.settings, self.sensitivity = settings, sensitivity
         number: dict[StepSizes, int] = {}
         eta_of = np.array([number.setdefault(setting.schedule, len(number)) for setting in settings])
-        self.step_sizes = _schedule_sizes(tuple(number))
+        self.step_sizes = schedule_sizes(tuple(number))
         self.varied = [s for s, setting in enumerate(settings) if setting.budget.constant is None or setting.cap]
         self.caps = [setting.cap for setting in settings if setting.cap]
         if self.varied:
