@@ -11,6 +11,7 @@ import pytest
 
 from dpexp.commands import list as listing
 from dpexp.store.folder import Folder
+from tests.commands.test_approved import OWN
 from tests.commands.test_approved import desk as desk
 from tests.conftest import COMMAND, call
 
@@ -22,6 +23,7 @@ SIGMA = "privacy --mechanism sampled-gaussian"
 FILES = {
     "a.json": json.dumps({"history": [[0.0, 0.01, 500], [0.9, 0.01, 500]], "mechanism": "rdp"}),
     "b.json": json.dumps({"history": [[1.1, 1.7, 10]], "mechanism": "rdp"}),
+    "target.yaml": OWN.replace("target: bought", "target: c"),
     "h.json": json.dumps({"history": [[1.0, 0.01, 400], [1.0, 0.01, 600]], "mechanism": "gdp"}),
     "c.json": json.dumps({"history": [], "mechanism": "prv"}),
     "blank.yaml": "ranges: {age: [LOW, HIGH]}\n",
@@ -83,7 +85,7 @@ ERRORS = """
 2  | receipt STEPS records=60000 n=60000 | |
 2  | receipt STEPS records=60000 epochs=7 | |
 2  | receipt STEPS records=60000 batch_size=500 | |
-2  | validate own.yaml --set problem.data.target=c | people.csv | no column 'c'
+2  | validate target.yaml | people.csv | no column 'c'
 2  | receipt wrong.yaml | wrong.yaml:2:10 | 'sixty'
 2  | receipt wrong.yaml | wrong.yaml:4:54 | <= 1
 2  | receipt | | card.yaml
