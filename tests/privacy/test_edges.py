@@ -65,3 +65,13 @@ def test_every_edge_has_values(changes):
             if analysis.valid:
                 for value, delta in zip(values, attained, strict=True):
                     assert value >= attained[delta] * (1 - 1e-6), (analysis.name, sampling, relation)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_tiny_noise_attains_what_a_few_uses_attain(relation):
+    """Of ten draws with probability .01 three or more have 1e-4: all of three Gaussian steps, but for the rare draws."""
+    values = {"noise_multiplier": 0.001, "sampling_probability": 0.01, "steps": 10, "neighboring_relation": relation}
+    found = MECHANISMS["sampled-gaussian"](**values)
+    (low,) = (b.eps(1e-5) for b in found.lower_bounds() if b.name == "exact-composition")
+    assert 0.98 * 3 * 1000**2 / 2 < low < found.upper_bounds()[-1].eps(1e-5)
+    assert found.upper_bounds()[-1].statement([1e-5])["mu"] >= 1000 * math.sqrt(10)

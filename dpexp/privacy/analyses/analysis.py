@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -52,6 +53,7 @@ class Analysis(Curve):
     def statement(self, deltas: Sequence[float], orders: Sequence[float] = ORDERS) -> dict[str, Any]:
         """The analysis as one dict, with the keys of `dpexp privacy --json`."""
         eps = [[delta, eps] for delta, eps in zip(deltas, self.at(deltas), strict=True)]
+        mu = self.unsampled if self.mu is None else self.mu
         if self.side == "below":
             return {"analysis": self.name, "released": self.released, "pair": self.source, "eps": eps}
         return {
@@ -63,8 +65,8 @@ class Analysis(Curve):
             "valid": self.valid,
             "reason": self.refused or self.remark,
             "assumptions": list(self.assumptions),
-            "mu": self.mu,
-            "zcdp": None if self.mu is None else self.mu**2 / 2,
+            "mu": mu if math.isfinite(mu) or self.mu is not None else None,
+            "zcdp": mu**2 / 2 if math.isfinite(mu) or self.mu is not None else None,
             "rdp": [] if self.rdp is None else [[order, self.rdp(order)] for order in orders],
             "eps": eps,
         }

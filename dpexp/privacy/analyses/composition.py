@@ -10,19 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
+import numpy as np
+
 from dpexp.accounting import linear
+from dpexp.accounting.functions import log_ndtr, ndtr
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import Steps, step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
-from dpexp.privacy.analyses.analysis import (
-    ALL,
-    LAST,
-    Analysis,
-    attained,
-    gaussian_analysis,
-    guarantee,
-    renyi_analysis,
-)
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
+from dpexp.privacy.exact.walk import largest_eps
 from dpexp.privacy.samplings import visits
 
 Phase = tuple[float, float, int]
@@ -112,7 +108,25 @@ def attained_sums(phases: Iterable[Phase], sampling: Sampling, relation: Relatio
     if sampling == "fixed-size":
         # a record that is turned round among others of one gradient is there or not, at half of the noise
         steps = _steps(((z / 2, q, n) for z, q, n in kinds), "poisson", "add-remove")
-    return [attained("exact-composition", ALL, CONSTANT[relation], cache(steps.attained))]
+    return [attained("exact-composition", ALL, CONSTANT[relation], cache(partial(_attained, steps)))]
+
+
+def _attained(steps: Steps, delta: float) -> float:
+    """Of all sums; without the loss distributions, as where noise is tiny, by the events that k sums or more are large.
+
+    With the noise 1 and the record's move mu, large is above t = max(mu / 2, mu - 8). A sum is so with probability
+    q Phi(mu - t) at least, and Phi(-t) at most if the record is absent or opposite; k of n with binom(n, k) Phi(-t)^k.
+    """
+    from scipy.special import bdtrc, gammaln
+
+    if steps.attained(delta) > 0 or not steps:
+        return steps.attained(delta)
+    count, larger = sum(n for _, n in steps), [(step, max(step.mu / 2, step.mu - 8)) for step, _ in steps]
+    share = min(step.q * float(ndtr(step.mu - t)) for step, t in larger) * (1 - 1e-12)
+    k = np.arange(1.0, min(count, 100_000) + 1)
+    log_false = gammaln(count + 1) - gammaln(k + 1) - gammaln(count - k + 1)
+    log_false += k * max(float(log_ndtr(-t)) for _, t in larger) + 1e-9 * count
+    return largest_eps(bdtrc(k - 1, count, share) * (1 - 1e-9), log_false, delta) * (1 - 1e-9)
 
 
 def attained_unprojected(phases: Iterable[Phase], sampling: Sampling, relation: Relation) -> list[Analysis]:

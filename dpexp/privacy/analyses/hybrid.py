@@ -120,10 +120,7 @@ def _exchanged(composed: Composed, steps: int, log_remainder: float, delta: floa
 
 
 def hybrid_delta(
-    composed: Callable[[int, float], float],
-    log_contracted: LogContraction,
-    steps: np.ndarray,
-    eps: float,
+    composed: Callable[[int, float], float], log_contracted: LogContraction, steps: np.ndarray, eps: float
 ) -> np.ndarray:
     """The smallest delta at `eps` >= 0 for increasing `steps` [K], over composed last steps R <= T and parts e1.
 

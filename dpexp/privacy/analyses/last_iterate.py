@@ -24,10 +24,7 @@ from dpexp.accounting.functions import exp
 from dpexp.accounting.renyi import base_from_mixture, symmetrised
 from dpexp.accounting.search import minimum
 
-STEP: dict[str, Callable[[float, float, float], float]] = {
-    "literal": base_from_mixture,
-    "symmetrised": symmetrised,
-}
+STEP: dict[str, Callable[[float, float, float], float]] = {"literal": base_from_mixture, "symmetrised": symmetrised}
 """which one-step divergence is inserted; `literal` is the printed one, and not valid by itself"""
 LOGITS: list[float] = np.linspace(-6.5, 9.5, 33).tolist()
 SHARES: list[float] = (1 / (1 + exp(-np.array(LOGITS)))).tolist()
@@ -40,13 +37,7 @@ def composed(order: float, q: float, multiplier: float, steps: int, step: str) -
 
 
 def last_iterate(
-    order: float,
-    q: float,
-    multiplier: float,
-    width: float,
-    steps: int,
-    step: str,
-    contraction: float = 1.0,
+    order: float, q: float, multiplier: float, width: float, steps: int, step: str, contraction: float = 1.0
 ) -> float:
     """Smallest over R <= steps and shares f of R S(q, multiplier sqrt(1-f)) + order width^2 / (2 f) shift(R).
 

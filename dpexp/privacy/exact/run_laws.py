@@ -16,7 +16,7 @@ import numpy as np
 
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.privacy.exact.update import Update
-from dpexp.privacy.exact.walk import HockeyStick, Move, Walk, WalkLaw, renyi
+from dpexp.privacy.exact.walk import HockeyStick, Move, Powers, Walk, WalkLaw, renyi
 
 PANEL = 4.0
 """noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
@@ -94,26 +94,10 @@ class CyclicLaw(WalkLaw):
         # (b): an epoch that begins with the second step has so many steps before the one with the record
         before = (u.position - 1) % u.batches
         first, last = (np.linalg.matrix_power(free, k) for k in (before, u.batches - 1 - before))
-        state = _power(last @ (within @ first), epochs, state) if epochs else state
+        state = Powers(last @ (within @ first)).after(epochs, state) if epochs else state
         for k in range(rest):
             state = (within if k == before else free) @ state
         return self.walk.places, state / state.sum()
-
-
-def _power(step: np.ndarray, times: int, state: np.ndarray) -> np.ndarray:
-    """The state after so many steps, by repeated squaring; columns are kept at sum 1."""
-    while times > 0:
-        if times & 1:
-            state = step @ state
-            state = state / state.sum()
-        times >>= 1
-        if times:
-            squared = step @ step
-            squared = squared / squared.sum(axis=0)
-            if np.allclose(squared, step, rtol=1e-13, atol=0):
-                return squared @ state  # the walk has forgotten where it was
-            step = squared
-    return state
 
 
 def _moves(update: Update, share: float) -> Moves:

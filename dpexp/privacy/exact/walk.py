@@ -39,6 +39,41 @@ LARGEST = 600.0
 """epsilon up to which e^epsilon is well below the largest number"""
 
 
+class Powers:
+    """Powers 1, 2, 4, .. of a matrix whose columns are laws, as far as needed and until they settle."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self._squares = [matrix]
+        self._settled = False
+
+    def _square(self, doublings: int) -> np.ndarray:
+        """The matrix of 2^doublings steps, or the settled one."""
+        squares = self._squares
+        with _ONE_AT_A_TIME:  # two threads must not append the same power
+            while len(squares) <= doublings and not self._settled:
+                with _blas().limit(limits=1, user_api="blas"):
+                    squared = squares[-1] @ squares[-1]
+                # the sums of columns drift by rounding, which squaring would double every time
+                squared /= squared.sum(axis=0)
+                # a walk between walls forgets where it was: then all further powers are the same, and none is computed
+                self._settled = np.allclose(squared, squares[-1], rtol=1e-13, atol=0)
+                squares.append(squared)
+        return squares[min(doublings, len(squares) - 1)]
+
+    def after(self, steps: int, state: np.ndarray) -> np.ndarray:
+        """The state after so many more steps: (b)."""
+        for doublings in range(steps.bit_length()):
+            matrix = self._square(doublings)
+            # a settled power stands for itself and for all higher digits
+            if self._settled and doublings >= len(self._squares) - 1:
+                return np.vecdot(matrix, state)
+            if steps >> doublings & 1:
+                state = np.vecdot(matrix, state)
+                # the sum is 1 but for quadrature and rounding, which must not pile up
+                state /= state.sum()
+        return state
+
+
 @dataclass(frozen=True)
 class Walk:
     """A walk on [-half_width, half_width], in noise units."""
@@ -93,23 +128,9 @@ class Walk:
         return np.concatenate([inside, self.step_tails(-h, y)[0], self.step_tails(h, y)[1]])
 
     @cached_property
-    def _powers(self) -> list[tuple[np.ndarray, bool]]:
-        """The matrix of 1, 2, 4, .. steps, as far as needed and until they settle."""
-        return [(self.matrix, False)]
-
-    def _power(self, doublings: int) -> tuple[np.ndarray, bool]:
-        """The matrix of 2^doublings steps, or the settled one, and whether it is that."""
-        powers = self._powers
-        with _ONE_AT_A_TIME:  # two threads must not append the same power
-            while len(powers) <= doublings and not powers[-1][1]:
-                last, _ = powers[-1]
-                with _blas().limit(limits=1, user_api="blas"):
-                    squared = last @ last
-                # columns are laws: their sums drift by rounding, which squaring would double every time
-                squared /= squared.sum(axis=0)
-                # a walk between walls forgets where it was: then all further powers are the same, and none is computed
-                powers.append((squared, np.allclose(squared, last, rtol=1e-13, atol=0)))
-        return powers[min(doublings, len(powers) - 1)]
+    def powers(self) -> Powers:
+        """Of the matrix."""
+        return Powers(self.matrix)
 
     def masses(self, steps: int, start: float = 0.0) -> np.ndarray:
         """Masses at `places` after `steps` >= 1 steps from a point."""
@@ -117,18 +138,7 @@ class Walk:
         y, h = np.array([start]), np.array([self.half_width])
         # (b)
         ends = self.step_tails(-h, y)[0, 0], self.step_tails(h, y)[1, 0]
-        state = np.concatenate([self.step_density(x, y)[:, 0] * w, *ends])
-        remaining = steps - 1
-        for doublings in range(remaining.bit_length()):
-            matrix, settled = self._power(doublings)
-            # a settled power stands for itself and for all higher digits
-            if settled:
-                return np.vecdot(matrix, state)
-            if remaining >> doublings & 1:
-                state = np.vecdot(matrix, state)
-                # the sum is 1 but for quadrature and rounding, which must not pile up
-                state /= state.sum()
-        return state
+        return self.powers.after(steps - 1, np.concatenate([self.step_density(x, y)[:, 0] * w, *ends]))
 
     @cached_property
     def grid(self) -> np.ndarray:

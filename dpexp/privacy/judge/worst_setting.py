@@ -78,7 +78,7 @@ class Search:
 
     def __init__(self, bound: Bound, comparisons: int, seconds: float, seed: int) -> None:
         self.bound, self.kind, self.assumes = bound, bound.kind, bound.assumes
-        self.most, self.seed, self.seconds = comparisons, seed, seconds
+        self.most, self.seed = comparisons, seed
         # one question for all families that share a setting
         self.ask = lru_cache(64)(bound)
         self.deadline = time.monotonic() + seconds
@@ -124,26 +124,17 @@ class Search:
         # beyond the variation no pair attains anything: a level below that of the pair that attains most
         at = level(self.kind, float(x[DIMENSIONS]), max((exact.variation for _, exact in pairs), default=0.0))
         for family, exact in pairs:
-            last = self._compare(family, setting, shape, exact, at, tuple(map(float, x)))
+            # a delta that is attained at an epsilon would have to be searched for; the other way round it is the level
+            delta = self.kind.function == "delta"
+            place, value = (exact.eps(at), at) if delta else (at, attained(exact, self.kind, at))
+            bound, cube = self.ask(place, setting), tuple(map(float, x))
+            last = BoundComparison(setting, family, shape[: len(family.shape)], place, value, bound, cube)
+            if math.isinf(bound):
+                self.vacuous += 1
+                last = replace(last, exact=0.0)
+            else:
+                self.done.append(last)
         return last
-
-    def _compare(
-        self, family: Family, setting: Setting, shape: tuple[float, ...], exact: AttainedLaw, at: float,
-        cube: tuple[float, ...] = (),
-    ) -> BoundComparison:  # fmt: skip
-        """What a pair attains, and the bound; it counts where the bound says something."""
-        # a delta that is attained at an epsilon would have to be searched for; the other way round it is the level
-        if self.kind.function == "delta":
-            at, value = exact.eps(at), at
-        else:
-            value = attained(exact, self.kind, at)
-        bound = self.ask(at, setting)
-        comparison = BoundComparison(setting, family, shape[: len(family.shape)], at, value, bound, cube)
-        if math.isinf(bound):
-            self.vacuous += 1
-            return replace(comparison, exact=0.0)
-        self.done.append(comparison)
-        return comparison
 
     def _climb(self) -> None:
         """(b): from the worst points, half of the coordinates at a time, steps that shrink on failure."""

@@ -53,9 +53,6 @@ class CapSampling(Mechanism):
             ("Protected", f"every record against who sees its message; neighbours: {self.neighboring_relation}"),
             ("Released", f"a direction in {p} dimensions, with probability {numbers.inside:.5g} from the cap"),
             ("Budget", f"epsilon {self.pure_eps:g} with delta = 0 (proof: docs page notes-accounting)"),
-            (
-                "Cap",
-                f"directions with a cosine of {numbers.gamma:.5g} or more to the record's: {numbers.q:.5g} of all",
-            ),
+            ("Cap", f"directions with a cosine of {numbers.gamma:.5g} or more to the record's: {numbers.q:.5g} of all"),
             ("Noise", f"{1 / (numbers.m * math.sqrt(p)):.5g} largest norms in a coordinate"),
         ]

@@ -38,7 +38,7 @@ from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE,
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
-from dpexp.privacy.mechanisms.noisy_sgd import BatchedMechanism, NoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import AsNoisySgd, NoisySgd
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs, batch_complaint, batches_of, epoch_text
 
 PRINTED = "dp-sgld-printed"
@@ -64,7 +64,7 @@ Groups = tuple[tuple[float, int], ...]
 """(noise in units of the least, number of steps), noise increasing"""
 
 
-class Langevin(BatchedMechanism):
+class Langevin(AsNoisySgd):
     """Strongly convex, L-Lipschitz losses; the set's diameter is 2 L / lambda where it is not given."""
 
     noise_field: ClassVar[str] = "sigma"
@@ -103,12 +103,6 @@ class Langevin(BatchedMechanism):
         # (d)
         source, eps = "dp-sgld, Corollary 3.2 with Proposition 2.1", partial(eps_of_slope, slope)
         return [*every, guarantee(PRINTED, source, LAST, eps, ASSUMED, slope.__mul__, refused)]
-
-    def lower_bounds(self) -> list[Analysis]:
-        return self.as_noisy_sgd.lower_bounds()
-
-    def description(self) -> list[tuple[str, str]]:
-        return self.as_noisy_sgd.description()
 
 
 def grouped(relative: np.ndarray) -> Groups:
@@ -284,10 +278,7 @@ class AccountedLangevin:
             ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
             ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
             ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
-            (
-                "Released",
-                f"after {run.steps:,} steps, {epochs} epochs; see each line for what it covers",
-            ),
+            ("Released", f"after {run.steps:,} steps, {epochs} epochs; see each line for what it covers"),
         ]
 
 

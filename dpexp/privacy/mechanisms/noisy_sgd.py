@@ -24,15 +24,7 @@ from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_
 from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import (
-    Contracted,
-    LogContraction,
-    any_loss,
-    convex,
-    hybrid_eps,
-    least_delta,
-    powers,
-)
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, convex, hybrid_eps, least_delta, powers
 from dpexp.privacy.analyses.last_iterate import (
     cyclic_convex,
     cyclic_strongly_convex,
@@ -64,6 +56,7 @@ OVER_SIZES = "ours: the recursion of hidden-state over the sizes of Poisson batc
 WIDEST, MOST_WORK, MOST_SIZES = 120.0, 1.2e5, 400
 """width of the set in noise units, squared width times the number of maps, and numbers of records in a batch, up to
 which the exact law is computed within a second"""
+GRADIENTS = "gradients of norm at most L, or clipped there"
 UNBOUNDED = "needs a bounded set: give diameter"
 IterationSetting = tuple[float, float, float, int, str, float]
 """arguments of `last_iterate` behind the order"""
@@ -99,22 +92,26 @@ class BatchedMechanism(Mechanism):
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
 
 
-class _ProjectedSgd(BatchedMechanism):
-    """Projected noisy steps, in units of the noise of one step on the parameter."""
+class NoisySgd(BatchedMechanism):
+    """L-Lipschitz losses on a set of diameter D, T steps of size eta; `noise_std` is on the averaged gradient."""
 
     noise_field: ClassVar[str] = "noise_std"
-    gradients: ClassVar[str]
-    """what is assumed of them"""
+    noise_std: Noise
+    lipschitz: Size
+    diameter: Length = math.inf
+    smoothness: Curvature | None = None
+    """M; without it the losses are not taken to be convex and smooth"""
+    strong_convexity: Curvature = 0.0
 
     @property
     def multiplier(self) -> float:
         """Noise over one record's largest share of a step."""
-        raise NotImplementedError
+        return self.batch_size * self.noise_std / self.lipschitz
 
     @property
     def width(self) -> float:
         """Diameter of the set in standard deviations of one step's noise."""
-        raise NotImplementedError
+        return self.diameter / (self.step_size * self.noise_std)
 
     @property
     def reach(self) -> float:
@@ -122,7 +119,7 @@ class _ProjectedSgd(BatchedMechanism):
         return self.batch_size / self.multiplier
 
     @property
-    def _noisy(self) -> bool:
+    def noisy(self) -> bool:
         return self.steps > 0 and 0 < self.multiplier < math.inf
 
     @property
@@ -131,14 +128,32 @@ class _ProjectedSgd(BatchedMechanism):
         return UNDEFINED if self.sampling == "fixed-size" and self.neighboring_relation == "add-remove" else ""
 
     def upper_bounds(self) -> list[Analysis]:
-        every = composition([(self.multiplier, self.q, self.steps)], self.sampling, self.neighboring_relation)
-        return [*every, *self._last_iterate()] if self._noisy else every
+        if not self.noisy:
+            return self.composed()
+        refused = self._not_smooth
+        c = min(1.0, self.step_factor(1.0)) if self.strong_convexity and not refused else 1.0
+        bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
+        bounds = self.composed()
+        if not self.once:
+            refused = refused or ("" if bounded else UNBOUNDED)
+            drawn = "stated for batches of fixed size" if self.sampling == "poisson" else ""
+            bounds += self._iterated(c, refused or drawn)
+        # batches of an order, or all records in every step
+        if self.once or (self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n):
+            bounds.append(self._shifted(c, refused))
+        return bounds + self.contracted(self._convex())
+
+    def composed(self) -> list[Analysis]:
+        """Analyses of all iterates."""
+        return composition([(self.multiplier, self.q, self.steps)], self.sampling, self.neighboring_relation)
 
     def lower_bounds(self) -> list[Analysis]:
-        if not self._noisy or self._undefined:
+        if not self.noisy or self._undefined:
             return []
         if math.isfinite(self.width):
             return [] if self.once else self._exact_walk()
+        if self.strong_convexity:
+            return []
         # a record of the first batch, which an unfinished epoch has too
         if self.sampling == "cyclic":
             uses = visits(self.steps, self.q)
@@ -146,11 +161,11 @@ class _ProjectedSgd(BatchedMechanism):
         phases = [(self.multiplier, self.q, self.steps)]
         return attained_unprojected(phases, self.sampling, self.neighboring_relation)
 
-    def _last_iterate(self) -> list[Analysis]:
-        raise NotImplementedError
-
-    def _exact_walk(self) -> list[Analysis]:
-        raise NotImplementedError
+    def step_factor(self, size: float) -> float:
+        """Lipschitz constant of a step on `size` b records whose sum is divided by b: max(|1 - eta m|, |1 - eta M|)."""
+        assert self.smoothness is not None
+        eta = self.step_size * size
+        return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
 
     def contracted(self, convex_step: LogContraction | None = None) -> list[Analysis]:
         """The bound of `hidden-state`, and ours: the last steps composed, the ones before contracted.
@@ -193,7 +208,7 @@ class _ProjectedSgd(BatchedMechanism):
 
         bounded_set, last = "projection on a bounded convex set", "only the last iterate is released"
         losses = ["no convexity of the losses", *(["every loss is convex and smooth"] if convex_step else [])]
-        either, own = ((bounded_set, self.gradients, kind, last) for kind in (losses[0], losses[-1]))
+        either, own = ((bounded_set, GRADIENTS, kind, last) for kind in (losses[0], losses[-1]))
         source = OVER_SIZES if random else "hidden-state, main result"
         both = [
             guarantee("contraction", source, LAST, cache(partial(eps_of_delta, delta)), either, refused=bounded),
@@ -202,117 +217,6 @@ class _ProjectedSgd(BatchedMechanism):
             ),
         ]
         return [replace(a, eps=lambda _: math.inf, direct=lambda _: 1.0) if a.refused else a for a in both]
-
-    def walked(self, pair: str, turning: str = "", bend: float | None = None) -> list[Analysis]:
-        """The last iterate of one pair on an interval, by the program that judges every bound, rounded down.
-
-        `bend` is eta m of convex losses, which are quadratics with a linear part, and None for any losses. In units of
-        a step's noise, y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) + r(y) / b + Z,
-        -h, h) with it (of Poisson batches k / b times f, k ~ Bin(n - 1, q)). The others pull nowhere but by their
-        curvature, and the record as hard as it may; the other data set has a record of the opposite slope, or none;
-        both orders. Where a step can turn the set around, a slope may be easier to distinguish from a flat record than
-        from the opposite one, and the larger holds, which `turning` adds to `pair`. Empty where the set is too wide or
-        the maps are too many.
-        """
-        from dpexp.privacy.exact import run_laws
-        from dpexp.privacy.exact.update import Drift, Update, affine, constant
-
-        h, curved, poisson = self.width / 2, bend or 0.0, self.sampling == "poisson"
-        room = self.reach - curved * h  # the linear part that the clip leaves at the wall, where both add up
-        # flat losses move a batch of any size alike
-        sizes = poisson_sizes(self.n - 1, self.q).counts + 1 if poisson and curved else (self.batch_size,)
-        fits = 0 < h <= WIDEST / 2 and len(sizes) <= MOST_SIZES and 8 * h * h * len(sizes) <= MOST_WORK
-        if not (fits and room > 0):
-            return []
-        # y -> y (1 - bend k / b) turns round where the largest batch has bend k > b
-        turns, signs = bool(curved * sizes[-1] > self.batch_size), (1, -1, 0)
-        if bend is None:
-            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * self.reach) for sign in signs]
-        else:
-            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
-        update = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
-        other = [None] if self.neighboring_relation == "add-remove" else records[1:] if turns else records[1:2]
-        pairs = [(update, replace(update, record=record)) for record in other]
-        eps = cache(lambda delta: max(run_laws.pair(*both).eps(delta) for both in pairs))
-        return [attained("exact-walk", LAST, pair + (turning if turns else ""), eps)]
-
-    def described(self, noise: str) -> list[tuple[str, str]]:
-        """The description, with what the noise is on."""
-        share = epoch_text(self.batch_size / self.n) if self.once else f"probability {self.q:g} for a record"
-        return [
-            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
-            ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
-            ("Noise", noise),
-            ("Released", "see each line: all iterates, or the last one alone"),
-        ]
-
-
-class ClippedNoisySgd(_ProjectedSgd):
-    """Any losses, gradients clipped at C, on a set of the given diameter; `noise_std` is on the parameter."""
-
-    gradients: ClassVar[str] = "gradients clipped at C"
-    clip: Size
-    noise_std: Noise
-    diameter: Length = math.inf
-
-    @property
-    def multiplier(self) -> float:
-        return self.batch_size * (self.noise_std / self.step_size) / self.clip
-
-    @property
-    def width(self) -> float:
-        return self.diameter / self.noise_std
-
-    def _last_iterate(self) -> list[Analysis]:
-        return self.contracted()
-
-    def _exact_walk(self) -> list[Analysis]:
-        other = "the opposite one" if self.neighboring_relation == "replace-one" else "none"
-        return self.walked(f"one dimension: the record's gradient is C, against {other}; all others are 0")
-
-    def description(self) -> list[tuple[str, str]]:
-        return self.described(f"standard deviation {self.noise_std:g} on the parameter")
-
-
-class NoisySgd(_ProjectedSgd):
-    """L-Lipschitz losses on a set of diameter D, T steps of size eta; `noise_std` is on the averaged gradient."""
-
-    gradients: ClassVar[str] = "gradients of norm at most L"
-    noise_std: Noise
-    lipschitz: Size
-    diameter: Length = math.inf
-    smoothness: Curvature | None = None
-    """M; without it the losses are not taken to be convex and smooth"""
-    strong_convexity: Curvature = 0.0
-
-    @property
-    def multiplier(self) -> float:
-        return self.batch_size * self.noise_std / self.lipschitz
-
-    @property
-    def width(self) -> float:
-        return self.diameter / (self.step_size * self.noise_std)
-
-    def step_factor(self, size: float) -> float:
-        """Lipschitz constant of a step on `size` b records whose sum is divided by b: max(|1 - eta m|, |1 - eta M|)."""
-        assert self.smoothness is not None
-        eta = self.step_size * size
-        return max(abs(1 - eta * self.strong_convexity), abs(1 - eta * self.smoothness))
-
-    def _last_iterate(self) -> list[Analysis]:
-        refused = self._not_smooth
-        c = min(1.0, self.step_factor(1.0)) if self.strong_convexity and not refused else 1.0
-        bounded = math.isfinite(self.width) or (self.sampling == "full-batch" and c < 1)
-        bounds = []
-        if self.once:
-            bounds.append(self._shifted(c, refused))
-        else:
-            refused = refused or ("" if bounded else UNBOUNDED)
-            drawn = "stated for batches of fixed size" if self.sampling == "poisson" else ""
-            bounds += self._iterated(c, refused or drawn)
-            if self.sampling in ("full-batch", "fixed-size") and self.batch_size == self.n:  # all records in every step
-                bounds.append(self._shifted(c, refused))
-        return bounds + self.contracted(self._convex())
 
     def _iterated(self, c: float, refused: str) -> list[Analysis]:
         """Amplification by iteration: convex smooth losses on a bounded set, or strongly convex ones."""
@@ -383,21 +287,86 @@ class NoisySgd(_ProjectedSgd):
             return "strong convexity above smoothness"
         return ""
 
-    def lower_bounds(self) -> list[Analysis]:
-        return [] if math.isinf(self.diameter) and self.strong_convexity else super().lower_bounds()
-
     def _exact_walk(self) -> list[Analysis]:
-        # quadratics of the stated curvature leave a linear part L - m D / 2 of the gradient
-        linear = 1 - self.strong_convexity * self.diameter / (2 * self.lipschitz)
+        """The last iterate of one pair on an interval, by the program that judges every bound, rounded down.
+
+        In units of a step's noise, y' = clip(y + f(y) + Z, -h, h) without the record and clip(y + (1 - 1/b) f(y) +
+        r(y) / b + Z, -h, h) with it (of Poisson batches k / b times f, k ~ Bin(n - 1, q)). Convex losses are quadratics
+        of the stated curvature m with a linear part. The others pull nowhere but by their curvature, and the record as
+        hard as it may; the other data set has a record of the opposite slope, or none; both orders. Where a step can
+        turn the set around, a slope may be easier to distinguish from a flat record than from the opposite one, and the
+        larger holds. Empty where the set is too wide or the maps are too many.
+        """
+        from dpexp.privacy.exact import run_laws
+        from dpexp.privacy.exact.update import Drift, Update, affine, constant
+
+        m, replaced = self.strong_convexity, self.neighboring_relation == "replace-one"
+        h, curved, poisson = self.width / 2, self.step_size * m, self.sampling == "poisson"
+        room = self.reach - curved * h  # the linear part that the clip leaves at the wall, where both add up
+        # flat losses move a batch of any size alike
+        sizes = poisson_sizes(self.n - 1, self.q).counts + 1 if poisson and curved else (self.batch_size,)
+        fits = 0 < h <= WIDEST / 2 and len(sizes) <= MOST_SIZES and 8 * h * h * len(sizes) <= MOST_WORK
+        if not (fits and room > 0):
+            return []
+        # y -> y (1 - eta m k / b) turns round where the largest batch has eta m k > b
+        turns, signs = bool(curved * sizes[-1] > self.batch_size), (1, -1, 0)
+        if self.smoothness is None and not m:
+            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * self.reach) for sign in signs]
+        else:
+            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
+        update = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
+        other = [None] if not replaced else records[1:] if turns else records[1:2]
+        pairs = [(update, replace(update, record=record)) for record in other]
+        eps = cache(lambda delta: max(run_laws.pair(*both).eps(delta) for both in pairs))
+        # quadratics leave a linear part L - m D / 2 of the gradient
+        linear = 1 - m * self.diameter / (2 * self.lipschitz)
         size = "L" if linear == 1 else f"{linear:.3g} L"
-        part, others = ("linear part of the ", "quadratic") if self.strong_convexity else ("", "0")
-        other = f"-{size}" if self.neighboring_relation == "replace-one" else "none"
-        pair = f"one dimension: all others are {others}, the {part}record's gradient is {size}, against {other}"
-        turning = " or 0, whichever is larger" if self.neighboring_relation == "replace-one" else ""
-        is_convex = self.smoothness is not None or self.strong_convexity > 0
-        bend = self.step_size * self.strong_convexity if is_convex else None
-        return self.walked(pair, turning, bend)
+        part, rest = ("linear part of the ", "quadratic") if m else ("", "0")
+        words = f"one dimension: all others are {rest}, the {part}record's gradient is {size}, against "
+        words += (f"-{size}" + " or 0, whichever is larger" * turns) if replaced else "none"
+        return [attained("exact-walk", LAST, words, eps)]
 
     def description(self) -> list[tuple[str, str]]:
+        share = epoch_text(self.batch_size / self.n) if self.once else f"probability {self.q:g} for a record"
         on_parameter = self.step_size * self.noise_std
-        return self.described(f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter")
+        return [
+            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{SAMPLING[self.sampling]}; {share}"),
+            ("Noise", f"std {self.noise_std:g} on the gradient, {on_parameter:g} on the parameter"),
+            ("Released", "see each line: all iterates, or the last one alone"),
+        ]
+
+
+class AsNoisySgd(BatchedMechanism):
+    """The same iteration with other parameters."""
+
+    @property
+    def as_noisy_sgd(self) -> NoisySgd:
+        """With its noise on the gradient."""
+        raise NotImplementedError
+
+    def lower_bounds(self) -> list[Analysis]:
+        return self.as_noisy_sgd.lower_bounds()
+
+    def description(self) -> list[tuple[str, str]]:
+        return self.as_noisy_sgd.description()
+
+
+class ClippedNoisySgd(AsNoisySgd):
+    """Any losses, gradients clipped at L = `clip`, on a set of the given diameter; `noise_std` is on the parameter."""
+
+    noise_field: ClassVar[str] = "noise_std"
+    clip: Size
+    noise_std: Noise
+    diameter: Length = math.inf
+
+    @property
+    def as_noisy_sgd(self) -> NoisySgd:
+        """With L the clip."""
+        values = self.model_dump(exclude={"clip", "noise_std"})
+        return NoisySgd(**values, lipschitz=self.clip, noise_std=self.noise_std / self.step_size)
+
+    def upper_bounds(self) -> list[Analysis]:
+        """Those that suppose nothing of the losses."""
+        sgd = self.as_noisy_sgd
+        return [*sgd.composed(), *(sgd.contracted() if sgd.noisy else [])]
