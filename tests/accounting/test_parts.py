@@ -1,12 +1,17 @@
-"""Parts of the accounting beside their formulas: sizes of Poisson batches, and where the grid of a sampled step ends."""
+"""Parts of the accounting beside their formulas: sizes of batches, the grid of a step, caps, and repeated runs."""
 
 import math
 
+import numpy as np
 import pytest
+from scipy.special import gammaln
 from scipy.stats import binom, norm
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.loss_steps import StepLoss
+from dpexp.accounting.gaussian import delta_of, rdp_of
+from dpexp.accounting.loss_steps import StepLoss, step_loss
+from dpexp.accounting.mixed import truncated
+from dpexp.accounting.private_choice import best_of, mean_runs
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,29 @@ def test_the_grid_of_a_step_ends_at_a_loss_beyond_which_it_charges_the_mass(sche
         assert step.top(reach) == pytest.approx(loss, rel=1e-12)
         mass = (1 - q) * norm.sf(x) + q * norm.sf(reach)
         assert mass <= step.beyond(reach) <= (mass + q * norm.sf(x)) * (1 + 2e-9)
+
+
+@pytest.mark.parametrize(("n", "q", "cap"), [(1000, 1e-9, 900), (1000, 0.01, 1000), (50, 0.1, 70), (2000, 0.01, 1500)])
+def test_a_cap_that_no_batch_reaches_changes_nothing(n, q, cap):
+    plain = step_loss(q, 1.0, "add-remove").eps(10, 1e-5)
+    assert truncated(n, q, cap, 1.0).eps(10, 1e-5) == pytest.approx(plain, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [-0.5, 0.0, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize("gamma", [0.05, 0.5, 0.9, 1.0])
+def test_the_mean_of_the_number_of_runs_is_its_sum(shape, gamma):
+    """P(K = k) is proportional to Gamma(k + shape) / k! (1 - gamma)^k for k >= 1."""
+    k = np.arange(1, 3000)
+    logs = gammaln(k + shape) - gammaln(k + 1) + k * math.log1p(-gamma) if gamma < 1 else np.where(k == 1, 0.0, -np.inf)
+    weights = np.exp(logs - logs.max())
+    assert mean_runs(shape, gamma) == pytest.approx(weights @ k / weights.sum(), rel=1e-9)
+
+
+def test_the_best_of_a_poisson_number_of_runs_costs_what_theorem_6_of_papernot_and_steinke_says():
+    """rdp(l) + m delta(eps) + log(m) / (l - 1) at eps = log(1 + 1 / (l - 1))."""
+    mu, runs = 0.7, 12.0
+    found = best_of(lambda order: rdp_of(mu, order), lambda eps: delta_of(mu, eps), runs, math.inf)
+    for order in (1.5, 3.0, 20.0):
+        price = runs * delta_of(mu, math.log1p(1 / (order - 1))) + math.log(runs) / (order - 1)
+        assert found(order) == pytest.approx(order * mu**2 / 2 + price, rel=1e-12)
+    assert rdp_of(0.0, 3.0) == delta_of(0.0, 0.5) == 0
