@@ -9,6 +9,7 @@ from scipy.stats import binom, norm
 
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import delta_of, rdp_of
+from dpexp.accounting.loss_grid import from_above, from_below
 from dpexp.accounting.loss_steps import StepLoss, step_loss
 from dpexp.accounting.mixed import truncated
 from dpexp.accounting.private_choice import best_of, mean_runs
@@ -65,3 +66,25 @@ def test_the_best_of_a_poisson_number_of_runs_costs_what_theorem_6_of_papernot_a
         price = runs * delta_of(mu, math.log1p(1 / (order - 1))) + math.log(runs) / (order - 1)
         assert found(order) == pytest.approx(order * mu**2 / 2 + price, rel=1e-12)
     assert rdp_of(0.0, 3.0) == delta_of(0.0, 0.5) == 0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_grids_enclose_pairs_with_kinks_at_and_between_their_points(seed):
+    """Pairs of a few outcomes, whose hockey-stick curves have a kink at every loss: at 400 places."""
+    rng, interval, cells = np.random.default_rng(seed), 0.5, 16
+    p, q = (rng.dirichlet(np.full(1 + seed % 5, 0.7)) + 1e-3 for _ in range(2))
+    p, q = p / p.sum(), q / q.sum()
+
+    def height(eps, one, other):
+        return np.maximum(one - np.exp(eps)[:, None] * other, 0.0).sum(axis=1)
+
+    def of_law(law, eps):
+        losses = interval * (law.start + np.arange(len(law.masses)))
+        return np.maximum(1 - np.exp(eps[:, None] - losses), 0.0) @ law.masses + law.unbounded
+
+    fine, coarse = interval / 2 * np.arange(2 * cells + 1), interval * np.arange(cells + 1)
+    low = from_below(height(fine, p, q), height(fine, q, p), interval, 1e-12)
+    high = from_above(height(coarse, p, q), height(coarse, q, p), interval, 1e-12)
+    eps = np.linspace(-cells * interval, cells * interval, 400)
+    assert np.all(of_law(low, eps) <= height(eps, p, q) + 1e-13)
+    assert np.all(of_law(high, eps) >= height(eps, p, q) * (1 - 1e-12) - 1e-13)
