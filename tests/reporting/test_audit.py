@@ -66,9 +66,9 @@ def test_a_message_is_seen_whatever_the_server_does(config, algorithm):
 
 
 def users_with_less_noise():
-    made = linear_pass._NextSizes.__init__
+    made = linear_pass.NextSizes.__init__
     return patch.object(
-        linear_pass._NextSizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key)
+        linear_pass.NextSizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key)
     )
 
 

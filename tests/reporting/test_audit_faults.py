@@ -154,7 +154,7 @@ def noise_in_pairs():
 
 def users_exchanged():
     """Two users have each other's noise."""
-    true = linear_pass._NextSizes.__call__
+    true = linear_pass.NextSizes.__call__
 
     def wrong(self, first, count):
         sizes = true(self, first, count)
@@ -163,7 +163,7 @@ def users_exchanged():
             rows[:] = rows.reshape(-1, 2, rows.shape[1])[:, ::-1].reshape(rows.shape)
         return sizes
 
-    return patch.object(linear_pass._NextSizes, "__call__", wrong)
+    return patch.object(linear_pass.NextSizes, "__call__", wrong)
 
 
 def nodes_reused():

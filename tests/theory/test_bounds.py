@@ -8,7 +8,7 @@ from scipy.stats import ncx2
 
 from dpexp.algorithms.near_the_optimum import local
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.papers.ldp_sgd.predictions import _settled_step, constants, predicted
+from dpexp.papers.ldp_sgd.predictions import constants, predicted, settled_step
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.theory.ldp_sgd import linearised as lin
@@ -196,5 +196,5 @@ def test_the_bias_builds_up_as_the_literal_sum(eta, alpha, m):
     sizes = eta * np.arange(1, steps[-1] + 1) ** -alpha
     terms = sizes * (1 - np.exp(-m * np.cumsum(sizes))) ** 2
     literal = np.array([terms[:n].mean() for n in steps])
-    np.testing.assert_allclose(_settled_step(steps, eta, alpha, m), literal, rtol=0.011)
+    np.testing.assert_allclose(settled_step(steps, eta, alpha, m), literal, rtol=0.011)
     assert literal[0] < 0.9 * sizes[:2000].mean()  # the sum without what is still missing is another number

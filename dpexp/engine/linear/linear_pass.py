@@ -118,7 +118,7 @@ def run_lane_group(
         np.empty((len(steps), 2, *state.theta.shape)),
         np.empty((len(steps), *state.hits.shape)),
     )
-    next_sizes = _NextSizes(settings, sensitivity, p, seed, lanes)
+    next_sizes = NextSizes(settings, sensitivity, p, seed, lanes)
     checkpoint = 0
     # (b)
     for first in range(0, n, SEGMENT):
@@ -184,7 +184,7 @@ def schedule_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.
     return sizes
 
 
-class _NextSizes:
+class NextSizes:
     """Step sizes and noise of one segment after the other."""
 
     def __init__(

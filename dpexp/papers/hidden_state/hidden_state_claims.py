@@ -25,7 +25,7 @@ def _push(shift: float) -> Field:
     return lambda y: y + shift
 
 
-def _pair(diameter: float, q: float, field: Field) -> tuple[Walk, Walk]:
+def pair_of(diameter: float, q: float, field: Field) -> tuple[Walk, Walk]:
     """Walks whose record pushes by -1/2 or +1/2, one record a batch."""
     # panels do not reach across the places where a field has a corner
     kinks = tuple(np.linspace(-diameter / 2, diameter / 2, 9)[1:-1])
@@ -47,7 +47,7 @@ def bound_holds() -> dict[str, float]:
     ratios = {}
     for (label, (name, diameter, q)), steps, eps in product(CASES.items(), (1, 10, 1000), (0.0, 0.5)):
         # a smaller delta is rounding error, of which no ratio says anything
-        if (exact := exact_delta(_pair(diameter, q, FIELDS[name]), steps, eps)) > 1e-12:
+        if (exact := exact_delta(pair_of(diameter, q, FIELDS[name]), steps, eps)) > 1e-12:
             bound = last_iterate_delta(eps, diameter + 2 * PUSH, q, steps)
             ratios[f"{label}, T = {steps}, eps = {eps:g}"] = bound / exact
     return ratios
@@ -67,7 +67,7 @@ def converges() -> dict[str, tuple[float, float]]:
         late, limit = (last_iterate_delta(eps, REACH, Q, steps) for steps in (100, math.inf))
         values[f"bound, eps = {eps:g}, limit {limit:.4g}"] = (0.0, limit / late - 1)
     for name, field in FIELDS.items():
-        pair = _pair(2.0, 0.2, field)
+        pair = pair_of(2.0, 0.2, field)
         values[f"exact, {name}"] = (0.0, exact_delta(pair, 10**6, 0.0) / exact_delta(pair, 10**3, 0.0) - 1)
     return values
 

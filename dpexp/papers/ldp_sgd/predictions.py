@@ -91,14 +91,14 @@ def predicted(place: Local, schedule: Schedule, steps: np.ndarray) -> Curves:
     modes = place.modes
     moments = linearised_moments(steps, np.array([eta]), alpha, modes)
     iterate, average = moments.iterate[0], moments.average[0]
-    bias_sq, bias_gap = _bias(place, _settled_step(steps, eta, alpha, float(modes.h[0])))
+    bias_sq, bias_gap = _bias(place, settled_step(steps, eta, alpha, float(modes.h[0])))
     return Curves(
         {"param_distance_sq": iterate.sum(axis=1), "loss_gap": iterate @ modes.h / 2},
         {"param_distance_sq": average.sum(axis=1) + bias_sq, "loss_gap": average @ modes.h / 2 + bias_gap},
     )
 
 
-def _settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
+def settled_step(steps: np.ndarray, eta: float, alpha: float, m: float) -> np.ndarray:
     """Mean of eta_k (1 - exp(-m (eta_1 + ... + eta_k)))^2 over k <= n, at every n of `steps`, as an integral."""
     t = np.geomspace(1.0, float(steps[-1]) + 1, 4000)
     # the stationary bias is built up as fast as the softest direction forgets

@@ -24,7 +24,7 @@ def certain(case: Case, order: float) -> float:
     return case.certain(order)
 
 
-def _claimed(case: Case, order: float) -> float:
+def claimed_divergence(case: Case, order: float) -> float:
     """Theorem 3.1 with the sum of the steps taken, or Corollary 3.3 for decreasing ones."""
     return order * case.slope
 
@@ -62,7 +62,7 @@ def eps_delta() -> dict[str, float]:
 
 
 @cache
-def _attained(run: PrintedRun) -> tuple[float, float]:
+def attained_epsilons(run: PrintedRun) -> tuple[float, float]:
     """Epsilons that a pair of data sets attains: one record replaced, and one removed."""
     shift = 2 * run.eta * run.clip / run.batch_size / (math.sqrt(2 * run.eta) * run.sigma)
     # 4 points to a shift: the epsilons are those of 25 points to 1e-4 of them, and the law takes half of the time
@@ -72,7 +72,7 @@ def _attained(run: PrintedRun) -> tuple[float, float]:
 
 def published_privacy(evidence: Evidence) -> Outcome:
     """(1, 1e-5) of the CIFAR-10 runs: what a pair of data sets attains at their settings."""
-    epsilons = {name: _attained(run) for name, run in RUNS.items() if name.startswith("CIFAR")}
+    epsilons = {name: attained_epsilons(run) for name, run in RUNS.items() if name.startswith("CIFAR")}
     return Outcome(
         "false" if min(removed for _, removed in epsilons.values()) > 1 else "not testable",
         "epsilon at most 1 at delta = 1e-5",
@@ -84,7 +84,7 @@ def published_privacy(evidence: Evidence) -> Outcome:
 
 
 CHECKS = {
-    "dp-sgld/theorem-3-1": exceeded(CASES, _claimed),
+    "dp-sgld/theorem-3-1": exceeded(CASES, claimed_divergence),
     "dp-sgld/theorem-3-1/eps-delta": above(
         eps_delta, "delta at most 1e-5 at the epsilon that is claimed", "", CERTAIN, "exact delta / 1e-5", turned=True,
     ),

@@ -39,14 +39,14 @@ def bound(theorem: str, steps: np.ndarray, **changed: Any) -> np.ndarray:
     return values
 
 
-def _local(values: np.ndarray, steps: np.ndarray = FAR) -> float:
+def local_bound(values: np.ndarray, steps: np.ndarray = FAR) -> float:
     """Local exponent of n between the two far steps."""
     return float(np.log(values[1] / values[0]) / np.log(steps[1] / steps[0]))
 
 
 def rate_of(theorem: str, alpha: float) -> float:
     """Exponent of n in a theorem; of Theorem 4 without B, which is finite and adds terms of order n^-2."""
-    return _local(bound(theorem, FAR, alpha=alpha))
+    return local_bound(bound(theorem, FAR, alpha=alpha))
 
 
 ALPHAS = tuple(k / 100 for k in range(100))  # the decays of [0, 1) at which a statement about all of them is tried
@@ -60,7 +60,7 @@ def falls_like(
     def cases() -> Cases:
         printed = {a: remark_exponent(estimator, convexity, a) for a in ALPHAS if a not in but}
         return {
-            f"alpha = {a:g}": (value, _local(bound(theorem, steps, alpha=a), steps))
+            f"alpha = {a:g}": (value, local_bound(bound(theorem, steps, alpha=a), steps))
             for a, value in printed.items()
             if value is not None
         }

@@ -8,7 +8,7 @@ from itertools import product
 
 from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.loss_steps import StepLoss
-from dpexp.papers.hidden_state.hidden_state_claims import FIELDS, PUSH, _pair, exact_delta
+from dpexp.papers.hidden_state.hidden_state_claims import FIELDS, PUSH, exact_delta, pair_of
 from dpexp.papers.hidden_state.hidden_state_figures import crossing, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.exact.walk import HockeyStick, WalkLaw
@@ -24,7 +24,7 @@ def noise_scale() -> dict[str, float]:
     return {
         # in units of the literal noise the set has this diameter; theta is then taken at sigma times the right argument
         f"diameter {diameter:g} noise units": last_iterate_delta(0.0, SIGMA * (diameter + 2 * PUSH), q, 100)
-        / exact_delta(_pair(diameter, q, FIELDS["repelling"]), 100, 0.0)
+        / exact_delta(pair_of(diameter, q, FIELDS["repelling"]), 100, 0.0)
         for diameter, q in ((2.0, 0.2), (4.0, 0.1))
     }
 
@@ -33,7 +33,7 @@ def hybrid_holds() -> dict[str, float]:
     """Our hybrid bound over exact laws of clipped, non-convex walks: epsilon at two deltas."""
     ratios = {}
     for (name, field), (diameter, q), steps in product(FIELDS.items(), ((1.0, 0.05), (2.0, 0.2)), (10, 1000)):
-        one, other = _pair(diameter, q, field)
+        one, other = pair_of(diameter, q, field)
         # one record a batch, which moves a step by 1/2
         mechanism = ClippedNoisySgd(
             n=round(1 / q), batch_size=1, step_size=0.5, clip=1.0, diameter=diameter, noise_std=1.0, steps=steps

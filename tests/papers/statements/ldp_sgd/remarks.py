@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from dpexp.papers.ldp_sgd.claims.remarks import ALPHAS, FAR, NUMBERS, SLACK, Cases, _local, bound
+from dpexp.papers.ldp_sgd.claims.remarks import ALPHAS, FAR, NUMBERS, SLACK, Cases, bound, local_bound
 from dpexp.reporting.checks import above, near
 from dpexp.theory.ldp_sgd.terms import psi
 
@@ -103,7 +103,7 @@ CHECKS = {
     "ldp-sgd/remark-1/dimension": near(lambda: in_dimension(bound_of_sgd), DIGITS, ""),
     "ldp-sgd/remark-2/summation": near(summation, 1e-9, "", "misprint"),
     "ldp-sgd/remark-2/start": near(
-        lambda: {f"alpha = {a:.3g}": (-2.0, _local(WITHOUT_NOISE(alpha=a))) for a in ALPHAS}, SLACK, ""
+        lambda: {f"alpha = {a:.3g}": (-2.0, local_bound(WITHOUT_NOISE(alpha=a))) for a in ALPHAS}, SLACK, ""
     ),
     "ldp-sgd/remark-2/factors": near(same_manner, DIGITS, ""),
     "ldp-sgd/theorem-5/half": near(half, 1e-9, "", "misprint"),
