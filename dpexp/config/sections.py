@@ -1,4 +1,4 @@
-"""The sections of a config: what a file holds, which sections of single values it stands for, and their parameters.
+"""The sections of a config: what a file holds, the sections of single values that it means, and their parameters.
 
 Cases are laid over the rest of the file. A list on a key that takes no list itself sweeps; several make the cartesian
 product, the first key of a section varying slowest. In a population, which is nested, lists sweep at any depth:
@@ -129,7 +129,7 @@ def require_few(count: int, where: Position) -> None:
 def _options(
     value: Any, where: Position, key: int | str, model: type[Parameters] | None, depth: int
 ) -> list[tuple[Any, Position]]:
-    """What a value at a key stands for, as values with their places: its lists sweep, down to a depth.
+    """What a value at a key means, as values with their places: its lists sweep, down to a depth.
 
     The key is one of a class, or without it of a population.
     """

@@ -38,7 +38,7 @@ Noise = Annotated[float, Field(ge=1e-9, le=1e6)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
 AtLeastZero = Annotated[float, Field(ge=0)]
 OneOrMore = BeforeValidator(lambda value: value if isinstance(value, tuple) else (value,))
-"""of a list: a value may stand for a list of one"""
+"""of a list: a value is a list of one"""
 Written = Field(exclude=True)
 """of a field that becomes phases or statements"""
 
@@ -104,8 +104,8 @@ class Card(Parameters):
 
     @model_validator(mode="after")
     def _complete(self) -> Card:
-        stated = [StatedGuarantee(mu=self.mu)] if self.mu is not None else []
-        stated += [StatedGuarantee(eps=self.eps, delta=self.delta[0])] if self.eps is not None else []
+        guarantees = [StatedGuarantee(mu=self.mu)] if self.mu is not None else []
+        guarantees += [StatedGuarantee(eps=self.eps, delta=self.delta[0])] if self.eps is not None else []
         phases, accounted_as = self._all_phases(), self.accounted_as or ("poisson" if self.history else None)
         samplers = {"sampler": self.sampler, "accounted_as": accounted_as}
         for field, sampler in samplers.items():
@@ -124,7 +124,7 @@ class Card(Parameters):
         for owner, (name, *_) in NEEDS.items():
             if getattr(self, name) is not None and not {owner, "unknown"} & {*samplers.values()}:
                 raise ValueError(f"{name} is a field of sampler {owner}, not of {self.sampler}")
-        changes = {"phases": phases, "stated": tuple(stated) or self.stated, "accounted_as": accounted_as}
+        changes = {"phases": phases, "stated": tuple(guarantees) or self.stated, "accounted_as": accounted_as}
         return self.model_copy(update=changes)
 
     def _all_phases(self) -> tuple[Phase, ...]:
