@@ -96,6 +96,9 @@ class Map(dict[str, Any]):
         super().__init__(values)
         self.marks, self.start = marks, start
 
+    def __reduce__(self) -> tuple[type, tuple[object]]:
+        return dict, (dict(self),)  # another process, which a plug-in's field may send it to, needs no places
+
     def at(self, *keys: int | str) -> Position:
         """Where the value at these keys is, or the innermost one around it that is written."""
         inner: Any = self
@@ -142,6 +145,9 @@ class List(tuple[Any, ...]):
         made = super().__new__(cls, values)
         made.marks = {k: Mark(where, where) for k, where in enumerate(marks)}
         return made
+
+    def __reduce__(self) -> tuple[type, tuple[object]]:
+        return tuple, (tuple(self),)
 
 
 def with_place(value: Any, where: Position) -> Any:
