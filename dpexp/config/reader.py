@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
@@ -38,11 +38,8 @@ MAX_STEPS = 10**12
 """as `run.n` may be"""
 
 
-class Part(NamedTuple):
-    """A section at one point of its lists: as it is written, and its value."""
-
-    written: Map
-    value: Any
+Part = tuple[Map, Parameters]
+"""a section at one point of its lists: as it is written, and its value"""
 
 
 class Reader:
@@ -142,7 +139,7 @@ class Reader:
                 for point in several:
                     with collected(self.issues):
                         own = parameters_of(section, model, point, steps if section == "run" else {})
-                        parts[section].append(Part(point, own))
+                        parts[section].append((point, own))
         return parts
 
     def kind(self, section: str, config: Map, default: str | None) -> type[Parameters] | None:
@@ -173,8 +170,8 @@ class Reader:
 
 def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     """The cell of one point. Raises ConfigError with what does not go together."""
-    problem, algorithm, schedule, privacy, run = (point[section].value for section in SECTIONS)
-    written = {section: part.written for section, part in point.items()}
+    problem, algorithm, schedule, privacy, run = (cast(Any, point[section][1]) for section in SECTIONS)
+    written = {section: own for section, (own, _) in point.items()}
     own, linear = f"algorithm '{algorithm.name}'", isinstance(problem, LinearPredictorProblem)
     no_population = linear and problem.population is not None and not algorithm.populations
     # In this order: an algorithm's own complaints take for granted that the parts go together.

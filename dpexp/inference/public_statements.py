@@ -75,13 +75,13 @@ class PublicStatements(Parameters):
         if self.decimal == self.thousands:
             faults.append(Fault(("thousands",), "is the mark of decimals too", "decimal is '.' if not stated"))
         # A column is a number or a category, and which it is must not depend on the records.
-        for name in self.ranges.keys() & self.categories.keys():
+        for name in (name for name in self.ranges if name in self.categories):
             faults.append(Fault(("categories", name), "is of a column that has a range", "keep one of them"))
         for name, shares in self.shares.items():
             levels = self.categories.get(name, ("0", "1"))  # those of a target of truth values are not stated
             if sum(shares.values()) > 1 + 1e-9:
                 faults.append(Fault(("shares", name), "add up to more than 1", "shares: {smoker: {yes: 0.05}}"))
-            for level in shares.keys() - set(levels):
+            for level in (level for level in shares if level not in levels):
                 message = f"names {level!r}, which is no category of {name}"
                 faults.append(Fault(("shares", name, level), message, f"categories: {', '.join(levels)}"))
         if faults:
