@@ -45,7 +45,7 @@ def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, bu
     private = budget.constant is None or math.isfinite(budget.constant)
     if not private or math.isfinite(sensitivity):
         return []
-    if math.isfinite(problem.longest_row):
+    if math.isfinite(problem.row_weight.reach()):
         hint = "give its class `score_bounds`, with a scale `gradient_bound` and `exact_sensitivity` too; or mu: inf"
         return [f"the sensitivity of {problem.name} is not known: its score has no stated bound\n{hint}"]
     if not isinstance(own := problem.row_weight, NoWeight):

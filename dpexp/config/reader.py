@@ -190,7 +190,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     if issues:
         raise ConfigError(issues)
     try:
-        problem.prepare()
+        problem.memory()  # reads what has to be read
     except UsageError as error:
         # at the place that names the records
         raise config_error(written["problem"].at("data"), error.message, error.hint) from None

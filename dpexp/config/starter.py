@@ -112,7 +112,7 @@ def _described(cell: Cell, written: Mapping[str, Mapping[str, Any]], template: S
 def _step_sizes(cell: Cell) -> Iterator[str]:
     """The best step sizes by the linearised recursion, for some numbers of users; none where no curvature is known."""
     problem, budget = cell.problem, cell.privacy.mu
-    if not isinstance(problem, LinearPredictorProblem) or not problem.knows_curvature or is_flat(problem):
+    if not isinstance(problem, LinearPredictorProblem) or problem.unknown_curvature() or is_flat(problem):
         return
     place = local(problem, budget)
     # in units of 1 / M: beyond 2 / M the linear iteration diverges

@@ -15,9 +15,9 @@ import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
+from dpexp.data.dataset import NORM
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
-from dpexp.problems.canaries import PREPARED
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
@@ -58,7 +58,7 @@ def _neighboring_problems(algorithm: Any, family: type) -> Iterator[tuple[bool |
                 yield None, *user_worlds(kind.model_validate({"name": name}), algorithm), 1
         return
     clip = float(algorithm.model_dump().get("clip", math.inf))
-    length, limit = (FAR * clip, max(1.0, clip) ** 2) if math.isfinite(clip) else (PREPARED, 1.0)
+    length, limit = (FAR * clip, max(1.0, clip) ** 2) if math.isfinite(clip) else (NORM, 1.0)
     for count in RECORDS:
         if family is FiniteSum:
             yield None, algorithm, linear_pair(count, WIDTH), EPOCHS * count

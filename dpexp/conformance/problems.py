@@ -240,7 +240,7 @@ def optimum(subject: Subject[Any]) -> str:
         message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
         raise Breach(message, type(problem).optimum)
     # Where the risk is flat around its optimum, the slope begins further away.
-    away = z_score(problem.optimum() + (1.0 if problem.knows_curvature and problem.curvature().M == 0 else 0.25))
+    away = z_score(problem.optimum() + (0.25 if problem.unknown_curvature() or problem.curvature().M else 1.0))
     if away <= 4.5:
         raise Breach("the mean gradient is as small away from optimum()", type(problem).optimum)
     return f"100,000 users: {here:.2g} standard errors from zero, {away:.3g} nearby"

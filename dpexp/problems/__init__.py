@@ -3,9 +3,8 @@
 from dpexp.core.parameters import Registry
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import InsensitiveLinear, MallowsLogistic, PinballLinear
-from dpexp.problems.nonconvex_linear import LogisticRidge, Sigmoid, WelschRegression
+from dpexp.problems.nonconvex_sums import LogisticRidge, RippledMean, Sigmoid, WelschRegression
 from dpexp.problems.problem import Problem
-from dpexp.problems.robust_means import RippledMean
 from dpexp.problems.softmax import Softmax
 
 PROBLEMS: Registry[type[Problem]] = Registry(

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.data.dataset import NORM, Dataset, DataShape, Split
+from dpexp.data.dataset import Dataset, DataShape, Split
 from dpexp.problems.finite_sum import FiniteSum, Sample
 from dpexp.problems.softmax import Softmax
 
@@ -56,12 +56,8 @@ class Canaries(Softmax):
         return self.slope_limit
 
     def files(self) -> dict[str, str]:
-        """Not empty, so that a run hands out its parameters."""
+        # not empty, so that a run hands out its parameters
         return {"canaries": NO_LICENCE}
-
-
-PREPARED = NORM
-"""norm of a record as `prepare` leaves it: what unclipped gradients rely on"""
 
 
 @cache
@@ -73,18 +69,18 @@ def _linear_loss() -> RecordLoss:
 
 
 class LinearCanaries(FiniteSum):
-    """f(w; x, y) = y x.w; the canary's gradient is `slope` times the first unit vector, all others are 0."""
+    """f(w; x, y) = y x.w; the gradient of record number `canary` is `slope` times the first unit vector, others are 0.
+
+    Linear losses are smooth with any constant and the gradient is as long as G allows, so that every statement of
+    privacy for G = |slope| and L = `stated_smoothness` covers them.
+    """
 
     name: str = "linear-canaries"
-    coercive: ClassVar[bool] = False
     records_count: int
     width: int
     slope: float
-    """G or -G"""
     canary: int
-    """which record it is"""
     stated_smoothness: float
-    """L: any, for linear losses"""
 
     @property
     def count(self) -> int:
@@ -100,8 +96,6 @@ class LinearCanaries(FiniteSum):
 
     @property
     def smoothness(self) -> float:
-        # linear losses are smooth with any constant and their gradients are as long as G allows, so every statement of
-        # privacy for G and L covers them
         return self.stated_smoothness
 
     @property

@@ -18,40 +18,38 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """The data of a problem."""
+    """The data of a problem, float64."""
 
     x: np.ndarray
-    """[N, d] float64"""
+    """[N, d]"""
     y: np.ndarray
-    """[N] float64; zeros where the loss has no response"""
+    """[N]; zeros where the loss has no response"""
 
 
 class FiniteSum(Problem):
-    """A finite sum: the data, the loss of one record, its constants, and F and its gradient."""
+    """A finite sum: the data, the loss of one record, its constants, and F and its gradient.
 
-    coercive: ClassVar[bool]
-    """whether F grows without bound; where it does not, small gradients also reward divergence"""
+    A class has the properties `count` N, `dimension` d, `lipschitz` G (no record's gradient is longer, up to a part
+    that does not depend on the data) and `smoothness` L, and `build`.
+    """
+
     fields_of_loss: ClassVar[tuple[str, ...]] = ()
     """names of the parameters that are constants of the loss"""
 
     @property
     def count(self) -> int:
-        """N, the number of records."""
         raise NotImplementedError
 
     @property
     def dimension(self) -> int:
-        """d, the number of parameters."""
         raise NotImplementedError
 
     @property
     def lipschitz(self) -> float:
-        """G: no record's gradient is longer, up to a part that does not depend on the data."""
         raise NotImplementedError
 
     @property
     def smoothness(self) -> float:
-        """L: a Lipschitz constant of every record's gradient."""
         raise NotImplementedError
 
     @property
@@ -64,7 +62,7 @@ class FiniteSum(Problem):
         raise NotImplementedError
 
     def memory(self) -> int:
-        """Bytes of the data: the records, and as much again while they are made."""
+        # the records, and as much again while they are made
         return 8 * 2 * self.count * (self.dimension + 2)
 
     def start(self) -> np.ndarray:
@@ -94,5 +92,4 @@ class FiniteSum(Problem):
 
 @kept_once(8)
 def _records(problem: FiniteSum) -> Sample:
-    x, y = problem.build()
-    return Sample(np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(y, dtype=np.float64))
+    return Sample(*(np.ascontiguousarray(part, dtype=np.float64) for part in problem.build()))

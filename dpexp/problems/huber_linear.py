@@ -12,6 +12,7 @@ from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_square_below, where
 from dpexp.problems.laws import look_up, tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.weights import WEIGHT_CAP, MallowsWeight, NoWeight
 
 
 def conditional_risk(t: Value, scale: Value, k: np.ndarray) -> Value:
@@ -41,11 +42,11 @@ def huber_curvature(t: Value, y: Value, scale: Value, k: np.ndarray) -> tuple[Va
 
 
 class NormalMoments(NamedTuple):
-    """E psi_c(Z)^2, which makes the scale equation consistent under normal errors, P(|Z| <= c), E[Z^2; |Z| <= c]."""
+    """Of Z ~ N(0, 1) at the Huber constant c."""
 
-    kappa: float
-    inside: float
-    square_inside: float
+    kappa: float  # E psi_c(Z)^2, which makes the scale equation consistent under normal errors
+    inside: float  # P(|Z| <= c)
+    square_inside: float  # E[Z^2; |Z| <= c]
 
 
 def normal_moments(c: float) -> NormalMoments:
@@ -57,25 +58,25 @@ def normal_moments(c: float) -> NormalMoments:
     return NormalMoments(square + c * c * outside, inside, square)
 
 
-def furthest_messages(c: float, a: float = 1.0) -> float:
+def furthest_messages(c: float, a: float = 1.0, cap: float = WEIGHT_CAP) -> float:
     """Largest distance of D_a g and D_a g', D_a = diag(1, ..., 1, a), for the gradients of two records at one theta.
 
-    It is the maximum over 0 <= p <= c of (c + p) sqrt(2 + a^2 (c - p)^2 / 4), whatever 0 <= kappa <= c^2. Proof: with
-    v = sqrt(w) |psi| <= sqrt(w) c, and w |x| <= sqrt(2 w), the squared distance is at most
-
-        F = 2 (v1 + v2)^2 + a^2 E^2 / 4,   E = kappa (w1 - w2) - v1^2 + v2^2
+    It is the maximum over 0 <= p <= c of (c + p) sqrt(k + a^2 (c - p)^2 / 4), k the cap, whatever 0 <= kappa <= c^2.
+    Proof: with v = sqrt(w) |psi| <= sqrt(w) c, and w |x| <= sqrt(k w), the squared distance is at most
+    F = k (v1 + v2)^2 + a^2 E^2 / 4 with E = kappa (w1 - w2) - v1^2 + v2^2.
 
     (a) F is convex in w1 - w2, so largest at an end; by symmetry w1 = 1 and w2 = (v2 / c)^2, where
         E = kappa - v1^2 + (1 - kappa / c^2) v2^2.
     (b) Where E >= 0, F grows with v2: at v2 = c it is the square of the above at p = v1.
     (c) Where E < 0, F grows with v1: at v1 = c, -E = (1 - kappa / c^2) (c^2 - v2^2), so it is at most that at p = v2.
-    (d) It is attained by one x with |x|^2 = 2, psi = c and psi' = -p.
-    (e) The derivative in p has the sign of 4 / a^2 - p (c - p): the maximum is at p = c or, where a c > 4, possibly at
-        the smaller root of p (c - p) = 4 / a^2.
+    (d) It is attained by one x with |x|^2 = k, psi = c and psi' = -p.
+    (e) The derivative in p has the sign of 2 k / a^2 - p (c - p): the maximum is at p = c or, where a^2 c^2 > 8 k,
+        possibly at the smaller root of p (c - p) = 2 k / a^2.
+    Without weights, w = 1, it is the same for rows of |x|^2 <= k.
     """
     # (e)
-    roots = [] if a * c <= 4 else [(c - math.sqrt(c * c - 16 / (a * a))) / 2]
-    return max((c + p) * math.sqrt(2 + (a * (c - p)) ** 2 / 4) for p in (c, *roots))
+    roots = [] if a * a * c * c <= 8 * cap else [(c - math.sqrt(c * c - 8 * cap / (a * a))) / 2]
+    return max((c + p) * math.sqrt(cap + (a * (c - p)) ** 2 / 4) for p in (c, *roots))
 
 
 def largest_stretch(c: float) -> float:
@@ -135,12 +136,11 @@ class HuberLinear(LinearPredictorProblem):
         return 0.0, 1.0
 
     def gradient_bound(self) -> float:
-        # the square is convex in psi^2, so that it is largest at an end
         if not self.has_scale:
             return super().gradient_bound()
+        # the square is convex in psi^2, so that it is largest at an end
         kappa = normal_moments(self.c).kappa
-        ends = (self.row_weight.reach_square() * p * p + (kappa - p * p) ** 2 / 4 for p in (0.0, self.c))
-        return math.sqrt(max(ends))
+        return max(math.hypot(self.row_weight.reach() * p, (kappa - p * p) / 2) for p in (0.0, self.c))
 
     def message_radius(self) -> float:
         """sqrt 2 c about the scale's entry (kappa - c^2) / 2, for c < 2.
@@ -152,17 +152,20 @@ class HuberLinear(LinearPredictorProblem):
         return math.sqrt(2) * self.c if joint else super().message_radius()
 
     def exact_sensitivity(self) -> float:
-        """Largest distance of two gradients at one theta: 2 sqrt 2 c unless c > 4 (`furthest_messages`)."""
+        """Largest distance of two gradients at one theta: 2 c |x| unless c is large (`furthest_messages`)."""
         if not self.has_scale:
             return super().exact_sensitivity()
-        return furthest_messages(self.c) if self.law.cap == 2 else self.paper_sensitivity()
+        if isinstance(weight := self.row_weight, MallowsWeight):
+            return furthest_messages(self.c, cap=weight.cap)
+        bounded = isinstance(weight, NoWeight)
+        return furthest_messages(self.c, cap=weight.reach() ** 2) if bounded else self.paper_sensitivity()
 
     def paper_sensitivity(self) -> float:
         """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
         if not self.has_scale:
             return self.exact_sensitivity()
         if self.law.cap != 2:
-            return math.hypot(2 * self.c * self.longest_row, self.c**2 / 2)
+            return math.hypot(2 * self.c * self.row_weight.reach(), self.c**2 / 2)
         return math.sqrt(8 * self.c**2 + self.c**4 / 4)
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:

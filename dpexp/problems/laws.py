@@ -28,16 +28,11 @@ class UnitLaw(NamedTuple):
     """A law of unit errors."""
 
     density: Function
-    slope: Function
-    """f' / f"""
-    survival: Function
-    """P(e > x)"""
-    ends: tuple[float, float]
-    """beyond them no bounded score has mass above 1e-16"""
-    kinks: tuple[float, ...] = ()
-    """where f or a derivative of it jumps"""
-    jump: tuple[float, float] | None = None
-    """where f jumps, and by how much"""
+    slope: Function  # f' / f
+    survival: Function  # P(e > x)
+    ends: tuple[float, float]  # beyond them no bounded score has mass above 1e-16
+    kinks: tuple[float, ...] = ()  # where f or a derivative of it jumps
+    jump: tuple[float, float] | None = None  # where f jumps, and by how much
 
 
 def law_of(errors: ErrorLaw) -> UnitLaw:
@@ -121,10 +116,8 @@ GRID, GROWTH = (f(np.arange(-_HALF, _HALF + 1) * STEP) for f in (np.sinh, np.cos
 class Tables(NamedTuple):
     """Partial moments of unit errors, for `look_up`, [G, 2] each."""
 
-    over: np.ndarray
-    """U(a) = E[(e - a)_+ - e_+], so that E[(a - e)_+ - (-e)_+] = U(a) + a"""
-    integral: np.ndarray
-    """V(a), the integral of U from 0: E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, where that mean is finite"""
+    over: np.ndarray  # U(a) = E[(e - a)_+ - e_+], so that E[(a - e)_+ - (-e)_+] = U(a) + a
+    integral: np.ndarray  # V(a), the integral of U from 0: E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, if that is finite
 
 
 def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -167,9 +160,8 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     from dpexp.engine.linear import designs
 
     rows, law, d = population.design, population.errors, population.width
-    mixing, mix = _mixing(population)
-    uniforms = normals = 0
-    df, kinds, numbers, table = 1.0, list[str](), np.zeros((4, d)), np.zeros((0, d))
+    uniforms, normals, df, kinds = 0, 0, 1.0, list[str]()
+    numbers, table = np.zeros((4, d)), np.zeros((0, d))
     if rows.rows is not None:
         table, uniforms = rows.table, 1
     elif rows.columns is None and rows.law == "t":
@@ -180,26 +172,28 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     else:
         numbers = np.concatenate([_column_numbers(column) for column in population.columns], axis=1)
         for column in population.columns:
-            category = ["category", *["more"] * (column.width - 1)]
-            kind = {"normal": "shifted"}.get(column.law, column.law)
-            kinds += category if column.law == "categorical" else [kind] * column.width
+            more = "more" if column.law == "categorical" else KINDS.get(column.law, column.law)
+            kinds += [KINDS.get(column.law, column.law), *[more] * (column.width - 1)]
     errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
-        of_errors[4] = law.size
+        of_errors[:2], of_errors[4] = law.heteroscedastic or (1.0, 0.0), law.size
         if law.law == "t":
             of_errors[2] = law.value("df")
         if law.law == "contaminated":
             of_errors[2:4] = ndtri(law.value("share")), law.value("far") / law.value("sd")
-        of_errors[:2] = law.heteroscedastic or (1.0, 0.0)
-        unit, grows = designs.ERRORS[law.law], law.heteroscedastic is not None
-        errors = designs.ErrorShape("normal", unit, law.law in ("t", "contaminated"), grows)
+        errors = designs.ErrorShape(
+            "normal", designs.ERRORS[law.law], law.law in ("t", "contaminated"), population.grows
+        )
     if population.bend:
-        of_errors[6] = population.mean_square
-        errors = errors._replace(bends=True)
-    a, b, low, high = numbers
+        of_errors[6], errors = population.mean_square, errors._replace(bends=True)
+    (a, b, low, high), (mixing, mix) = numbers, _mixing(population)
     design = designs.RowShape(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
     weight = np.array(population.weight.numbers(), dtype=float)
     return design, errors, designs.RowNumbers(a, b, low, high, mix, df, of_errors, weight, table)
+
+
+KINDS = {"normal": "shifted", "categorical": "category"}
+"""what the engine calls the laws of columns, where it has another name"""
 
 
 def _column_numbers(column: ColumnLaw) -> np.ndarray:
@@ -209,32 +203,25 @@ def _column_numbers(column: ColumnLaw) -> np.ndarray:
     if column.law == "categorical":
         cuts = np.append(ndtri(np.cumsum(column.levels)[:-1]), 40.0)
         return np.stack([np.ones(column.width), np.zeros(column.width), cuts[:-1], cuts[1:]])
-    first, second, high = {
-        "normal": lambda: (column.value("sd"), column.value("mean"), 0.0),
-        "uniform": lambda: (column.value("high") - column.value("low"), column.value("low"), 0.0),
-        "t": lambda: (column.value("df"), column.value("scale"), 0.0),
-        "bernoulli": lambda: (column.value("high"), column.value("low"), float(ndtri(column.levels[1]))),
-    }[column.law]()
-    return np.tile([[first], [second], [0.0], [high]], column.width)
+    a, b = {"normal": ("sd", "mean"), "uniform": ("high", "low"), "t": ("df", "scale")}.get(column.law, ("high", "low"))
+    width = column.value("low") if column.law == "uniform" else 0.0
+    cut = float(ndtri(column.levels[1])) if column.law == "bernoulli" else 0.0
+    return np.tile([[column.value(a) - width], [column.value(b)], [0.0], [cut]], column.width)
 
 
 def response_of(population: Population, own: Callable[..., Any]) -> Callable[..., Any]:
     """response(t, e, k) -> y: the problem's own, but for errors and links that the population gives."""
     if population.errors is not None:
-        return added
+        return LINKS["identity"]
     return own if population.response is None else LINKS.get(population.response.link, own)
 
 
-def added(t: Value, e: Value, k: np.ndarray) -> Value:
-    """y = t + e."""
-    return t + e
-
-
 LINKS: dict[str, Callable[..., Value]] = {
+    "identity": lambda t, e, k: t + e,
     "probit": lambda t, e, k: where(e <= normal_cdf(t), 1.0, 0.0),
     "cloglog": lambda t, e, k: where(e <= 1.0 - exp(-exp(t)), 1.0, 0.0),
 }
-"""labels by the chance of a 1"""
+"""responses of errors, and labels by the chance of a 1"""
 
 
 def _mixing(population: Population) -> tuple[str, np.ndarray]:

@@ -23,7 +23,7 @@ from dpexp.problems.laws import compiled_population, look_up, response_of
 from dpexp.problems.mallows import rule
 from dpexp.problems.population import ErrorLaw, Population, RowLaw
 from dpexp.problems.problem import Problem
-from dpexp.problems.weights import MallowsWeight, Weight
+from dpexp.problems.weights import MallowsWeight, NoWeight, Weight
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.linear_pass import PassModel
@@ -34,22 +34,17 @@ class Curvature(NamedTuple):
     """Second-order constants at the optimum theta*, all local: no m > 0 holds everywhere."""
 
     m: float
-    M: float
-    """smallest and largest eigenvalue of the Hessian of the population risk"""
+    M: float  # smallest and largest eigenvalue of the Hessian of the population risk
     hessian: np.ndarray
-    score_covariance: np.ndarray
-    """[p, p] covariance S of the gradient of one user, without privacy noise"""
+    score_covariance: np.ndarray  # [p, p] covariance S of the gradient of one user, without privacy noise
 
 
 class Metrics(NamedTuple):
     """Metrics of states in lanes, [G, 8] each."""
 
-    param_distance_sq: np.ndarray
-    """|theta - theta*|^2"""
-    coef_distance_sq: np.ndarray
-    """the same without the scale"""
-    loss_gap: np.ndarray
-    """F(theta) - F(theta*), NaN where theta is not finite"""
+    param_distance_sq: np.ndarray  # |theta - theta*|^2
+    coef_distance_sq: np.ndarray  # the same without the scale
+    loss_gap: np.ndarray  # F(theta) - F(theta*), NaN where theta is not finite
 
 
 class LinearPredictorProblem(Problem):
@@ -67,7 +62,6 @@ class LinearPredictorProblem(Problem):
     population: Population | None = None
     """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors are not enough"""
 
-    fresh_users: ClassVar[bool] = True
     populations: ClassVar[bool] = False
     """whether a config may give a `population`"""
     labels: ClassVar[bool] = False
@@ -92,9 +86,7 @@ class LinearPredictorProblem(Problem):
     def _with_population(cls, values: object) -> object:
         if not isinstance(values, Mapping) or values.get("population") is None:
             return values
-        population = values["population"]
-        if not isinstance(population, Population):
-            population = Population.model_validate(population)
+        population = Population.model_validate(values["population"])
         own: dict[str, Any] = {"population": population, "d": population.width}
         if population.errors is not None and "sigma" in cls.model_fields:
             own["sigma"] = population.errors.size
@@ -150,11 +142,6 @@ class LinearPredictorProblem(Problem):
         """w, by which a user multiplies its gradient."""
         return MallowsWeight() if self.population is None else self.population.weight
 
-    @property
-    def longest_row(self) -> float:
-        """sup |w(x) x|; inf where rows are unbounded and have no weights."""
-        return self.row_weight.reach()
-
     def start(self) -> np.ndarray:
         """theta_0, [p]."""
         return np.full(self.p, self.start_beta)
@@ -164,9 +151,8 @@ class LinearPredictorProblem(Problem):
         kind, k = type(self), self.constants
         self.model()
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
-        kind.response(0.5, 0.5, k)
-        if kind.conditional_risk is not None:
-            kind.conditional_risk(0.5, 1.0, k)
+        for function in (kind.response, kind.conditional_risk):
+            _ = function and function(0.5, 1.0, k)
         score = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(score, tuple) or len(score) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
@@ -189,7 +175,7 @@ class LinearPredictorProblem(Problem):
     def gradient_bound(self) -> float:
         """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1); inf: not known, as with a scale, whose
         entry is no part of `score_bounds`."""
-        return math.inf if self.has_scale else self.longest_row * max(abs(s) for s in self.score_bounds())
+        return math.inf if self.has_scale else self.row_weight.reach() * max(abs(s) for s in self.score_bounds())
 
     def message_radius(self) -> float:
         """Radius of a ball about some public point that holds all gradients at one theta."""
@@ -202,7 +188,14 @@ class LinearPredictorProblem(Problem):
         # convex in both scores, so that the extremes are opposite scores on the longest w x, or one score on the two
         # w x that are farthest apart, if 0 is between the bounds
         low, high = min(self.score_bounds()[0], 0.0), max(self.score_bounds()[1], 0.0)
-        return max(self.longest_row * (high - low), self.row_weight.across() * max(abs(low), abs(high)))
+        reach, across = self.row_weight.reach(), self.row_weight.across()
+        if isinstance(self.row_weight, NoWeight):
+            # users have the rows of the population then; the labels of one row move a canonical score by 1 alone, so
+            # that opposite scores are those of different rows
+            across = self.law.span
+            if self.labels and (low, high) == (-1.0, 1.0) and means.is_canonical(self):
+                reach = max(reach, self.law.pair) / 2
+        return max(reach * (high - low), across * max(abs(low), abs(high)))
 
     def paper_sensitivity(self) -> float:
         """The sensitivity that the source prints, where it differs from the exact one."""
@@ -308,11 +301,6 @@ class LinearPredictorProblem(Problem):
         own = type(self)._second_order is not LinearPredictorProblem._second_order
         return None if own else means.unknown_means(self)
 
-    @property
-    def knows_curvature(self) -> bool:
-        """Whether anything can be predicted from the curvature of the risk."""
-        return self.unknown_curvature() is None
-
     def curvature(self) -> Curvature:
         """Raises UsageError where it is not known."""
         hessian, covariance = self._second_order()
@@ -338,10 +326,10 @@ class LinearPredictorProblem(Problem):
     @property
     def _integrated(self) -> bool:
         """Whether compiled code integrates the risk along one coordinate."""
-        kind, base = type(self), LinearPredictorProblem
-        if self.population is not None or (self.labels and kind._risk is base._risk and not means.is_canonical(self)):
+        own = type(self)._risk is not LinearPredictorProblem._risk
+        if self.population is not None or (self.labels and not own and not means.is_canonical(self)):
             return False
-        return kind.conditional_risk is not None or kind._risk is not base._risk
+        return own or type(self).conditional_risk is not None
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
@@ -384,7 +372,11 @@ class LinearPredictorProblem(Problem):
             return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - least)
 
     def risk(self, theta: np.ndarray) -> np.ndarray:
-        """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite."""
+        """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite.
+
+        The error of a risk is at most 1e-13 of it, up to where the standard deviation of the linear predictor is 80
+        times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
+        """
         from dpexp.engine.linear.measuring import in_lanes
 
         theta = np.asarray(theta, dtype=np.float64)
@@ -394,9 +386,5 @@ class LinearPredictorProblem(Problem):
         return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(theta.shape[:-1])
 
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
-        """F(theta) - F(theta*) for theta [..., p], [...]; NaN where theta is not finite.
-
-        The error of a risk is at most 1e-13 of it, up to where the standard deviation of the linear predictor is 80
-        times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
-        """
-        return self.risk(theta) - (self.risk(self.optimum()) if self._integrated else 0.0)
+        """F(theta) - F(theta*) for theta [..., p], [...]; NaN where theta is not finite."""
+        return self.risk(theta) - self.risk(self.optimum())

@@ -73,37 +73,39 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, ca
 class AxisRule(NamedTuple):
     """A quadrature rule in z, the standardised coordinate along one direction."""
 
-    nodes: np.ndarray
-    """[K]"""
-    weights: np.ndarray
-    """[K]: density of z times the mean weight across it times the step"""
+    nodes: np.ndarray  # [K]
+    weights: np.ndarray  # [K]: density of z times the step, and in `rule` times the mean weight across z
 
 
-@kept_once(64)
-def rule(
-    d: int,
-    sigma_z: float,
-    points: int = 12,
-    power: int = 1,
-    tilted: bool = False,
-    splits: tuple[float, ...] = (),
-    parts: int = 1,
-    cap: float = WEIGHT_CAP,
-) -> AxisRule:
-    """E[w^power f(z_1)] as sum weights f(nodes); with `tilted` E[w^power f(z_1) z_2^2] (needs d >= 2).
-
-    12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near the optimum. Panels end where the
-    coordinate alone brings |x|^2 to the cap, since the mean weight has a kink there, and at `splits`, where f may jump.
-    Each is cut into `parts` of one length.
-    """
+def axis_panels(d: int, sigma_z: float, points: int, splits: tuple[float, ...], parts: int, cap: float) -> AxisRule:
+    """The rule of z alone. Panels end where z alone brings |x|^2 to the cap, since the mean weight has a kink there,
+    and at `splits`, where integrands may jump; each is cut into `parts` of one length."""
     # (d), where (z sigma_z)^2 = c - 1; below it the mean weight is like a half-integer power, d = 2 or 4
     right = {0.0, *EDGES, *kink_edges(math.sqrt(cap - 1) / sigma_z, d in (2, 4))}
     inside = {split for split in splits if abs(split) < EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
     z, step = gauss_panels(cut(edges, parts), points)
-    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return AxisRule(z, np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * step)
+
+
+@kept_once(64)
+def axis_orders(
+    d: int, sigma_z: float, splits: tuple[float, ...], parts: int, cap: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes z [K], the weights of E[w^j f(z_1)] and those of E[w^j f(z_1) z_2^2], [3, K], j = 0, 1, 2 first."""
+    z, share = axis_panels(d, sigma_z, POINTS, splits, parts, cap)
     # (c)
-    return AxisRule(z, density * step * mean_weight(d - 1 + 2 * tilted, power, z * z, sigma_z, cap))
+    orders = ([mean_weight(k, j, z * z, sigma_z, cap) for j in range(3)] for k in (d - 1, d + 1))
+    mass, across = (share * np.stack(own) for own in orders)
+    return z, mass, across * (d > 1)
+
+
+@kept_once(64)
+def rule(d: int, sigma_z: float, points: int = 12, splits: tuple[float, ...] = (), parts: int = 1) -> AxisRule:
+    """E[w f(z_1)] as sum weights f(nodes). 12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near
+    the optimum."""
+    z, share = axis_panels(d, sigma_z, points, splits, parts, WEIGHT_CAP)
+    return AxisRule(z, share * mean_weight(d - 1, 1, z * z, sigma_z))
 
 
 def kink_edges(kink: float, graded: bool) -> list[float]:

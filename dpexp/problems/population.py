@@ -54,14 +54,25 @@ ERRORS: dict[str, dict[str, float]] = {
 }
 RULES = (("intercept", "slopes"), ("nonzero", "value", "intercept"), ("first", "decay", "intercept"))
 """keys of the rules for coefficients"""
-
-Size = Annotated[float, Field(ge=1e-6, le=1e6)]
-Place = Annotated[float, Field(ge=-1e6, le=1e6)]
 LEAST_EIGENVALUE = 1e-8
 MOST_ROW_DF = 200
 
 Keys = tuple[str | int, ...]
 """of a place in the config"""
+
+
+def _shape(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "list"
+    return "mapping" if isinstance(value, Mapping | Parameters) else "number"
+
+
+Size = Annotated[float, Field(ge=1e-6, le=1e6)]
+Number = Annotated[Finite, Tag("number")]
+Vector = Annotated[tuple[Finite, ...], Tag("list")]
+Matrix = Annotated[tuple[tuple[float, ...], ...], Tag("list")]
+Chance = Annotated[float, Field(gt=0, lt=1), Tag("number")]
+Chances = Annotated[tuple[Annotated[float, Field(gt=0, lt=1)], ...], Field(min_length=2, max_length=100), Tag("list")]
 
 
 class _Sparse(Parameters):
@@ -81,12 +92,12 @@ class NamedLaw(_Sparse):
 
     law: str = "normal"
     sd: Size | None = None
-    mean: Place | None = None
-    low: Place | None = None
-    high: Place | None = None
+    mean: Finite | None = None
+    low: Finite | None = None
+    high: Finite | None = None
     df: Annotated[float, Field(ge=0.5, le=1e6)] | None = None
     scale: Size | None = None
-    p: tuple[float, ...] | float | None = None
+    p: Annotated[Chance | Chances, Discriminator(_shape)] | None = None
     share: Annotated[float, Field(ge=0, le=0.5)] | None = None
     far: Size | None = None
     support: Size | None = None
@@ -95,8 +106,10 @@ class NamedLaw(_Sparse):
     @classmethod
     def _with_defaults(cls, entry: object) -> object:
         entry = {"law": entry} if isinstance(entry, str) else entry
-        if not isinstance(entry, Mapping) or "columns" in entry or "rows" in entry:
+        if not isinstance(entry, Mapping) or "columns" in entry:
             return entry
+        if "rows" in entry:
+            return with_content(entry)
         defaults = {key: value for key, value in cls.keys(entry).items() if not math.isnan(value)}
         return {"law": "normal", **defaults, **entry}
 
@@ -128,6 +141,10 @@ class NamedLaw(_Sparse):
         yield from (Fault(path, f"needs '{key}'") for key in keys if key not in numbers)
         if self.law == "uniform" and not self.value("low") < self.value("high"):
             yield Fault(path, f"must have low < high, got {self.value('low'):g} and {self.value('high'):g}")
+        if self.p is not None and isinstance(self.p, tuple) != (self.law == "categorical"):
+            yield Fault((*path, "p"), "must be a number (bernoulli) or a list (categorical)")
+        elif isinstance(self.p, tuple) and abs((total := math.fsum(self.p)) - 1) > 1e-9:
+            yield Fault((*path, "p"), f"is wrong: the probabilities sum to {total:.10g}, not 1")
 
 
 class ColumnLaw(NamedLaw):
@@ -163,16 +180,20 @@ class ColumnLaw(NamedLaw):
             return largest, (low * low + low * high + high * high) / 3
         return largest, self.levels[0] * low**2 + self.levels[1] * high**2
 
-    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
-        yield from super().faults(path, kind)
-        if self.law == "categorical" and isinstance(self.p, tuple):
-            total = math.fsum(self.p)
-            if not 2 <= len(self.p) <= 100 or not all(0 < p < 1 for p in self.p):
-                yield Fault((*path, "p"), "must be 2 to 100 probabilities between 0 and 1")
-            elif abs(total - 1) > 1e-9:
-                yield Fault((*path, "p"), f"is wrong: the probabilities sum to {total:.10g}, not 1")
-        elif self.p is not None and (self.law != "bernoulli" or isinstance(self.p, tuple) or not 0 < self.p < 1):
-            yield Fault((*path, "p"), "must be a number between 0 and 1 (bernoulli), or a list (categorical)")
+    @property
+    def span_square(self) -> float:
+        """The largest squared distance of two values, summed over what it makes."""
+        if self.law == "categorical":
+            return min(2.0, self.width)
+        return math.inf if math.isinf(self.squares[0]) else self.times * (self.value("high") - self.value("low")) ** 2
+
+    @property
+    def gap_square(self) -> float:
+        """The least of 4 a^2 - (v + v')^2 over different values v, v', a the largest |v|; 0 where values are close."""
+        if self.law == "categorical":
+            return 2.0 if self.width > 1 else 3.0
+        low, high = (self.value("low"), self.value("high")) if self.law == "bernoulli" else (0.0, 0.0)
+        return 4 * max(low**2, high**2) - (low + high) ** 2
 
 
 class Correlation(_Sparse):
@@ -182,21 +203,10 @@ class Correlation(_Sparse):
     exchangeable: float | None = None
 
 
-def _shape(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "list"
-    return "mapping" if isinstance(value, Mapping | Parameters) else "word" if isinstance(value, str) else "number"
-
-
-Matrix = Annotated[tuple[tuple[float, ...], ...], Tag("list")]
-Vector = Annotated[tuple[Finite, ...], Tag("list")]
-Number = Annotated[Finite, Tag("number")]
-
-
 class RowLaw(NamedLaw):
     """The law of rows: one law for all columns, a list of columns, or the rows of a public table, drawn uniformly."""
 
-    columns: tuple[ColumnLaw, ...] | None = None
+    columns: Annotated[tuple[ColumnLaw, ...], Field(min_length=1)] | None = None
     rows: str | None = None
     """the table's file"""
     sha256: str | None = None
@@ -204,11 +214,6 @@ class RowLaw(NamedLaw):
     """its hash, and the largest |(1, z)| of its rows"""
     _folder: Path | None = PrivateAttr(None)
     correlation: Annotated[Annotated[Correlation, Tag("mapping")] | Matrix, Discriminator(_shape)] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_content(cls, entry: object) -> object:
-        return with_content(entry) if isinstance(entry, Mapping) else entry
 
     @model_validator(mode="after")
     def _located(self) -> RowLaw:
@@ -239,8 +244,6 @@ class RowLaw(NamedLaw):
         elif self.columns is not None:
             if self.law != "normal" or self.numbers:
                 yield Fault(("design",), "has a law and 'columns': give one of them")
-            if not self.columns:
-                yield Fault(("design", "columns"), "is an empty list")
             for k, column in enumerate(self.columns):
                 yield from column.faults(("design", "columns", k), "columns")
             width = sum(column.width for column in self.columns)
@@ -261,40 +264,41 @@ class RowLaw(NamedLaw):
         if others := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
             yield Fault(("design", others[0]), "does not go with 'rows', which is a law", "keep one of them")
         try:
-            columns = d if self._folder is None else self.table.shape[1]
+            # stored results state d, and do not read their rows
+            columns = d if d and self._folder is None else self.table.shape[1]
         except DataError as error:
             yield Fault(("design", "rows"), f"cannot be used: {error.message}", error.hint)
             return
-        if columns is None:
-            yield Fault(("d",), "is missing: the rows of stored results are not read")
-        elif d not in (None, columns):
+        if d not in (None, columns):
             yield Fault(("d",), f"is {d}, but the table has {columns} columns", "leave out `d`")
 
-    def correlation_faults(self, d: int) -> list[Fault]:
+    def correlation_faults(self, d: int) -> Iterator[Fault]:
         """What is wrong with the correlation of d columns."""
-        rule, path = self.correlation, ("design", "correlation")
-        if rule is None:
-            return []
+        rule, path, hint = self.correlation, ("design", "correlation"), f"with {d} columns above -1/{d - 1}"
         if isinstance(rule, tuple):
             if {len(rule), *map(len, rule)} != {d}:
-                return [Fault(path, f"is no matrix of {d} rows and {d} columns")]
+                yield Fault(path, f"is no matrix of {d} rows and {d} columns")
+                return
             matrix = np.array(rule)
-            for i, j in np.argwhere(~(matrix == matrix.T) | (np.eye(d, dtype=bool) & (matrix != 1))).tolist():
+            for i, j in np.argwhere(~(matrix == matrix.T) | (np.eye(d, dtype=bool) & (matrix != 1))).tolist()[:1]:
                 other = "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
                 entry = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}{other}"
-                return [Fault(path, f"must be symmetric with 1 on the diagonal: {entry}")]
-        elif len(named := list(rule.model_dump().items())) != 1:
-            return [Fault(path, "needs one of 'ar1' and 'exchangeable'")]
-        elif abs(value := named[0][1]) >= 1:
-            bound = "less than 1" if value > 0 else "greater than -1"
-            return [Fault((*path, named[0][0]), f"must be {bound}, got {value:g}")]
-        least = float(np.linalg.eigvalsh(self.matrix(d))[0])
-        if least >= LEAST_EIGENVALUE:
-            return []
-        hint = f"with {d} columns above -1/{d - 1}"
-        if isinstance(rule, tuple):
-            hint = f"multiply the entries off the diagonal by less than {math.floor(1000 / (1 - least)) / 1000:g}"
-        return [Fault(path, f"is not positive definite: its least eigenvalue is {least:.3g}", hint)]
+                yield Fault(path, f"must be symmetric with 1 on the diagonal: {entry}")
+                return
+        elif rule is not None:
+            if len(named := list(rule.model_dump().items())) != 1:
+                yield Fault(path, "needs one of 'ar1' and 'exchangeable'")
+                return
+            key, value = named[0]
+            if abs(value) >= 1:
+                bound = "less than 1" if value > 0 else "greater than -1"
+                yield Fault((*path, key), f"must be {bound}, got {value:g}")
+                return
+        least = float(np.linalg.eigvalsh(self.matrix(d))[0]) if rule is not None else 1.0
+        if least < LEAST_EIGENVALUE:
+            if isinstance(rule, tuple):
+                hint = f"multiply the entries off the diagonal by less than {math.floor(1000 / (1 - least)) / 1000:g}"
+            yield Fault(path, f"is not positive definite: its least eigenvalue is {least:.3g}", hint)
 
 
 class Coefficients(_Sparse):
@@ -343,14 +347,9 @@ class ErrorLaw(NamedLaw):
 
     laws: ClassVar[dict[str, dict[str, float]]] = ERRORS
 
-    heteroscedastic: tuple[float, ...] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _constant(cls, entry: object) -> object:
-        if isinstance(entry, Mapping) and entry.get("heteroscedastic") in ((1, 0), [1, 0]):
-            return {key: value for key, value in entry.items() if key != "heteroscedastic"}
-        return entry
+    heteroscedastic: Annotated[
+        tuple[float, ...] | None, BeforeValidator(lambda factors: None if factors in ((1, 0), [1, 0]) else factors)
+    ] = None
 
     @classmethod
     def keys(cls, entry: Mapping[str, Any]) -> dict[str, float]:
@@ -382,19 +381,13 @@ class Response(Parameters):
     link: Literal["logit", "probit", "cloglog"] = "logit"
 
 
-class WeightCap(Parameters):
-    cap: Annotated[float, Field(ge=1, le=1e6)] = WEIGHT_CAP
-
-
 class Mallows(Parameters):
-    """w(x) = min(1, cap / |x|^2); the cap is at least that of the intercept alone."""
-
-    mallows: WeightCap = WeightCap()
+    mallows: MallowsWeight = MallowsWeight()
 
 
 def _weight_form(value: object) -> str:
-    if isinstance(value, str):
-        return "word" if value in OURS else "own"
+    if value in OURS:
+        return "word"
     return "mapping" if isinstance(value, Mallows) or (isinstance(value, Mapping) and "mallows" in value) else "own"
 
 
@@ -428,11 +421,9 @@ class Population(Parameters):
     @property
     def columns(self) -> tuple[ColumnLaw, ...]:
         """The columns one by one, where each has a law of its own."""
-        if self.design.columns is not None:
-            return self.design.columns
-        law = self.design.law
-        numbers = {key: self.design.value(key) for key in COLUMNS[law]}
-        return (ColumnLaw(law=law, times=self.width, **numbers),)
+        rows = self.design
+        numbers = {} if rows.columns else {key: rows.value(key) for key in COLUMNS[rows.law]}
+        return rows.columns or (ColumnLaw(law=rows.law, times=self.width, **numbers),)
 
     @property
     def width(self) -> int:
@@ -461,10 +452,10 @@ class Population(Parameters):
     @property
     def weight(self) -> Weight:
         """What a user multiplies its gradient by."""
+        if isinstance(self.weights, Mallows):
+            return self.weights.mallows
         if isinstance(self.weights, Weight):
             return self.weights
-        if isinstance(self.weights, Mallows):
-            return MallowsWeight(cap=self.weights.mallows.cap)
         return MallowsWeight() if self.weights == "mallows" else NoWeight(row=self.reach)
 
     @property
@@ -475,9 +466,20 @@ class Population(Parameters):
     @property
     def reach(self) -> float:
         """The largest |x| that a row can have; inf where there is none."""
+        return self.design.longest or math.sqrt(1 + sum(column.squares[0] for column in self.columns))
+
+    @property
+    def span(self) -> float:
+        """The largest |x - x'| of two rows; of a table a bound."""
         if self.design.longest is not None:
-            return self.design.longest
-        return math.sqrt(1 + sum(column.squares[0] for column in self.columns))
+            return 2 * math.sqrt(self.design.longest**2 - 1)
+        return math.sqrt(sum(column.span_square for column in self.columns))
+
+    @property
+    def pair(self) -> float:
+        """The supremum of |x + x'| over different rows; of a table a bound."""
+        gap = 0.0 if self.design.rows is not None else min(column.gap_square for column in self.columns)
+        return math.sqrt(4 * self.reach**2 - gap)
 
     @property
     def mean_square(self) -> float:

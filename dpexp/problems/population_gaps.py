@@ -46,13 +46,9 @@ def _public_points(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray,
     their losses there."""
     places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem)
     here = means.means_at(problem, places, best)
+    slope = -means.gradient_at(problem, places, best, here)
     correction = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, here)) / 2
-    return (
-        places,
-        -means.gradient_at(problem, places, best, here),
-        correction,
-        _mean_losses(problem, places, best[None]),
-    )
+    return places, slope, correction, _mean_losses(problem, places, best[None])
 
 
 def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
@@ -79,14 +75,15 @@ def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
 
 
 def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
-    beta, scale = theta[: problem.d + 1], np.full((1, 1), means.scale_of(problem, theta))
-    if not (means.is_canonical(problem) if problem.labels else means.alike(problem)):
+    beta, linear = theta[: problem.d + 1], 0.0
+    if means.is_canonical(problem) if problem.labels else means.alike(problem):
+        away, size = (beta, 0.0) if problem.labels else (beta - problem.true_coefficients, problem.error_law.size)
+        fine = 3 if problem.labels and problem.law.design.law == "t" else 1
+        rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
+        # with labels of chance 0 the part that depends on them is left out
+        places = Places(rows, np.zeros(rows.mass.shape[1]), np.full(rows.mass.shape[1], size))
+        linear = float(means.mean_label_row(problem) @ beta) if problem.labels else 0.0
+        theta = np.append(away, theta[problem.d + 1 :])
+    else:
         places = places_of(problem, full=True)
-        return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0])
-    away = beta if problem.labels else beta - problem.true_coefficients
-    fine = 3 if problem.labels and problem.law.design.law == "t" else 1
-    rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
-    t = rows.predictor(away)
-    spread = np.zeros_like(t) if problem.labels else np.full_like(t, problem.error_law.size)
-    mean = float(rows.mass[1] @ problem.mean_loss(t[None], spread, scale)[0])
-    return mean - float(means.mean_label_row(problem) @ beta) if problem.labels else mean
+    return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0]) - linear

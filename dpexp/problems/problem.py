@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from dpexp.core.parameters import Parameters
 
@@ -19,15 +19,9 @@ class Problem(Parameters):
 
     name: str
 
-    fresh_users: ClassVar[bool] = False
-    """whether every step asks a user who comes once, so that steps are users"""
-
     def memory(self) -> int:
-        """Bytes of the data that are kept, for `dpexp.config.resources`."""
+        """Bytes of the data that are kept. Reads what has to be read, and raises UsageError where that is wrong."""
         return 0
-
-    def prepare(self) -> None:
-        """Read what has to be read. Raises UsageError, which the reader places in the config."""
 
     def notices(self) -> Sequence[str]:
         """What is said of the data in `validate`, `run` and `privacy`."""
@@ -51,11 +45,6 @@ class Problem(Parameters):
     def legend(self) -> Mapping[str, Any]:
         """What released parameters mean, as JSON, of problems with files."""
         return {}
-
-    @property
-    def held_out_records(self) -> int:
-        """Records on which an accuracy is measured."""
-        return 0
 
     def dealt_anew(self, seed: int) -> Problem:
         """The same records of a user, held out by another seed; a problem that holds out none is returned itself."""

@@ -56,14 +56,14 @@ def public_rows(path: str, folder: Path | None, digest: str | None) -> np.ndarra
 
 
 def with_content(design: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A design with the hash of its table and the length of the longest row (1, z); as given where it has none."""
-    path, folder = design.get("rows"), FOLDER.get()
+    """A design with the hash of its table and the length of the longest row (1, z); as it is where it cannot be read,
+    which the design says at its place."""
+    path, folder = design["rows"], FOLDER.get()
     if not isinstance(path, str) or folder is None or design.get("sha256") is not None:
         return design
     try:
         rows = public_rows(path, folder, None)
     except DataError:
-        # the design says what is wrong, at its place
         return design
     longest = float(np.sqrt(1 + np.max(np.sum(rows**2, axis=1))))
     return {**design, "sha256": _hash(place_of(path, folder)), "longest": longest}

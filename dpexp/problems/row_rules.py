@@ -23,7 +23,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.problems.laws import compiled_population
-from dpexp.problems.mallows import POINTS, cut, gauss_panels, rule, symmetrised
+from dpexp.problems.mallows import axis_orders, cut, gauss_panels, symmetrised
 from dpexp.problems.population import ColumnLaw, Population
 from dpexp.problems.slices import Slices, slices_of
 from dpexp.problems.weights import Weight
@@ -44,17 +44,12 @@ _SCRAMBLES, _SOBOL = 16, 2**13
 class Points(NamedTuple):
     """Points of the law of rows, in all coordinates or in a few directions of an orthonormal basis."""
 
-    x: np.ndarray
-    """[K, q] coordinates in the basis"""
-    basis: np.ndarray | None
-    """[d + 1, q]; None: all coordinates, with the leading 1"""
-    mass: np.ndarray
-    across: np.ndarray
-    """[3, K]: mass of a point times the mean of w^j, j = 0, 1, 2; the same times the mean square across the basis"""
-    norm_sq: np.ndarray | None
-    """[K] |x|^2, where a point has one"""
-    error: float
-    """relative error of the mean weight: about 1e-10 of a rule on rays, an estimate elsewhere"""
+    x: np.ndarray  # [K, q] coordinates in the basis
+    basis: np.ndarray | None  # [d + 1, q]; None: all coordinates, with the leading 1
+    mass: np.ndarray  # [3, K]: mass of a point times the mean of w^j, j = 0, 1, 2
+    across: np.ndarray  # [3, K]: the same times the mean square across the basis
+    norm_sq: np.ndarray | None  # [K] |x|^2, where a point has one
+    error: float  # relative error of the mean weight: about 1e-10 of a rule on rays, an estimate elsewhere
 
     def predictor(self, theta: np.ndarray) -> np.ndarray:
         """x'theta for theta [..., d + 1] in the basis, [..., K]."""
@@ -93,8 +88,9 @@ class Points(NamedTuple):
 Rows = Points | Slices
 
 
-def full_points(x: np.ndarray, mass: np.ndarray, population: Population, error: float) -> Points:
-    """Points in all coordinates, x [K, d + 1] with their masses [K]."""
+def full_points(x: np.ndarray, population: Population, error: float, mass: np.ndarray | None = None) -> Points:
+    """Points in all coordinates, x [K, d + 1] with their masses [K], equal ones where they are left out."""
+    mass = np.full(len(x), 1 / len(x)) if mass is None else mass
     square = np.sum(x * x, axis=1)
     weight = population.weight.of(square)
     return Points(x, None, mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
@@ -104,28 +100,24 @@ class _Parts(NamedTuple):
     """Columns of a population by how they are integrated."""
 
     discrete: list[ColumnLaw]
-    family: str
-    """of the rest: normal, t (of whole rows), box (around the origin); empty: none of these"""
-    sizes: np.ndarray
-    """[m] standard deviation, scale or half width of every column of the rest"""
+    family: str  # of the rest: normal, t (of whole rows), box (around the origin); empty: none of these
+    sizes: np.ndarray  # [m] standard deviation, scale or half width of every column of the rest
     df: float
     correlated: bool
 
 
 def _parts_of(population: Population) -> _Parts:
-    discrete = [c for c in population.columns if c.law in ("bernoulli", "categorical")]
-    rest = [c for c in population.columns if c not in discrete]
-    if population.design.columns is None and population.design.law == "t":
+    rows, columns = population.design, population.columns
+    discrete = [c for c in columns if c.law in ("bernoulli", "categorical")]
+    rest, key, family = [c for c in columns if c not in discrete], "sd", ""
+    if rows.columns is None and rows.law == "t":
         family, key = "t", "scale"
     elif all(c.law == "normal" and c.value("mean") == 0 for c in rest):
-        family, key = "normal", "sd"
+        family = "normal"
     elif all(c.law == "uniform" and c.value("low") == -c.value("high") for c in rest):
         family, key = "box", "high"
-    else:
-        return _Parts(discrete, "", np.zeros(0), 0.0, False)
-    sizes = np.array([c.value(key) for c in rest for _ in range(c.times)])
-    df = population.design.value("df") if family == "t" else 0.0
-    return _Parts(discrete, family, sizes, df, population.design.correlation is not None)
+    sizes = np.array([c.value(key) for c in rest for _ in range(c.times)]) if family else np.zeros(0)
+    return _Parts(discrete, family, sizes, rows.value("df") if family == "t" else 0.0, rows.correlation is not None)
 
 
 @kept_once(32)
@@ -143,8 +135,7 @@ def rows_along(
     `cuts` divides panels along rays, for functions with kinks of their own; with `full` points have all coordinates.
     """
     if population.design.rows is not None:
-        x = np.insert(population.design.table, 0, 1.0, axis=1)
-        return full_points(x, np.full(len(x), 1 / len(x)), population, 1e-15)
+        return full_points(np.insert(population.design.table, 0, 1.0, axis=1), population, 1e-15)
     if isinstance(population.weights, Weight):
         # where it has kinks is not known
         return _sobol(population)
@@ -180,7 +171,8 @@ def rows_along(
         fine, cuts = max(1, fine // 2), max(1, cuts // 2)
     if count > MOST_POINTS:
         return _sobol(population)
-    return full_points(*_on_rays(population, parts, slopes, folded, (fine, cuts)), population, 1e-10)
+    x, mass = _on_rays(population, parts, slopes, folded, (fine, cuts))
+    return full_points(x, population, 1e-10, mass)
 
 
 def _most_points(parts: _Parts, fine: int, cuts: int) -> int:
@@ -196,12 +188,9 @@ def _axis_basis(axis: np.ndarray) -> np.ndarray:
 
 def normal_axis(sigma_z: float, axis: np.ndarray, cap: float, parts: int = 1, splits: tuple[float, ...] = ()) -> Points:
     """(a): panels are cut into `parts` and end at `splits`, in standard deviations along the unit vector `axis`."""
-    d = len(axis)
-    rules = [[rule(d, sigma_z, POINTS, j, tilted, splits, parts, cap) for j in range(3)] for tilted in (False, d > 1)]
-    mass, across = (np.stack([r.weights for r in own]) for own in rules)
-    z = sigma_z * rules[0][0].nodes
-    x = np.stack([np.ones_like(z), z], axis=1)
-    return Points(x, _axis_basis(axis), mass, sigma_z**2 * across * (d > 1), None, 1e-13)
+    z, mass, across = axis_orders(len(axis), sigma_z, splits, parts, cap)
+    x = np.stack([np.ones_like(z), sigma_z * z], axis=1)
+    return Points(x, _axis_basis(axis), mass, sigma_z**2 * across, None, 1e-13)
 
 
 def _spherical(parts: _Parts, axis: np.ndarray, cap: float, folded: bool, density: tuple[int, int]) -> Points:
@@ -363,8 +352,7 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
 
 def sobol_points(population: Population, count: int, *seeds: int) -> Points:
     """Such rows of some seeds as points of one mass."""
-    x = np.concatenate([_sobol_rows(population, count, seed) for seed in seeds])
-    return full_points(x, np.full(len(x), 1 / len(x)), population, 1.0)
+    return full_points(np.concatenate([_sobol_rows(population, count, seed) for seed in seeds]), population, 1.0)
 
 
 def _sobol(population: Population) -> Points:

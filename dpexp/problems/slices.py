@@ -29,42 +29,35 @@ _CONTOUR = 24
 class Slices(NamedTuple):
     """Conditional moments at K values of the predictor's coordinate; the interface is that of `row_rules.Points`."""
 
-    p: np.ndarray
-    """[K] standardised predictor"""
-    length: float
-    """standard deviation of z'slopes"""
-    slopes: np.ndarray
-    """[d], not 0: the direction of the predictor"""
-    mass: np.ndarray
-    """[3, K]: mass of a slice times the mean of w^j"""
-    first: np.ndarray
-    """[3, K, d + 1]: that of w^j x"""
-    second: np.ndarray
-    """[3, K, d + 1, d + 1]"""
-    third: np.ndarray | None
-    """[3, K, d + 1, d + 1, d + 1]; None for many columns"""
-    error: float
-    """relative error of the mean weight"""
+    p: np.ndarray  # [K] standardised predictor
+    length: float  # standard deviation of z'slopes
+    slopes: np.ndarray  # [d], not 0: the direction of the predictor
+    mass: np.ndarray  # [3, K]: mass of a slice times the mean of w^j
+    first: np.ndarray  # [3, K, d + 1]: that of w^j x
+    second: np.ndarray  # [3, K, d + 1, d + 1]
+    third: np.ndarray | None  # [3, K, d + 1, d + 1, d + 1]; None for many columns
+    error: float  # relative error of the mean weight
+
+    def _share(self, theta: np.ndarray) -> np.ndarray:
+        return np.asarray(theta[..., 1:] @ self.slopes / (self.slopes @ self.slopes))
 
     def predictor(self, theta: np.ndarray) -> np.ndarray:
-        share = theta[..., 1:] @ self.slopes / (self.slopes @ self.slopes)
-        return np.asarray(theta[..., :1] + share[..., None] * self.length * self.p)
+        return np.asarray(theta[..., :1] + self._share(theta)[..., None] * self.length * self.p)
 
     def beside(self, theta: np.ndarray) -> np.ndarray | None:
-        share = theta[1:] @ self.slopes / (self.slopes @ self.slopes)
-        rest = np.append(0.0, theta[1:] - share * self.slopes)
+        rest = np.append(0.0, theta[1:] - self._share(theta) * self.slopes)
         return rest if np.abs(rest).max() > 1e-13 * np.abs(theta).max() else None
 
     def mean(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        return np.asarray(np.einsum("k,ki->i", np.broadcast_to(f, self.p.shape), self.first[power]))
+        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.first[power]))
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        return np.asarray(np.einsum("k,kij->ij", np.broadcast_to(f, self.p.shape), self.second[power]))
+        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.second[power]))
 
     def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
         if self.third is None:
             return None
-        return np.asarray(np.einsum("k,kijl->ijl", np.broadcast_to(f, self.p.shape), self.third[power]))
+        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.third[power]))
 
 
 def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from dpexp.core.errors import DataError
-from dpexp.core.files import FOLDER, State, hash_of_data, paths_from, place_of, state_of
+from dpexp.core.files import FOLDER, State, hash_of_data, place_of, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import (
@@ -47,17 +47,13 @@ from dpexp.problems.problem import Problem
 from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, minimiser_radius, smoothness_of_norm
 
 _RANDOM_FEATURES_SEED = 20220205
-_OF_THE_RECORDS = {"data", "test_fraction", "validation_fraction", "data_seed", "random_features"}
-"""what decides the records"""
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
     "chosen by looking at it."
 )
 BY_PLACE = "The number of records counts as public."
-BY_THEMSELVES = (
-    "No count of records is used: probabilities, steps and noise follow from the stated {records:,}, and each record "
-    "falls into its part by itself."
-)
+BY_THEMSELVES = "No count of records is used: probabilities, steps and noise follow from the stated {records:,}, and "
+BY_THEMSELVES += "each record falls into its part by itself."
 
 
 def _tuples(value: Any, entry: Callable[[Any], Any] = lambda entry: entry) -> Any:
@@ -134,6 +130,9 @@ class DataSource(Parameters):
         _ = self.public
         return self
 
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
     @model_serializer(mode="wrap")
     def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # what is not used is not written, so that cells without it keep their names
@@ -176,12 +175,8 @@ class Softmax(Problem):
     @property
     def split(self) -> Split:
         """Prepared records to train on, and held out. Raises DataError, which lists all that is wrong."""
-        return split_of(self.model_dump_json(include=_OF_THE_RECORDS), self.folder)
-
-    @property
-    def folder(self) -> Path | None:
-        """Where the path of the data starts; None where there is none, or it is not to be opened."""
-        return self.data._folder
+        fractions = self.test_fraction, self.validation_fraction
+        return split_of(self.data, *fractions, self.data_seed, self.random_features)
 
     @property
     def train(self) -> Dataset:
@@ -195,13 +190,14 @@ class Softmax(Problem):
     @property
     def shape(self) -> DataShape:
         """Training records, length of a prepared record and classes; shipped data are not read for it."""
-        known = DATASETS[self.data.name].shape if self.data.name else None
-        if known is None:
+        if self.data.name is None:
             return DataShape(self._parts[0], self.train.features.shape[1], len(self.train.classes))
+        known = DATASETS[self.data.name].shape
         return DataShape(self._parts[0], (self.random_features or known.width) + 1, known.classes)
 
     @property
     def held_out_records(self) -> int:
+        """Records on which an accuracy is measured."""
         return self._parts[1]
 
     @property
@@ -223,22 +219,18 @@ class Softmax(Problem):
         return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
 
     def memory(self) -> int:
-        # records as read and prepared, and where a record is replaced by more numbers, these twice
+        # records as read and prepared, and where a record is replaced by more numbers, these twice; those of the
+        # user's own files have been read by now, so that only what is made of them is counted
         records, width, _ = self.shape
-        # those of the user's own files have been read by now, so that only what is made of them is counted
         records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records
         directions = 4 * width * width if self.random_features else 0
-        return 4 * records_read * width * (2 if self.data.name is None and not self.random_features else 3) + directions
-
-    def prepare(self) -> None:
-        # nothing else says their number and width
-        _ = self.shape
+        return 4 * records_read * width * (3 if self.data.name or self.random_features else 2) + directions
 
     def files(self) -> Mapping[str, str]:
         # as they were when they were first read
         if self.data.path is None:
             return {}
-        return {self.data.path: "" if self.folder is None else hash_of_data(str(self.data.place))}
+        return {self.data.path: "" if self.data._folder is None else hash_of_data(str(self.data.place))}
 
     def places(self) -> Sequence[Path]:
         return () if self.data.path is None else (self.data.place,)
@@ -270,7 +262,7 @@ class Softmax(Problem):
     def remarks(self) -> Sequence[str]:
         if not (self.data.path and self.data.target):
             return ()
-        return _remarked(self.data.model_dump_json(), self.folder, state_of(self.data.place))
+        return _remarked(self.data, state_of(self.data.place))
 
     @property
     def n(self) -> int:
@@ -284,8 +276,7 @@ class Softmax(Problem):
 
     @property
     def lipschitz(self) -> float:
-        """Bound on the norm of a record's data gradient: sqrt(2) |x|."""
-        # only it depends on the record, hence only it counts for sensitivity
+        """Bound sqrt(2) |x| on the norm of a record's data gradient, which alone depends on the record."""
         return data_lipschitz(NORM)
 
     @property
@@ -300,38 +291,35 @@ class Softmax(Problem):
 
 
 @lru_cache(maxsize=2)
-def split_of(source: str, folder: Path | None) -> Split:
-    with paths_from(folder):
-        problem = Softmax.model_validate_json(source, strict=False)
-    data = problem.data
+def split_of(
+    data: DataSource, test_fraction: float | None, validation_fraction: float | None, seed: int, features: int | None
+) -> Split:
     parts = load_split(
         data.name or data.place, str(data.target), data.public,
-        records=data.records, test_fraction=problem.test_fraction, seed=problem.data_seed,
+        records=data.records, test_fraction=test_fraction, seed=seed,
     )  # fmt: skip
-    if problem.validation_fraction is not None:
+    if validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
         parts = (
-            split(parts.train, problem.validation_fraction, generator(problem.data_seed, 0, "data", 1))
+            split(parts.train, validation_fraction, generator(seed, 0, "data", 1))
             if parts.train.draws is None
-            else split_by_draws(parts.train, problem.validation_fraction, VALIDATION)
+            else split_by_draws(parts.train, validation_fraction, VALIDATION)
         )
-    if problem.random_features is None:
+    if features is None:
         return parts
-    return Split(*(part.with_features(with_random_features(part.features, problem.random_features)) for part in parts))
+    return Split(*(part.with_features(with_random_features(part.features, features)) for part in parts))
 
 
 # settings of one experiment share it, and a process may outlive an edit of it
 @lru_cache(maxsize=1)
-def _remarked(source: str, folder: Path | None, state: State) -> tuple[str, ...]:
+def _remarked(data: DataSource, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
     from dpexp.data.encode import remarks
 
-    with paths_from(folder):
-        data = DataSource.model_validate_json(source, strict=False)
     table = read_record_table(data.place)
     columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
-    lines = remarks(table, columns, classes)
     file = Path(table.where).name
+    lines = remarks(table, columns, classes)
     return tuple(remark if remark.startswith(table.where) else f"{file}: {remark}" for remark in lines)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from dpexp.core.parameters import Parameters, Registry
 from dpexp.engine.lanes.elementwise import Value, minimum
@@ -30,10 +31,6 @@ class Weight(Parameters):
         """sup |w(x) x|, from which sensitivities follow; inf: not known, so that no finite budget is taken."""
         return math.inf
 
-    def reach_square(self) -> float:
-        """Its square."""
-        return self.reach() ** 2
-
     def across(self) -> float:
         """sup |w(x) x - w(x') x'|, x and x' with a leading 1."""
         return 2 * self.reach()
@@ -44,20 +41,16 @@ class Weight(Parameters):
 
 
 class MallowsWeight(Weight):
-    """w(x) = min(1, cap / |x|^2), which de-weights outlying rows."""
+    """w(x) = min(1, cap / |x|^2), which de-weights outlying rows; the cap is at least that of the intercept alone."""
 
-    name: Literal["mallows"] = "mallows"
-    cap: float = WEIGHT_CAP
+    name: Literal["mallows"] = Field("mallows", exclude=True)
+    cap: Annotated[float, Field(ge=1, le=1e6)] = WEIGHT_CAP
 
     def numbers(self) -> tuple[float, ...]:
         return (self.cap,)
 
     def reach(self) -> float:
         return math.sqrt(self.cap)
-
-    def reach_square(self) -> float:
-        # that of a rounded root would move the last bit of Delta, and so every iterate
-        return self.cap
 
     def across(self) -> float:
         # for c <= 2 {w x} fills a disc of diameter c; else (1, z) and (1, -z) are farthest apart

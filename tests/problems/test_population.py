@@ -3,6 +3,7 @@
 import csv
 import math
 from io import StringIO
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -199,14 +200,39 @@ def test_rows_have_their_law_and_correlation():
 def test_sensitivities_of_other_caps_hold_and_are_nearly_attained(cap):
     weights = "none" if math.isinf(cap) else {"mallows": {"cap": cap}}
     design = "uniform" if math.isinf(cap) else "normal"
-    kind = PROBLEMS["pinball-linear"](tau=0.2, population={"d": 1, "design": design, "weights": weights})
+    population = {"d": 1, "design": design, "weights": weights}
     z = np.linspace(-1, 1, 401) if math.isinf(cap) else np.concatenate([np.linspace(-9, 9, 2001), [-1, 1]])
     x = np.stack([np.ones_like(z), z], axis=1)
-    messages = np.concatenate([kind.gradient(np.zeros((len(z), 2)), x, np.full(len(z), y)) for y in (-1.0, 1.0)])
-    hull = messages[np.argsort(messages @ [0.3, 1.0])]
-    largest = max(float(np.linalg.norm(hull - one, axis=1).max()) for one in hull[::5])
-    assert largest <= kind.exact_sensitivity() * (1 + 1e-12)
-    assert largest >= 0.98 * kind.exact_sensitivity()
+    for name, extra in (("pinball-linear", {"tau": 0.2}), ("huber-linear", {}), ("huber-linear", {"c": 6.0})):
+        kind = PROBLEMS[name](population=population, **extra)
+        theta = np.append(np.zeros(2), np.ones(kind.p - 2))
+        ys = (-1.0, 1.0) if kind.p == 2 else np.linspace(-7, 7, 29)
+        messages = np.concatenate([kind.gradient(np.tile(theta, (len(z), 1)), x, np.full(len(z), y)) for y in ys])
+        ends = messages[np.argsort(-np.linalg.norm(messages, axis=1))[:400]]
+        largest = max(float(np.linalg.norm(messages - end, axis=1).max()) for end in ends)
+        assert largest <= kind.exact_sensitivity() * (1 + 1e-12)
+        assert largest >= 0.98 * kind.exact_sensitivity()
+
+
+@pytest.mark.parametrize(
+    ("columns", "exact"), [([("bernoulli", 0, 1)] * 3, math.sqrt(13)), ([("bernoulli", 0, 1), ("categorical",)], math.sqrt(10)), ([("bernoulli", -1, 0.5)], math.sqrt(4.25))]
+)  # fmt: skip
+def test_unweighted_rows_of_few_values_have_the_sensitivity_of_their_pairs(columns, exact):
+    """By enumeration: two rows have any two scores out of 0 and +-1 at some theta, one row has scores 1 apart."""
+    laws = tuple({"law": "bernoulli", "p": 0.3, "low": float(c[1]), "high": float(c[2])} if c[1:] else {"law": "categorical", "p": (0.2, 0.3, 0.5)} for c in columns)  # fmt: skip
+    values = [[(float(v),) for v in c[1:]] or [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)] for c in columns]
+    rows = [np.array([1.0, *sum(row, ())]) for row in product(*values)]
+    scores = list(product((-1, 0, 1), repeat=2))
+    pairs = [(x, y, s, t) for x, y in product(rows, rows) for s, t in scores if x is not y or abs(s - t) <= 1]
+    farthest = max(float(np.linalg.norm(s * x - t * y)) for x, y, s, t in pairs)
+    population = {"design": {"columns": laws}, "weights": "none"}
+    assert PROBLEMS["mallows-logistic"](population=population).exact_sensitivity() == pytest.approx(farthest, rel=1e-12)
+    assert farthest == pytest.approx(exact)
+    # of real responses one row has all scores
+    farthest = max(
+        float(np.linalg.norm(s * x - t * y)) for x, y in product(rows, rows) for s, t in product((-0.9, 0.1), repeat=2)
+    )
+    assert PROBLEMS["pinball-linear"](tau=0.9, population=population).exact_sensitivity() == pytest.approx(farthest)
 
 
 def test_the_gap_of_public_rows_is_near_the_exact_one():

@@ -148,7 +148,7 @@ def covers(cell: Cell) -> bool:
     known = cell.algorithm.name in ("ldp-sgd", "controlled-ldp-sgd") and type(cell.schedule) in (Power, Constant)
     # the noise of capped messages depends on the gradient
     known = known and cell.privacy.mu.pure_eps is None
-    return known and linear_predictor_of(cell.problem).knows_curvature
+    return known and linear_predictor_of(cell.problem).unknown_curvature() is None
 
 
 def exponent(cell: Cell, estimator: str, metric: str) -> float | None:

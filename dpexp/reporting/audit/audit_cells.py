@@ -20,9 +20,9 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
+from dpexp.data.dataset import NORM
 from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
-from dpexp.problems.canaries import PREPARED
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
@@ -127,7 +127,7 @@ def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[
         schedule = schedule.model_copy(update={"eta": SMALL_STEP / long})
     pair = softmax_pair(
         replaces, regulariser=problem.regulariser, records=records, classes=2 if clipped else 10, width=WIDTH,
-        length=FAR * clip if clipped else PREPARED,
+        length=FAR * clip if clipped else NORM,
         slope_limit=long / (2 * SMALL_STEP) if clipped else problem.smoothness,
     )  # fmt: skip
     who = REPLACED if replaces else "a record that is added or removed"

@@ -132,7 +132,7 @@ def of_coefficient(line: Line) -> Record:
     place = cell.coordinates[line.metric]
     optimum = float(problem.optimum()[place])
     record["bias"] = mean - optimum
-    if cell.algorithm.name == "ldp-sgd" and line.estimator == "asgd" and problem.knows_curvature:
+    if cell.algorithm.name == "ldp-sgd" and line.estimator == "asgd" and problem.unknown_curvature() is None:
         near = local(problem, cell.privacy.mu)
         spread = math.sqrt(averaged_covariance(near.hessian, near.covariance)[place, place] / cell.run.n)
         with suppress(OnlySummaries):

@@ -1,8 +1,4 @@
-"""Linear predictors with non-convex losses (`momentum`): classification, regression, and a ridge.
-
-Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625) whatever
-the others are. Labels are -1 and 1; of a data set `positive` is the class 1.
-"""
+"""The finite sums of `momentum`: a mean with ripples, and linear predictors with non-convex losses."""
 
 from __future__ import annotations
 
@@ -12,10 +8,55 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from dpexp.core.parameters import Dimension, Positive, RecordCount, Seed, integral
+from dpexp.core.parameters import Dimension, Finite, Positive, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
 from dpexp.data.dataset import DataShape, held_out
 from dpexp.problems.finite_sum import FiniteSum, Sample
+
+
+class RippledMean(FiniteSum):
+    """sqrt(1 + |w - x|^2) - 1 + a sin(b x.w) over N points, coercive, with G = 1 + a b and L = 1 + a b^2 for any d.
+
+    Points are 0.6 e_1 + spread z / sqrt d, z standard normal, moved onto the unit ball where they leave it.
+    """
+
+    name: Literal["rippled-mean"] = "rippled-mean"
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
+
+    N: RecordCount = 1000
+    d: Dimension = 10
+    data_seed: Seed = 0
+    spread: Positive = 0.5
+    distance: Finite = 2.0
+    """|w_1|; beyond it no gradient is nearly linear any more"""
+    amplitude: Positive = 0.25
+    frequency: Positive = 2.0
+
+    @property
+    def count(self) -> int:
+        return self.N
+
+    @property
+    def dimension(self) -> int:
+        return self.d
+
+    @property
+    def lipschitz(self) -> float:
+        return 1 + self.amplitude * self.frequency
+
+    @property
+    def smoothness(self) -> float:
+        return 1 + self.amplitude * self.frequency**2
+
+    def build(self) -> Sample:
+        z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
+        x = self.spread / math.sqrt(self.d) * z
+        x[:, 0] += 0.6
+        return Sample(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
+
+    def start(self) -> np.ndarray:
+        # on the other side of 0, at the stated distance, so that there is a way to go
+        return np.full(self.d, -self.distance / math.sqrt(self.d))
 
 
 def _data_shape(name: str) -> DataShape:
@@ -28,17 +69,19 @@ def _data_shape(name: str) -> DataShape:
 
 
 class NonconvexLinear(FiniteSum):
-    """f(w; x, y) = value(x.w, y), with |x| <= `radius`."""
+    """f(w; x, y) = value(x.w, y), with |x| <= `radius`.
+
+    Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625)
+    whatever the others are. Labels are -1 and 1; of a data set `positive` is the class 1.
+    """
 
     data: Literal["synthetic", "adult", "digits", "fashion"] = "synthetic"
     positive: Annotated[int, Field(ge=0), BeforeValidator(integral)] = 1
-    """class of the data set that counts as 1"""
     N: RecordCount | None = None
     """the first N records; all of a data set, or 1000 synthetic ones, where it is left out"""
     d: Dimension | None = None
     """parameters of synthetic data, 10 where it is left out"""
     data_seed: Seed = 0
-    coercive: ClassVar[bool] = False
     slope: ClassVar[float]
     """largest |derivative| in u = x.w"""
     curvature: ClassVar[float]
@@ -139,4 +182,4 @@ class LogisticRidge(NonconvexLinear):
 
     @property
     def smoothness(self) -> float:
-        return self.curvature * self.radius**2 + 2 * self.lam
+        return super().smoothness + 2 * self.lam
