@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import (
@@ -147,6 +147,15 @@ class NamedLaw(_Sparse):
             yield Fault((*path, "p"), f"is wrong: the probabilities sum to {total:.10g}, not 1")
 
 
+class Squares(NamedTuple):
+    """Of the columns that a law makes; inf where there is none."""
+
+    largest: float  # sum of the largest squares
+    span: float  # the largest squared distance of two values
+    gap: float  # the least of 4 largest - (v + v')^2 over different values of one of them; 0 where values are close
+    mean: float  # of the first
+
+
 class ColumnLaw(NamedLaw):
     """One column of the rows, or `times` of them; a categorical one becomes an indicator a level after the first."""
 
@@ -165,35 +174,21 @@ class ColumnLaw(NamedLaw):
         return () if self.p is None else (1 - self.p, self.p)
 
     @property
-    def squares(self) -> tuple[float, float]:
-        """The largest square, summed over what it makes, and the mean square of the first of it; inf where none is."""
+    def squares(self) -> Squares:
+        """Squares of its values."""
         if self.law == "normal":
-            return math.inf, self.value("sd") ** 2 + self.value("mean") ** 2
+            return Squares(math.inf, math.inf, 0.0, self.value("sd") ** 2 + self.value("mean") ** 2)
         if self.law == "t":
             df = self.value("df")
-            return math.inf, self.value("scale") ** 2 * df / (df - 2) if df > 2 else math.inf
+            return Squares(math.inf, math.inf, 0.0, self.value("scale") ** 2 * df / (df - 2) if df > 2 else math.inf)
         if self.law == "categorical":
-            return 1.0, self.levels[1]
+            return Squares(1.0, min(2.0, self.width), 2.0 if self.width > 1 else 3.0, self.levels[1])
         low, high = self.value("low"), self.value("high")
-        largest = self.times * max(low**2, high**2)
+        largest, span = max(low**2, high**2), self.times * (high - low) ** 2
         if self.law == "uniform":
-            return largest, (low * low + low * high + high * high) / 3
-        return largest, self.levels[0] * low**2 + self.levels[1] * high**2
-
-    @property
-    def span_square(self) -> float:
-        """The largest squared distance of two values, summed over what it makes."""
-        if self.law == "categorical":
-            return min(2.0, self.width)
-        return math.inf if math.isinf(self.squares[0]) else self.times * (self.value("high") - self.value("low")) ** 2
-
-    @property
-    def gap_square(self) -> float:
-        """The least of 4 a^2 - (v + v')^2 over different values v, v', a the largest |v|; 0 where values are close."""
-        if self.law == "categorical":
-            return 2.0 if self.width > 1 else 3.0
-        low, high = (self.value("low"), self.value("high")) if self.law == "bernoulli" else (0.0, 0.0)
-        return 4 * max(low**2, high**2) - (low + high) ** 2
+            return Squares(self.times * largest, span, 0.0, (low * low + low * high + high * high) / 3)
+        mean = self.levels[0] * low**2 + self.levels[1] * high**2
+        return Squares(self.times * largest, span, 4 * largest - (low + high) ** 2, mean)
 
 
 class Correlation(_Sparse):
@@ -466,19 +461,19 @@ class Population(Parameters):
     @property
     def reach(self) -> float:
         """The largest |x| that a row can have; inf where there is none."""
-        return self.design.longest or math.sqrt(1 + sum(column.squares[0] for column in self.columns))
+        return self.design.longest or math.sqrt(1 + sum(column.squares.largest for column in self.columns))
 
     @property
     def span(self) -> float:
         """The largest |x - x'| of two rows; of a table a bound."""
         if self.design.longest is not None:
             return 2 * math.sqrt(self.design.longest**2 - 1)
-        return math.sqrt(sum(column.span_square for column in self.columns))
+        return math.sqrt(sum(column.squares.span for column in self.columns))
 
     @property
     def pair(self) -> float:
         """The supremum of |x + x'| over different rows; of a table a bound."""
-        gap = 0.0 if self.design.rows is not None else min(column.gap_square for column in self.columns)
+        gap = 0.0 if self.design.rows is not None else min(column.squares.gap for column in self.columns)
         return math.sqrt(4 * self.reach**2 - gap)
 
     @property
@@ -486,7 +481,7 @@ class Population(Parameters):
         """E x_1^2 of the first column; inf where there is none."""
         if self.design.rows is not None:
             return float(np.mean(self.design.table[:, 0] ** 2))
-        return self.columns[0].squares[1]
+        return self.columns[0].squares.mean
 
     @property
     def grows(self) -> bool:

@@ -73,9 +73,6 @@ class NoWeight(Weight):
     def reach(self) -> float:
         return self.row
 
-    def across(self) -> float:
-        return 2 * math.sqrt(self.row**2 - 1)
-
     @staticmethod
     def weight(norm_sq: Value, k: np.ndarray) -> Value:
         return 1.0

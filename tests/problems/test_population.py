@@ -185,30 +185,19 @@ def test_density_slope_and_survival_of_a_law_of_errors_belong_together(name):
     assert slope == pytest.approx(law.slope(x)[inner], rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_rows_have_their_law_and_correlation():
-    rows = PROBLEMS["mallows-logistic"](population=MIXED).sample(np.random.default_rng(1), 40_000)[0]
-    assert rows[:, 1:4].mean(axis=0) == pytest.approx([0.3, 0.3, 0.5], abs=0.01)
-    assert not np.any(rows[:, 2] * rows[:, 3])
-    z = PROBLEMS["mallows-logistic"](population=T5).sample(np.random.default_rng(1), 40_000)[0][:, 1:]
-    assert stats.kstest(np.sum(z * z, axis=1) / 3, stats.f(3, 5).cdf).pvalue > 1e-4
-    z = PROBLEMS["mallows-logistic"](population=AR1).sample(np.random.default_rng(1), 40_000)[0][:, 1:]
-    assert np.corrcoef(z.T) == pytest.approx(np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]]), abs=0.02)
-
-
 @pytest.mark.parametrize("cap", [1.0, 1.5, 2.0, 3.0, math.inf])
 def test_sensitivities_of_other_caps_hold_and_are_nearly_attained(cap):
     weights = "none" if math.isinf(cap) else {"mallows": {"cap": cap}}
     design = "uniform" if math.isinf(cap) else "normal"
     population = {"d": 1, "design": design, "weights": weights}
-    z = np.linspace(-1, 1, 401) if math.isinf(cap) else np.concatenate([np.linspace(-9, 9, 2001), [-1, 1]])
+    z = np.linspace(-1, 1, 401) if math.isinf(cap) else np.concatenate([np.linspace(-9, 9, 401), [-1, 1]])
     x = np.stack([np.ones_like(z), z], axis=1)
     for name, extra in (("pinball-linear", {"tau": 0.2}), ("huber-linear", {}), ("huber-linear", {"c": 6.0})):
         kind = PROBLEMS[name](population=population, **extra)
         theta = np.append(np.zeros(2), np.ones(kind.p - 2))
-        ys = (-1.0, 1.0) if kind.p == 2 else np.linspace(-7, 7, 29)
+        ys = (-1.0, 1.0) if kind.p == 2 else np.linspace(-7, 7, 15)
         messages = np.concatenate([kind.gradient(np.tile(theta, (len(z), 1)), x, np.full(len(z), y)) for y in ys])
-        ends = messages[np.argsort(-np.linalg.norm(messages, axis=1))[:400]]
+        ends = messages[np.argsort(-np.linalg.norm(messages, axis=1))[:100]]
         largest = max(float(np.linalg.norm(messages - end, axis=1).max()) for end in ends)
         assert largest <= kind.exact_sensitivity() * (1 + 1e-12)
         assert largest >= 0.98 * kind.exact_sensitivity()
