@@ -11,7 +11,7 @@ import pytest
 
 from dpexp.commands import list as listing
 from dpexp.store.folder import Folder
-from tests.commands.test_approved import OWN
+from tests.commands.test_approved import OWN, SMALL
 from tests.commands.test_approved import desk as desk
 from tests.conftest import COMMAND, call
 
@@ -24,6 +24,9 @@ FILES = {
     "a.json": json.dumps({"history": [[0.0, 0.01, 500], [0.9, 0.01, 500]], "mechanism": "rdp"}),
     "b.json": json.dumps({"history": [[1.1, 1.7, 10]], "mechanism": "rdp"}),
     "target.yaml": OWN.replace("target: bought", "target: c"),
+    "absent_plugin.yaml": "plugins: [absent.py]\n" + SMALL,
+    "three.yaml": "plugins: [3]\n" + SMALL,
+    "median.yaml": SMALL.replace("huber-linear", "median-linear"),
     "h.json": json.dumps({"history": [[1.0, 0.01, 400], [1.0, 0.01, 600]], "mechanism": "gdp"}),
     "c.json": json.dumps({"history": [], "mechanism": "prv"}),
     "blank.yaml": "ranges: {age: [LOW, HIGH]}\n",
@@ -85,6 +88,9 @@ ERRORS = """
 2  | receipt STEPS records=60000 n=60000 | |
 2  | receipt STEPS records=60000 epochs=7 | |
 2  | receipt STEPS records=60000 batch_size=500 | |
+2  | validate absent_plugin.yaml | absent_plugin.yaml:1:11 | no such plug-in file
+2  | validate three.yaml | three.yaml:1:11 | must be text
+2  | validate median.yaml | median.yaml:2:17 | --plugin FILE.py
 2  | validate target.yaml | people.csv | no column 'c'
 2  | receipt wrong.yaml | wrong.yaml:2:10 | 'sixty'
 2  | receipt wrong.yaml | wrong.yaml:4:54 | <= 1
@@ -226,12 +232,7 @@ def test_a_mistake_has_its_code_its_place_and_a_way_out(place, row):
         assert 1 <= len(done.stderr.strip().splitlines()) <= 15
 
 
-PRINTING = [
-    "--help",
-    "list --shipped",
-    "privacy --mechanism local-gaussian mu=1 --json",
-    f"receipt {STEPS} eps=0.5 --json",
-]
+PRINTING = ["--help", "privacy --mechanism local-gaussian mu=1 --json"]
 
 
 @pytest.mark.parametrize("command", PRINTING)

@@ -45,6 +45,7 @@ def test_random_splits_are_seeded():
 
 @pytest.mark.parametrize("fraction", [0.01, 0.3, 0.5, 0.99])
 def test_both_parts_of_a_split_have_records(fraction):
+    assert held_out(1, fraction) == 0
     for n in range(2, 12):
         data = Dataset("few", np.eye(n, dtype=np.float32), np.arange(n) % 2, ("no", "yes"))
         train, test = split(data, fraction, np.random.default_rng(n))

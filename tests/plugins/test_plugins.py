@@ -13,7 +13,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
 from dpexp.commands.claims import claims as claims_command
 from dpexp.config.cells import stored_cell
-from dpexp.config.experiment_file import load_experiment, resolved_yaml
+from dpexp.config.experiment_file import load_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.plugins import loaded as plugin
@@ -80,25 +80,6 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
     assert (judged.remarks, judged.exit_code) == ([], 0)
     for path in (folder / "results" / "lab").rglob("manifest.json"):
         assert str(folder) not in path.read_text()
-
-
-def test_mistakes_in_the_list_of_plug_ins_are_said_at_their_place(lab):
-    config = lab.parent / "lab.yaml"
-    text = config.read_text()
-    for line, expected in (
-        ("plugins: [absent.py]", r"lab\.yaml:1:11: .*absent\.py: no such plug-in file"),
-        ("plugins: [3]", r"lab\.yaml:1:11: 'plugins' must be text"),
-    ):
-        config.write_text(f"{line}\n{text}")
-        with pytest.raises(ConfigError, match=expected):
-            load_experiment(config)
-    config.write_text(text)
-    with pytest.raises(ConfigError, match=r"unknown problem 'median-linear'(.|\n)*--plugin FILE\.py"):
-        load_experiment(config)
-    config.write_text("plugins: [lab.py]\n" + text)
-    with using():
-        experiment = load_experiment(config)
-        assert 'plugins: ["lab.py"]' in resolved_yaml(experiment)
 
 
 def test_plug_ins_may_share_a_folder_and_a_module_of_another_name_is_never_taken_for_ones_own(tmp_path):
