@@ -233,7 +233,7 @@ class RowLaw(NamedLaw):
         return np.where(np.eye(d) > 0, 1.0, rule.exchangeable or 0.0)
 
     def all_faults(self, d: int | None) -> Iterator[Fault]:
-        """What is wrong with the law of rows, of `d` columns where the config says so."""
+        """What is wrong with the law of rows, of `d` columns where the config states d."""
         if self.rows is not None:
             yield from self._table_faults(d)
         elif self.columns is not None:

@@ -167,7 +167,7 @@ class Softmax(Problem):
     test_fraction: Fraction | None = None
     """share of the records drawn at random for the test; without it the published test part, or a fifth"""
     validation_fraction: Fraction | None = None
-    """share of the training records that is held out in place of the test records, for choosing settings"""
+    """share of the training records that takes the place of the test records, for choosing settings"""
     data_seed: Seed = 0
     random_features: Annotated[int, Field(ge=1, le=10**5), BeforeValidator(integral)] | None = None
     """replace a record by so many max(0, direction'x), public random directions: more parameters to train"""
