@@ -47,8 +47,9 @@ def check_of(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Check:
     judge = _judge(name, claim, numbers)
 
     def check(evidence: Evidence) -> Outcome:
-        runs = [run for experiment in experiments for run in evidence.runs(experiment)]
-        return judge([run for run in runs if where(settings_of(run), numbers.functions)])
+        every = [run for experiment in experiments for run in evidence.runs(experiment)]
+        runs = [run for run in every if where(settings_of(run), numbers.functions)]
+        return judge(runs) if runs else Outcome("not at this sample size", "", f"no run with {where.text}", "none")
 
     return Check(check, experiments)
 

@@ -126,7 +126,10 @@ class EpsilonCurve(Printed):
             f"{self._parameters or 'none'}."
         )
         caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(omitted)}." if omitted else ""
-        return Drawing(canvas, pd.DataFrame(self._documents()), caption)
+        # a figure's numbers have six digits in its file, and no guarantee is rounded down
+        rows = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
+                for row in self._documents()]  # fmt: skip
+        return Drawing(canvas, pd.DataFrame(rows), caption)
 
     def _panel(self, axes: Axes, kind: str) -> list[str]:
         """Draws one release; the names of what is too far above the best."""

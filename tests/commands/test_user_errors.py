@@ -132,6 +132,8 @@ ERRORS = """
 3  | plot figure2 | | dpexp run @linear_d5
 3  | table table1 | | dpexp run @rates_linear
 2  | table table1 --format pdf | | tex
+2  | table tabel1 | | 'table1'
+2  | table table1 --metric loss_gap | | results/rates_linear
 2  | diff a b | a | results/linear_d5
 2  | diff small | | --by NAME
 3  | report nowhere | nowhere | dpexp run

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from dpexp.commands import plot
 from dpexp.config.experiment_file import read_experiment
-from dpexp.core.errors import ResultsMissing, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.papers import theories
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, needed
 from dpexp.reporting.results.draw import draw, figure_of
@@ -177,6 +177,9 @@ def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_
     assert {face for _, face in open_markers} == {"white"}
     with pytest.raises(UsageError, match="no theory says anything of projections"):
         drawn(toy, metric="projections", theory=True)
+    with pytest.raises(UsageError, match="--metric los: ") as caught:
+        drawn(toy, metric="los")
+    assert "did you mean 'loss_gap'?" in caught.value.hint
 
 
 @pytest.mark.slow
@@ -253,19 +256,6 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
         "figure1_result.svg", "figure1_result.csv", "figure1_result.caption.txt",
     ]  # fmt: skip
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
-
-
-def test_unknown_names_are_guessed_among_figures_experiments_and_metrics(toy):
-    for name, options, meant in (
-        ("linear_los", {}, "linear_loss"),
-        ("toyy", {}, "toy"),
-        ("toy", {"metric": "los"}, "loss_gap"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            plot.plot(name, results=toy.results, **options)
-        assert meant in caught.value.hint.partition(";")[0]
-    with pytest.raises(ResultsMissing, match="no results yet"):  # it has a config, and was never run
-        plot.plot("pinball", results=toy.results)
 
 
 def test_other_options_make_other_files(toy, tmp_path):

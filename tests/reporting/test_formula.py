@@ -1,6 +1,7 @@
 """The grammar of formulas in a paper's YAML: what it means, what it refuses, and that a declared claim is judged by it."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -51,3 +52,12 @@ def test_a_declared_claim_names_what_is_wrong_with_it():
         check_of("a/b", said, Numbers())
     with pytest.raises(UsageError, match="a/b: no claim is measured by 'slope of' and judged by 'below'"):
         check_of("a/b", said | {"printed": "1", "rule": "below"}, Numbers())
+
+
+def test_a_declared_claim_about_no_run_is_undecided():
+    run = SimpleNamespace(row={"alpha": 0.5}, alpha=0.5, budget="1")
+    evidence = SimpleNamespace(runs=lambda experiment: [run])
+    for rule in ({"measured": "slope of loss_gap", "rule": "near", "estimator": "sgd"},
+                 {"measured": "final loss_gap", "rule": "below", "estimator": ["sgd", "asgd"]}):  # fmt: skip
+        check = check_of("a/b", {"of": "x", "where": "alpha < 1/2", "printed": "-1", **rule}, Numbers())
+        assert check.check(evidence).verdict == "not at this sample size"

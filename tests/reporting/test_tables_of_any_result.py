@@ -4,7 +4,6 @@ import json
 import math
 import re
 
-import pandas as pd
 import pytest
 
 import dpexp
@@ -100,11 +99,6 @@ def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
         "toy", form="csv", results=toy.results, metric="loss_gap", estimator=("asgd",), only="mu=1"
     ).text()
     assert only.count("\n") == 2
-    with pytest.raises(UsageError, match="for results"):
-        command.table("table1", results=toy.results, metric="loss_gap")
-    with pytest.raises(UsageError, match="no table and no experiment 'tabel1'") as caught:
-        command.table("tabel1", results=toy.results)
-    assert "did you mean 'table1'?" in caught.value.hint
 
 
 def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_path):
@@ -225,5 +219,3 @@ def test_what_is_printed_fits_the_terminal(toy, monkeypatch):
     assert (
         max(map(len, command.table("toy", form="md", results=toy.results).text().splitlines())) > 200
     )  # not a terminal
-    frame = pd.DataFrame(json.loads(command.table("toy", form="json", results=toy.results).text())["rows"])
-    assert len(frame) == 12
