@@ -134,10 +134,11 @@ def legend_below(canvas: Figure, columns: int, more: Sequence[Any] = ()) -> None
 
 
 def guide(axes: Axes, steps: tuple[float, float], level: float, slope: float, text: str) -> None:
-    """A dotted line of this slope in logarithms that ends at `level`, with words before it."""
-    start = level * (steps[0] / steps[1]) ** slope
-    axes.plot(steps, [start, level], ":", color="#444444", linewidth=1.1, zorder=1.5)
-    note(axes, text, (steps[0], start), (-3, 0), ha="right", va="center", color="#333333")
+    """A dotted line of this slope in logarithms that ends at `level`, with words below its end."""
+    ends = [level * (steps[0] / steps[1]) ** slope, level]
+    axes.plot(steps, ends, ":", color="#444444", linewidth=1.1, zorder=1.5)
+    axes.margins(y=0.12)  # room for the words
+    note(axes, text, (steps[1], min(ends)), (0, -3), ha="right", va="top", color="#333333")
 
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:
