@@ -30,6 +30,7 @@ _CELLS, _FEW_STEPS = 40, 1_000_000
 transform of all cells of their sum is fast with so fine a grid"""
 _MOST_STEP_CELLS = 60_000  # of one step's law above 0: half a megabyte, and a few milliseconds for its curve
 _LARGEST = 600.0  # loss up to which e^loss is a number: e^709 is the largest, and 600 leaves room for further factors
+_LEAST_DISTANCE = 1e-15  # of two means in deviations, below which rounding of a curve is larger than the curve
 REACHES = (6.0, 8.0, 10.0, 14.0, 20.0, 37.0)
 """noise units beyond the far mean up to which losses are kept: the normal law has 1e-9, 6e-16, 8e-24, .., 6e-300"""
 _NEGLIGIBLE, _LARGE = 1e-5, 1e-2
@@ -131,10 +132,11 @@ class StepLoss:
         log density of the opposite mixture for `replace-one`, more the kind's own log ratio. The exchanged pair stays
         below: its loss at the mirrored place is -log(1 - q + q e^-c), and (1 - q + q e^c) (1 - q + q e^-c) >= 1.
         """
-        far, away = self.distances * (self.distances + reach), log1p(-self.shares)
-        logs = np.log(self.shares) - self.distances**2 / 2
-        other = np.logaddexp(away, logs - far) if self.scheme == "replace-one" else 0.0
-        return float((np.logaddexp(away, logs + far) - other + np.abs(np.log(self.present / self.absent))).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            far, away = self.distances * (self.distances + reach), log1p(-self.shares)
+            logs = np.log(self.shares) - self.distances**2 / 2
+            other = np.logaddexp(away, logs - far) if self.scheme == "replace-one" else 0.0
+            return float((np.logaddexp(away, logs + far) - other + np.abs(np.log(self.present / self.absent))).max())
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`, (1 - q) Phi(-mu - reach) + q Phi(-reach) rounded up, and of lost kinds."""
@@ -159,7 +161,7 @@ class StepLoss:
     def rdp(self, order: float) -> float:
         """Of one step; as if unsampled of several kinds, and of replaced records under Poisson sampling."""
         if self.scheme == "replace-one" or len(self.shares) > 1 or self.lost:
-            return order * self.unsampled**2 / 2
+            return order * (self.unsampled * self.unsampled) / 2
         return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
 
     def eps(self, steps: int, delta: float) -> float:
@@ -199,7 +201,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
     @property
     def unsampled(self) -> float:
         """mu of the same steps on all records: Gaussian steps compose by adding squares of mu (Dong, Roth and Su)."""
-        return math.sqrt(math.fsum(count * step.unsampled**2 for step, count in self))
+        return math.hypot(*(math.sqrt(count) * step.unsampled for step, count in self))
 
     def rdp(self, order: float) -> float:
         """Renyi divergence, which adds up."""
@@ -317,7 +319,8 @@ def _chunks(
 @lru_cache(maxsize=12)
 def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[ComposedLoss, ...]:
     """The loss of all steps, for every order of the neighbours that matters; empty where it cannot be written down."""
-    if any(step.top(reach) >= _LARGEST for step, _ in parts):
+    # a top that is no number is that of a step with next to no noise
+    if not all(step.top(reach) < _LARGEST and step.distances.min() > _LEAST_DISTANCE for step, _ in parts):
         return ()
     steps = sum(count for _, count in parts)
     spread = math.sqrt(math.fsum(count * step.spread**2 for step, count in parts) / steps)

@@ -28,8 +28,9 @@ from dpexp.accounting.search import GOLDEN, minimum
 
 _REACH, _LONG = 14.0, 200
 """deviations beyond a peak that are integrated, and length of a line from which on only parts of it are"""
-_LEAST = 0.02
-"""below this noise multiplier the step is bounded as if the record were always there, which loses next to nothing"""
+_LEAST, _MOST = 0.02, 1e150
+"""noise multipliers outside of which the step is bounded as if the record were always there, which loses next to
+nothing, or no number"""
 _LEAST_FROM_MIXTURE = 0.05
 """below this one E r^(1 - order) is that of r = 1 - q, its least value, which r exceeds with probability P(Z > 10) =
 1e-23 only"""
@@ -68,8 +69,8 @@ def _divergence(order: float, q: float, sigma: float, power: float | None) -> fl
         raise ValueError(f"the order is above 1, q in [0, 1] and noise at least 0, not {order}, {q} and {sigma}")
     if q == 0 or math.isinf(sigma):
         return 0.0
-    if q == 1 or sigma < _LEAST:
-        return order / (2 * sigma * sigma) if sigma > 0 else math.inf
+    if q == 1 or not _LEAST <= sigma < _MOST:
+        return order / (2 * sigma * sigma) if sigma * sigma > 0 else math.inf
 
     def log_integrand(z: np.ndarray) -> np.ndarray:
         exponent = z / sigma - 1 / (2 * sigma * sigma)

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from dpexp.accounting import Curve, Unreachable, calibrate
 from dpexp.accounting import pairs as curves
-from dpexp.accounting.gaussian import eps_of
+from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
 from tests.conftest import AT_LENGTH
 from tests.oracles.composition import epsilon
@@ -151,3 +151,13 @@ def test_hardly_any_noise_is_no_law_and_no_warning():
     step = step_loss(0.5, 0.0015, "replace-one")
     assert step.attained(10, 1e-5) == 0
     assert step.eps(10, 1e-5) == pytest.approx(eps_of(math.sqrt(10) * 2 / 0.0015, 1e-5))
+
+
+@pytest.mark.parametrize("scheme", PAIRS)
+@pytest.mark.parametrize("noise", [1e-200, 1e-155, 1e16, 1e300])
+def test_noise_whose_square_is_no_number_is_bounded_as_on_all_records(noise, scheme):
+    steps, mu = Steps([(step_loss(0.01, noise, scheme), 100)]), 10 * (2 if scheme == "replace-one" else 1) / noise
+    assert steps.attained(1e-9) == 0
+    assert steps.eps(1e-9) == eps_of(mu, 1e-9)
+    assert steps.delta(0.0) == pytest.approx(delta_of(mu, 0.0))
+    assert 0 <= steps.rdp(2.0) <= math.inf
