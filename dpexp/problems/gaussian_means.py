@@ -1,25 +1,43 @@
 """Means of score, Hessian and squared score over users and theta ~ N(m, C), for the closure of moments.
 
-(a) Given a row the predictor x'theta is normal too, so that means over theta are means of a function of one number, by
-Gauss-Hermite nodes; that function, a mean over responses, is a table.
-(b) Rows are `ROWS` public points, whose own gradient at theta* is taken off: errors are about 1e-3.
+(a) Given a row and the scale the predictor x'theta is normal, and so is the scale: means over theta are those of a
+function of two numbers, by Gauss-Hermite nodes, with the scale no less than its bound.
+(b) That function, a mean over responses, is a table: by the residual's place, and by the scale, or where that is known
+by the spread of the error, or for labels by the chance of a 1, between the tables of both labels.
+(c) Rows are `ROWS` public points, whose own gradient at theta* is taken off: errors are about 1e-3.
 """
 
 from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.population_means import errors_of, optimum_of, placed, unknown_means
+from dpexp.engine.compiled import compiled
+from dpexp.problems.population_means import bordered, errors_of, optimum_of, placed, unknown_means
 from dpexp.problems.row_rules import sobol_points
 from dpexp.theory.ldp_sgd.closure import ScoreMeans
 
+if TYPE_CHECKING:
+    from dpexp.problems.linear_predictor import LinearPredictorProblem
+
 ROWS = 1024
-_NODES, _HALF = 13, 3000
-_FAR = 1e3
-"""where tables end, in sizes of the error"""
+_HALF, _FAR = 500, 1e3
+"""places of tables on either side, and where they end, in sizes of the error"""
+_STEP = math.asinh(_FAR) / _HALF
+_COARSE, _PARTS = 0.25, 8
+"""steps of log scale, and into how many parts a spline cuts them"""
+
+
+def _normal_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    return nodes, weights / weights.sum()
+
+
+_NODES, _SCALES, _MIDDLE = _normal_nodes(9), _normal_nodes(3), _normal_nodes(1)
 
 
 class GaussianMeans:
@@ -28,50 +46,110 @@ class GaussianMeans:
     def __init__(self, problem: LinearPredictorProblem) -> None:
         if (unknown := unknown_means(problem)) is not None:
             raise unknown
-        if problem.has_scale:
-            raise UsageError("the closure of moments is of coefficients, and this problem estimates a scale too")
         points = sobol_points(problem.law, ROWS, 3)
         places = placed(problem, points)
-        if not problem.labels and np.ptp(places.spread) > 0:
-            raise UsageError("the closure of moments is of errors that do not depend on x")
-        self.x, self.mass = points.x, points.mass
-        self.nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        self.weights = weights / weights.sum()
+        self.x, self.mass, self.problem = points.x, points.mass, problem
         self.true = np.zeros(len(points.x)) if problem.labels else places.true
-        self.size, self.step = 1.0 if problem.labels else problem.error_law.size, np.arcsinh(_FAR) / _HALF
-        grid = self.size * np.sinh(np.arange(-_HALF, _HALF + 1) * self.step)
-        if problem.labels:
-            score, k, h = type(problem).score, problem.constants, 1e-4
-            self.chances = np.stack([places.spread, 1 - places.spread])
-            tables = []
-            for label in (1.0, 0.0):
-                value, above, below = (score(grid + s, label, 1.0, k)[0] for s in (0.0, h, -h))
-                tables.append((value, (above - below) / (2 * h), value**2))
-        else:
-            means = errors_of(problem, grid, np.full_like(grid, self.size), problem.fixed_scale)
-            self.chances, tables = np.ones((1, len(points.x))), [(means.g, means.dg, means.gg)]
-        self.tables = np.array(tables)
-        """[1 or 2 labels, 3, values at the grid]"""
+        # a size of 0 has no table
+        self.spread = np.maximum(places.spread, 1e-3 * places.spread.max())
+        size = 1.0 if problem.labels else problem.error_law.size
+        self.unit = np.full(len(points.x), size)
+        if problem.has_scale and np.ptp(self.spread) > 0:
+            # in units of its own error every row has the table of one size
+            self.unit = self.spread
+            if not _is_homogeneous(problem):
+                message = f"the score of {problem.name} is no function of (y - x'beta) / scale, and errors depend on x"
+                raise UsageError(f"the closure of moments is not known where {message}")
+        self.levels, self.tables = _tables(problem, self.spread, size)
+        self.stretch = self.unit / size
         self.off = np.zeros(problem.p)
-        best = optimum_of(problem)
-        # (b)
-        self.off = self(best, np.zeros((problem.p, problem.p))).gradient
+        # (c)
+        self.off = self(optimum_of(problem), np.zeros((problem.p, problem.p))).gradient
 
     def __call__(self, m: np.ndarray, c: np.ndarray) -> ScoreMeans:
-        middle = self.x @ m - self.true
-        spread = np.sqrt(np.maximum(np.sum((self.x @ c) * self.x, axis=1), 0.0))
-        nodes, weights = (self.nodes, self.weights) if np.any(c) else (np.zeros(1), np.ones(1))
-        place = np.arcsinh((middle[:, None] + spread[:, None] * nodes) / self.size) / self.step + _HALF
-        cell = np.clip(place.astype(np.int64), 0, 2 * _HALF - 1)
-        share = np.clip(place - cell, 0.0, 1.0)
-        table = self.tables
-        at = (1 - share) * table[:, :, cell] + share * table[:, :, cell + 1]
-        g, dg, gg = np.einsum("lr,lfrn,n->fr", self.chances, at, weights)
-        of_rows = [(self.x * (self.mass[power] * f)[:, None]).T @ self.x for power, f in ((1, dg), (2, gg))]
-        return ScoreMeans(self.x.T @ (self.mass[1] * g) - self.off, *of_rows)
+        q = self.x.shape[1]
+        middle, along, level = self.x @ m[:q] - self.true, np.zeros(len(self.x)), self.spread[:, None]
+        variance = np.sum((self.x @ c[:q, :q]) * self.x, axis=1)
+        nodes, shares = _NODES if np.any(c) else _MIDDLE
+        scales, of_scales = _MIDDLE
+        if self.problem.has_scale:
+            # (a)
+            deviation = math.sqrt(max(float(c[q, q]), 0.0))
+            if deviation > 0:
+                scales, of_scales = _SCALES
+                along = self.x @ c[:q, q] / deviation
+            level = np.maximum(m[q] + deviation * scales, self.problem.scale_min) / self.stretch[:, None]
+        across = np.sqrt(np.maximum(variance - along**2, 0.0))
+        centre = (middle[:, None] + along[:, None] * scales) / self.unit[:, None]
+        # (b)
+        level = np.interp(level, self.levels, np.arange(len(self.levels)))
+        values = np.zeros((len(self.x), self.tables.shape[2]))
+        _look_up(self.tables, centre, across / self.unit, level, nodes, np.outer(of_scales, shares), values)
+        g, dg, gg, *of_scale = values.T
+        of_rows = [
+            (self.x * (self.mass[power] * f)[:, None]).T @ self.x for power, f in ((1, dg / self.stretch), (2, gg))
+        ]
+        gradient = self.x.T @ (self.mass[1] * g)
+        if of_scale:
+            h, dh, gh, hh, dh_scale = of_scale
+            gradient = np.append(gradient, self.mass[1] @ h)
+            sides = self.x.T @ (self.mass[1] * dh / self.stretch), self.x.T @ (self.mass[2] * gh)
+            corners = self.mass[1] @ (dh_scale / self.stretch), self.mass[2] @ hh
+            of_rows = [bordered(*parts) for parts in zip(of_rows, sides, corners, strict=True)]
+        return ScoreMeans(gradient - self.off, *of_rows)
 
 
-@kept_once(16)
+@compiled(cached=True)
+def _look_up(tables, centre, across, level, nodes, weights, out):  # type: ignore[no-untyped-def]
+    """Means over nodes of the functions at every row, [R, F], linear between the values of the tables (b)."""
+    for row in range(len(out)):
+        for i in range(centre.shape[1]):
+            low = min(int(level[row, i]), len(tables) - 2)
+            upper = level[row, i] - low
+            for j in range(len(nodes)):
+                place = math.asinh(centre[row, i] + across[row] * nodes[j]) / _STEP + _HALF
+                place = min(max(place, 0.0), 2.0 * _HALF)
+                cell = min(int(place), 2 * _HALF - 1)
+                right = place - cell
+                for k in range(out.shape[1]):
+                    below = (1 - right) * tables[low, cell, k] + right * tables[low, cell + 1, k]
+                    above = (1 - right) * tables[low + 1, cell, k] + right * tables[low + 1, cell + 1, k]
+                    out[row, k] += weights[i, j] * ((1 - upper) * below + upper * above)
+
+
+def _is_homogeneous(problem: LinearPredictorProblem) -> bool:
+    """Whether the score depends on (y - t) / scale alone."""
+    r, score, k = np.linspace(-7.3, 7.7, 41), type(problem).score, problem.constants
+    (g, h), (far_g, far_h) = (score(0.0, by * r, by, k) for by in (1.0, 3.0))
+    return bool(np.allclose(g, far_g, rtol=1e-9) and np.allclose(h, far_h, rtol=1e-9))
+
+
+def _tables(problem: LinearPredictorProblem, spread: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """(b): levels [L], increasing, and at them the functions of `GaussianMeans`, [L, 2 _HALF + 1, functions]."""
+    grid = size * np.sinh(np.arange(-_HALF, _HALF + 1) * _STEP)
+    if problem.labels:
+        score, k, h = type(problem).score, problem.constants, 1e-4
+        values = [[score(grid + s, y, 1.0, k)[0] for s in (0.0, h, -h)] for y in (0.0, 1.0)]
+        return np.arange(2.0), np.array([np.stack([g, (up - down) / (2 * h), g**2], axis=-1) for g, up, down in values])
+    if not problem.has_scale:
+        low, high = float(spread.min()), float(spread.max())
+        levels = np.geomspace(low, max(high, 1.1 * low), 2 + int(math.log(high / low) * _PARTS / _COARSE))
+        means = [errors_of(problem, grid, np.full_like(grid, v), problem.fixed_scale) for v in levels]
+        return levels, np.array([np.stack([f.g, f.dg, f.gg], axis=-1) for f in means])
+    from scipy.interpolate import CubicSpline
+
+    start = float(problem.start()[-1])
+    ends = min(max(problem.scale_min, size / 50), start) / 2, 30 * max(size, start)
+    low, high = map(math.log, ends)
+    coarse = np.linspace(low, high, math.ceil((high - low) / _COARSE) + 1)
+    means = [errors_of(problem, grid, np.full_like(grid, size), s) for s in np.exp(coarse)]
+    spline = CubicSpline(coarse, np.array([np.stack([f.g, f.dg, f.gg, f.h, f.dh, f.gh, f.hh], axis=-1) for f in means]))
+    fine = np.linspace(low, high, _PARTS * (len(coarse) - 1) + 1)
+    dh_scale = spline(fine, 1)[..., 3:4] / np.exp(fine)[:, None, None]
+    return np.exp(fine), np.concatenate([spline(fine), dh_scale], axis=-1)
+
+
+@kept_once(8)
 def gaussian_means(problem: LinearPredictorProblem) -> GaussianMeans:
     """`GaussianMeans`, made once for a problem."""
     return GaussianMeans(problem)

@@ -259,7 +259,7 @@ def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarra
         return hessian
     u, scale = places.rows.predictor(theta[:-1]) - places.true, float(theta[-1])
     in_scale = _derivative(lambda h: errors_of(problem, u, places.spread, scale + h).h, 1e-2 * scale)
-    return _bordered(hessian, places.rows.mean(1, means.dh), places.rows.mean(1, in_scale)[0])
+    return bordered(hessian, places.rows.mean(1, means.dh), places.rows.mean(1, in_scale)[0])
 
 
 def _second(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means, power: int) -> np.ndarray:
@@ -274,7 +274,7 @@ def _second(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, 
     return second
 
 
-def _bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
+def bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
     """The symmetric matrix with one more row."""
     return np.block([[matrix, side[:, None]], [side[None], np.reshape(corner, (1, 1))]])
 
@@ -336,7 +336,7 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
     means = means_at(problem, places, theta)
     covariance = _second(problem, places, theta, means, 2)
     if problem.has_scale:
-        covariance = _bordered(covariance, places.rows.mean(2, means.gh), places.rows.mean(2, means.hh)[0])
+        covariance = bordered(covariance, places.rows.mean(2, means.gh), places.rows.mean(2, means.hh)[0])
     return hessian_at(problem, places, theta, means), covariance
 
 

@@ -18,7 +18,7 @@ from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.theory.ldp_sgd.closure import MOST_INDEX, closure
+from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, closure
 from tests.conftest import AT_LENGTH, share
 
 
@@ -44,13 +44,15 @@ LOSSES = [
     *(("clipped square", {"numbers": (1.0, c)}) for c in (1.0, 0.5, 2.0)),
     *(("log-cosh", {"numbers": (s, 1.0)}) for s in (2.0, 1.0)),
     ("pseudo-huber", {"numbers": (2.0, 1.0)}), ("welsch", {"numbers": (4.0, 2.5)}), ("uneven huber", {"numbers": (4.0, 3.0)}),
-    *(("mallows-logistic", {"link": link}) for link in ("logit", "probit", "cloglog")),
+    *(("mallows-logistic", {"link": link}) for link in ("logit", "probit", "cloglog")), ("huber-linear", {"scale": "joint"}),
 ]  # fmt: skip
-FEW = [LOSSES[k] for k in (0, 1, 3, 7, 9, 12, 14, 17)]
+FEW, JOINT = [LOSSES[k] for k in (0, 1, 3, 7, 9, 12, 14, 17, 20)], LOSSES[20]
 NORMAL, FAR = {"law": "normal", "sd": 2.0}, {"law": "contaminated", "share": 0.1, "sd": 2.0, "far": 10.0}
 MIXED = {"columns": ({"law": "bernoulli", "p": 0.3}, {"law": "categorical", "p": (0.2, 0.3, 0.5)}, {"law": "normal"})}
 AR1, EQUAL, T5 = {"correlation": {"ar1": 0.5}}, {"correlation": {"exchangeable": 0.3}}, {"law": "t", "df": 5}
-LAWS, LIMIT = [*((rows, NORMAL) for rows in (AR1, T5, MIXED, "uniform", EQUAL)), (AR1, FAR)], math.log(1.03)
+UNEVEN, SKEWED = NORMAL | {"heteroscedastic": (0.5, 0.5)}, {"law": "skewed", "scale": 2.0}
+LAWS = [*((rows, NORMAL) for rows in (AR1, T5, MIXED, "uniform", EQUAL)), (AR1, FAR), ("normal", UNEVEN)]
+LIMIT, ETAS = math.log(1.03), {math.inf: 1.0, 8.0: 0.5, 2.0: 0.1}
 
 
 def problem_of(kind, options, rows, errors):
@@ -59,12 +61,18 @@ def problem_of(kind, options, rows, errors):
     return (PROBLEMS | OWN)[kind](name=kind, population=law, **({} if link else options))
 
 
-def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None):
+def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None, change=lambda means: means):
     """Log ratios [2, 3] of curve and mean, and by how many standard errors they are beyond 3 %; None for a larger J."""
-    problem, predicted, eta = problem_of(*case), problem_of(*(model or case)), 0.5 if mu < math.inf else 1.0
-    marks, noise_sq = np.array([50, 500, 5000]), (problem.noise_sensitivity() / mu) ** 2
-    curve = closure(gaussian_means(predicted), problem.start(), predicted.optimum(), noise_sq, (eta, 0.5), marks)
-    if curve.j_index > largest_j:
+    problem, predicted, eta = problem_of(*case), problem_of(*(model or case)), ETAS[mu]
+    marks, noise_sq, means = (
+        np.array([50, 500, 5000]),
+        (problem.noise_sensitivity() / mu) ** 2,
+        gaussian_means(predicted),
+    )
+    least = problem.scale_min if problem.has_scale else -math.inf
+    begin, end = problem.start(), predicted.optimum()
+    curve = closure(lambda m, c: change(means(m, c)), begin, end, noise_sq, (eta, 0.5), marks, least)
+    if curve.j_index > largest_j or curve.scale_distance < LEAST_DISTANCE:
         return None
     passed = LdpSgd().simulate(problem, [(Power(eta=eta, alpha=0.5), ConstantBudget(mu=mu))], marks, 1, range(runs))
     mean, error = passed.values[0, :, :, 0].mean(axis=2), stats.sem(passed.values[0, :, :, 0], axis=2)
@@ -75,7 +83,7 @@ def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None):
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize(("runs", "losses", "laws", "mu", "largest_j"), [
-    (200, LOSSES, LAWS, math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
+    (200, LOSSES, LAWS, math.inf, MOST_INDEX), *((200, [JOINT], LAWS[::-1], mu, MOST_INDEX) for mu in ETAS), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
 ])  # fmt: skip
 def test_curves_are_within_three_per_cent(runs, losses, laws, mu, largest_j):
     cells = share(product(losses, laws), len(losses) * len(laws))
@@ -87,3 +95,13 @@ def test_curves_are_within_three_per_cent(runs, losses, laws, mu, largest_j):
 
 def test_the_curve_of_another_correlation_is_not():
     assert compare((*LOSSES[0], *LAWS[0]), 800, model=(*LOSSES[0], *LAWS[4]))[1] > 2.6
+
+
+def test_the_curve_without_the_cross_term_of_coefficients_and_scale_is_not():
+    def uncrossed(means):
+        across = np.outer(*[np.arange(len(means.gradient)) < len(means.gradient) - 1] * 2)
+        across[-1, -1] = True
+        return means._replace(hessian=means.hessian * across)
+
+    assert compare((*JOINT, AR1, SKEWED), 800)[1] < 2.6
+    assert compare((*JOINT, AR1, SKEWED), 800, change=uncrossed)[1] > 5

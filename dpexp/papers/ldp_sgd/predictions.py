@@ -21,7 +21,7 @@ from dpexp.problems.population_means import clipped_optimum
 from dpexp.reporting.results.gather import CLOSURE, Theory
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.closure import MOST_INDEX, Closure, closure
+from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, Closure, closure
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, iterate_covariance, linearised_moments, spectral_norm
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 from dpexp.theory.ldp_sgd.terms import power_sum, psi
@@ -190,8 +190,8 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
 def _closure(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, steps: tuple[int, ...]) -> Closure:
     """Raises UsageError where the closure of moments is not known."""
     noise_sq = finite(problem.noise_sensitivity()) ** 2 * budget.mean_inverse_square
-    start, optimum = problem.start(), problem.optimum()
-    return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps))
+    start, optimum, least = problem.start(), problem.optimum(), problem.scale_min if problem.has_scale else -math.inf
+    return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps), least)
 
 
 def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
@@ -215,7 +215,9 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
     try:
         closed = _closure(linear_predictor_of(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
         j = f"J = {closed.j_index:.2f}"
-        if closed.j_index <= MOST_INDEX:
+        if closed.j_index <= MOST_INDEX and closed.scale_distance < LEAST_DISTANCE:
+            name += f" ({j}, but the scale is often projected to its bound, which the closure of moments leaves out)"
+        elif closed.j_index <= MOST_INDEX:
             accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
             name, values = f"{CLOSURE} ({j}{accuracy})", closed.iterate if estimator == "sgd" else closed.average
         else:
