@@ -100,7 +100,15 @@ class GaussianMeans:
 
 
 @compiled(cached=True)
-def _look_up(tables, centre, across, level, nodes, weights, out):  # type: ignore[no-untyped-def]
+def _look_up(
+    tables: np.ndarray,
+    centre: np.ndarray,
+    across: np.ndarray,
+    level: np.ndarray,
+    nodes: np.ndarray,
+    weights: np.ndarray,
+    out: np.ndarray,
+) -> None:
     """Means over nodes of the functions at every row, [R, F], linear between the values of the tables (b)."""
     for row in range(len(out)):
         for i in range(centre.shape[1]):

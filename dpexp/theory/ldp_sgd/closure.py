@@ -114,7 +114,8 @@ def closure(
         if end > EARLY and state.c[-1, -1] > 0:
             # (c)
             distance = min(distance, float((state.m[-1] - least_scale) / math.sqrt(state.c[-1, -1])))
-    return Closure(*np.array(squares).T, index, distance)
+    iterates, averages = np.array(squares).T
+    return Closure(iterates, averages, index, distance)
 
 
 def _mean_power(before: int, end: int, alpha: float) -> float:
