@@ -282,8 +282,6 @@ def bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.nda
 @kept_once(32)
 def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     """(a): the minimiser over the problem's population, [p]. Raises UsageError where none is found."""
-    from scipy.optimize import brentq
-
     if (unknown := unknown_means(problem)) is not None:
         raise unknown
 
@@ -303,6 +301,8 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
         theta = np.append(theta, spread[0] if np.ptp(spread) == 0 else np.average(spread, weights=places.rows.mass[0]))
     means, gradient = state(theta)
     if not (slopes_move or problem.has_scale) and np.abs(gradient).max() > 1e-14:
+        from scipy.optimize import brentq
+
         # one number, by a method that does not mind where the risk is straight
         far = 1e3 * float(spread[0])
         at_shift = partial(errors_of, problem, spread=spread[:1], scale=problem.fixed_scale)
