@@ -83,7 +83,7 @@ def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None, change=la
 @pytest.mark.slow
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize(("runs", "losses", "laws", "mu", "largest_j"), [
-    (200, LOSSES, LAWS, math.inf, MOST_INDEX), *((200, [JOINT], LAWS[::-1], mu, MOST_INDEX) for mu in ETAS), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
+    (200, LOSSES, LAWS, math.inf, MOST_INDEX), *((200, [JOINT], [(AR1, SKEWED), *LAWS], mu, MOST_INDEX) for mu in ETAS), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
 ])  # fmt: skip
 def test_curves_are_within_three_per_cent(runs, losses, laws, mu, largest_j):
     cells = share(product(losses, laws), len(losses) * len(laws))
@@ -103,5 +103,4 @@ def test_the_curve_without_the_cross_term_of_coefficients_and_scale_is_not():
         across[-1, -1] = True
         return means._replace(hessian=means.hessian * across)
 
-    assert compare((*JOINT, AR1, SKEWED), 800)[1] < 2.6
     assert compare((*JOINT, AR1, SKEWED), 800, change=uncrossed)[1] > 5
