@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import pytest
 
 from dpexp.privacy.mechanisms import MECHANISMS
@@ -75,3 +76,16 @@ def test_tiny_noise_attains_what_a_few_uses_attain(relation):
     (low,) = (b.eps(1e-5) for b in found.lower_bounds() if b.name == "exact-composition")
     assert 0.98 * 3 * 1000**2 / 2 < low < found.upper_bounds()[-1].eps(1e-5)
     assert found.upper_bounds()[-1].statement([1e-5])["mu"] >= 1000 * math.sqrt(10)
+
+
+@pytest.mark.parametrize(("noise", "q", "delta"), [(0.001, 0.01, 1e-5), (0.02, 0.5, 1e-6), (0.02, 1e-3, 1e-5)])
+def test_one_step_of_tiny_noise_attains_no_more_than_its_hockey_stick(noise, q, delta):
+    """The curve of one step by its definition, with sixty digits."""
+    found = MECHANISMS["sampled-gaussian"](noise_multiplier=noise, sampling_probability=q, steps=1)
+    (low,) = (b.eps(delta) for b in found.lower_bounds() if b.name == "exact-composition")
+    with mpmath.workdps(60):
+        mu, scale = 1 / mpmath.mpf(noise), mpmath.exp(low)
+        place = (mpmath.log((scale - 1 + q) / q) + mu**2 / 2) / mu
+        absent, present = (mpmath.erfc((place - mean) / mpmath.sqrt(2)) / 2 for mean in (0, mu))
+        assert (1 - q) * absent + q * present - scale * absent >= delta
+    assert low > 0.4 / noise**2 * (1 - 32 * noise)

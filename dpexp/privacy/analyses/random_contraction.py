@@ -236,7 +236,5 @@ def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarra
     return delta_of(r, eps) + density * r / (2 * at) * (at - x)
 
 
-@lru_cache(maxsize=64)
-def random_contraction(width: float, records: int, q: float, least: float, largest: float) -> RandomContraction:
-    """A `RandomContraction` that is shared by all who ask for it, so that its laws are computed once."""
-    return RandomContraction(width, records, q, least, largest)
+random_contraction = lru_cache(maxsize=64)(RandomContraction)
+"""shared by all callers, so that its laws are computed once"""

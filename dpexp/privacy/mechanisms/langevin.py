@@ -40,6 +40,7 @@ from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
 from dpexp.privacy.mechanisms.noisy_sgd import AsNoisySgd, NoisySgd
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs, batch_complaint, batches_of, epoch_text
+from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, sigma_for_eps, theorem31
 
 PRINTED = "dp-sgld-printed"
 ASSUMED = ("full batches", "theta_0 ~ N(0, 2 sigma^2 / lambda), projected", "only the last iterate is released")
@@ -89,9 +90,6 @@ class Langevin(AsNoisySgd):
         every = self.as_noisy_sgd.upper_bounds()
         if not 0 < self.sigma < math.inf:
             return every
-        # imported here, because the package of theorems takes a while, and other mechanisms need none of them
-        from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope
-
         slope = corollary32(1, self.lipschitz, self.n, self.sigma, self.strong_convexity, self.step_size, self.steps)
         refused = ""
         if self.q < 1:
@@ -219,8 +217,6 @@ class AccountedLangevin:
         """What the accountant states."""
         run, sigma = self.run, self.sigma
         if self.accountant in REFUSED:
-            from dpexp.theory.dp_sgld.privacy_statements import eps_of_slope, theorem31
-
             slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, run.total(self.accountant))
             source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if self.accountant == "published" else "")
             assumed = ("full batches", "the prescribed start", "only the last iterate is released")
@@ -320,8 +316,6 @@ def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float
 
 def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
     if accountant in REFUSED:
-        from dpexp.theory.dp_sgld.privacy_statements import sigma_for_eps
-
         return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, run.total(accountant))
     # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
     least = rounded_up(least_noise(lambda z: run.composed(z).eps(delta), eps) / run.multiplier(1.0))
