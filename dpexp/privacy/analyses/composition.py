@@ -117,10 +117,10 @@ def _attained(steps: Steps, delta: float) -> float:
     With the noise 1 and the record's move mu, large is above t = max(mu / 2, mu - 8). A sum is so with probability
     q Phi(mu - t) at least, and Phi(-t) at most if the record is absent or opposite; k of n with binom(n, k) Phi(-t)^k.
     """
-    from scipy.special import bdtrc, gammaln
-
     if steps.attained(delta) > 0 or not steps:
         return steps.attained(delta)
+    from scipy.special import bdtrc, gammaln  # a fifth of a second, which an ordinary statement does not spend
+
     count, larger = sum(n for _, n in steps), [(step, max(step.mu / 2, step.mu - 8)) for step, _ in steps]
     share = min(step.q * float(ndtr(step.mu - t)) for step, t in larger) * (1 - 1e-12)
     k = np.arange(1.0, min(count, 100_000) + 1)
