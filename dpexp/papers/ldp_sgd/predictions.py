@@ -216,12 +216,12 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
         closed = _closure(linear_predictor_of(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
         j = f"J = {closed.j_index:.2f}"
         if closed.j_index <= MOST_INDEX and closed.scale_distance < LEAST_DISTANCE:
-            name += f" ({j}, but the scale is often projected to its bound, which the closure of moments leaves out)"
+            name += f" ({j}, but the bound of the scale is within {LEAST_DISTANCE:g} standard deviations)"
         elif closed.j_index <= MOST_INDEX:
             accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
             name, values = f"{CLOSURE} ({j}{accuracy})", closed.iterate if estimator == "sgd" else closed.average
         else:
-            name += f" ({j}: the law of the iterate is too far from normal for the closure of moments)"
+            name += f" ({j}: too far from normal for the closure of moments)"
     except UsageError as error:
         name += f", since {error.message}"
     return {name if old == linearised else old: values if old == linearised else line for old, line in lines.items()}
