@@ -32,7 +32,7 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
     replaced = relation == "replace-one"
     trials = n if replaced else n + 1
     sizes, logs = likely_counts(trials, q, math.log(LEAST_KIND))
-    # a size that only the larger data set can have tells everything
+    # a size that only the larger data set can have identifies the record
     common = sizes <= n
     lost = float(exp(logs[~common]).sum()) + (trials + 1 - len(sizes)) * LEAST_KIND
     sizes, present = sizes[common], exp(logs[common])
@@ -40,7 +40,7 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
     shares, noise = np.maximum(sizes / trials, LEAST_KIND), np.full(len(sizes), multiplier / 2)
     if replaced:
         return StepLoss(shares, noise, "fixed-size", present, present, lost)
-    # the sizes themselves tell the record, so that no Gaussian step is a bound
+    # the sizes themselves depend on the record, so that no Gaussian step is a bound
     return StepLoss(shares, noise, "add-remove", present, exp(binomial_log_masses(sizes, n, q)), lost, math.inf)
 
 

@@ -77,7 +77,7 @@ def renyi_of(p: GaussianMixture, q: GaussianMixture, order: float) -> float:
 def log_mean_excess(log_integrand: Callable[[np.ndarray], np.ndarray], starts: np.ndarray, gap: float) -> float:
     """log(1 + the integral of r^k - 1 - k (r - 1)), r the ratio of two laws, under the second one.
 
-    (r - 1) has the mean 0, so that this is the mean of r^k, of which tiny divergences keep their digits.
+    (r - 1) has the mean 0, so that this is the mean of r^k, and tiny divergences keep their digits.
     `log_integrand` takes places in deviations and adds log(2 pi) / 2. Cells of one deviation begin at `starts`; atoms
     are at most `gap` deviations apart.
     """

@@ -48,7 +48,7 @@ def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
 
 def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against (1 - q) N(0, 1) + q N(-mu, 1): Poisson sampling, one record replaced."""
-    # of means 37 and more apart no law is written down: there only the total variation at eps = 0 is asked for
+    # of means 37 and more apart no law is written down: there only the total variation at eps = 0 is needed
     gap, a = expm1(eps), np.maximum(q * exp(np.array(-mu * mu / 2)), 1e-300)
     # With y = e^(mu x), over the density N(0, 1): p is 1 - q + a y and r is 1 - q + a / y. Times y, p - e^eps r is
     # a y^2 - (1 - q) gap y - e^eps a, positive above the root at y = e^(mu z). The two roots have the product -e^eps,

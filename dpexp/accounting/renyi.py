@@ -35,7 +35,7 @@ _LEAST_FROM_MIXTURE = 0.05
 """below this one E r^(1 - order) is that of r = 1 - q, its least value, which r exceeds with probability P(Z > 10) =
 1e-23 only"""
 _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
-"""log(order - 1) between the first and the last between which the best one lies"""
+"""log(order - 1) at places between which the best one is searched"""
 _CLOSE = 2e-5
 """how closely log(order - 1) is computed: epsilon is flat there, and misses the least by about the square of it"""
 Rdp = Callable[[float], float]  # order -> Renyi divergence
