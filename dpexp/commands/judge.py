@@ -11,9 +11,7 @@ from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
 from dpexp.privacy.judge.answer import Verdict
 from dpexp.privacy.judge.bound import StatedBound, from_names, read_file
-from dpexp.reporting import rate_bounds
-
-RATE = "param_distance_sq"
+from dpexp.reporting.rate_bounds import COMPARISONS, NAME, Rate
 
 
 def judge(
@@ -29,19 +27,17 @@ def judge(
     function: Any
     if isinstance(bound, Path | str):
         names, lines = read_file(Path(bound))
-        function, file, line = names.get(RATE), str(bound), lines.get(RATE, 1)
+        function, file, line = names.get(NAME), str(bound), lines.get(NAME, 1)
         assumed, place = names.get("ASSUMES", {}), lines.get("ASSUMES", 1)
         law: Any = None if callable(function) else from_names(Path(bound), names, lines)
     else:
         function, assumed = bound, assumes or {}
-        law = None if getattr(bound, "__name__", "") == RATE else bound
+        law = None if getattr(bound, "__name__", "") == NAME else bound
         file, line = ("", 0) if law is not None else (bound.__code__.co_filename, bound.__code__.co_firstlineno)
         place = line
     if law is None:
-        rate = rate_bounds.rate_of(StatedBound(function, RATE, file, line), assumed, place)
-        if at is not None:
-            return rate_bounds.rerun_rate(rate, at, seed)
-        return rate_bounds.judge_rate(rate, seconds, seed, comparisons or rate_bounds.COMPARISONS)
+        rate = Rate(StatedBound(function, NAME, file, line), assumed, place)
+        return rate.rerun(at, seed) if at is not None else rate.judge(seconds, seed, comparisons or COMPARISONS)
     if at is not None:
         tell("the exact law at that point, and again by finer means")
         return privacy.rerun(law, at, assumes)

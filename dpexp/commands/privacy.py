@@ -29,19 +29,26 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed
 from dpexp.privacy.analyses.analysis import ORDERS, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.statement import ConfigStatement, MechanismStatement, Statement, UsersStatement, labelled
+from dpexp.reporting.statement import (
+    PrivacyStatement,
+    UsersStatement,
+    labelled,
+    statement_of_mechanism,
+    statement_of_runs,
+)
 from dpexp.reporting.tradeoff import attack_document, attack_text
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Config
     from dpexp.config.cells import Cell, Experiment
     from dpexp.privacy.mechanisms.mechanism import Released
+    from dpexp.reporting.epsilon_curves import EpsilonCurve
 
 
 def privacy(
     *words: Config, mechanism: str | None = None, set: Sequence[str] = (), deployment: bool = False,
     users: Pathname | None = None, over: Sequence[str] = (), tradeoff: bool = False, **parameters: Any,
-) -> Statement:  # fmt: skip
+) -> Stated | UsersStatement | EpsilonCurve:  # fmt: skip
     """The privacy statement of a config, of a mechanism by its name and parameters, or of a file of `users`.
 
     `.text()` is what the command prints, `.document()` the same for programs. `over` names parameters whose list of
@@ -73,8 +80,8 @@ def privacy(
             return curve_of(mechanism, values, over)
         phases = phases_of(values)
         deltas, orders = deltas_of(values), numbers("alphas", values.pop("alphas", []), 1, math.inf)
-        statement = MechanismStatement(mechanism, mechanism_of(mechanism, values), deltas, orders or ORDERS)
-        part = statement.part
+        statement = statement_of_mechanism(mechanism, mechanism_of(mechanism, values), deltas, orders or ORDERS)
+        (part,) = statement.parts
         attacks = [*(a for a in part.analyses if a.valid), *part.lower] if tradeoff else []
         return Stated(statement, partial(understood, mechanism), {"remark": phases} if phases else {}, attacks)
 
@@ -83,7 +90,7 @@ def privacy(
 class Stated(Printed):
     """A statement with keys that the command adds to the document, and what an attacker of the mechanism can do."""
 
-    statement: ConfigStatement | MechanismStatement
+    statement: PrivacyStatement
     explain_errors: Callable[[], AbstractContextManager[None]]
     """gives errors of an analysis words of their own"""
     more: Mapping[str, Any]
@@ -103,14 +110,14 @@ class Stated(Printed):
             return "\n\n".join([self.statement.text(), *remark, *([attack_text(self.attacks)] if self.attacks else [])])
 
 
-def config_statement(experiment: Experiment, deployment: bool = False) -> ConfigStatement:
+def config_statement(experiment: Experiment, deployment: bool = False) -> PrivacyStatement:
     """The statement of the mechanisms alone. Raises UsageError for a deployment of no private records."""
     if deployment:
         require_private_records(experiment)
     remarks = cautions(experiment, deployment)
     if joint(experiment):
         remarks.append("Earlier releases of these records add to this; dpexp run --deployment counts them.")
-    return ConfigStatement(_released(experiment), experiment.deltas, experiment.notices(), remarks)
+    return statement_of_runs(_released(experiment), experiment.deltas, experiment.notices(), remarks)
 
 
 def _released(experiment: Experiment) -> dict[str, Released]:

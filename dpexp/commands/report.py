@@ -15,7 +15,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import guess
 from dpexp.papers import figures, papers, theories
 from dpexp.plugins.loaded import error_words, shell
-from dpexp.reporting.page import Numbers, Picture, Section, Stored, epsilons, page, picture, read_experiment
+from dpexp.reporting.page import Numbers, Section, epsilons, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.gather import Source
@@ -41,13 +41,13 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
     of_papers = [name for paper in papers().values() for name in paper.configs]
     # the user's own come first, then papers, in their order
     names = sorted(names, key=lambda name: of_papers.index(name) if name in of_papers else -1)
-    stored = [read_experiment(results, name) for name in each(names, "experiment", str)]
-    pictures, sections = _pictures(stored, results), []
-    for experiment in each(stored, "values of experiment", lambda experiment: experiment.name):
-        section = Section(experiment, pictures.get(experiment.name, ()))
+    sections = [read_section(results, name) for name in each(names, "experiment", str)]
+    current = [section for section in sections if section.gathered is not None]
+    _draw(current, results)
+    for section in each(current, "values of experiment", lambda section: section.name):
         # of experiments of papers the page of all has the figures: numbers are a command away
-        own = alone or experiment.name not in of_papers
-        sections.append(_with_numbers(section) if own and experiment.gathered is not None else section)
+        if alone or section.name not in of_papers:
+            _add_numbers(section)
     title = f"{names[0]}: results" if alone else "Results of dpexp"
     write_text(path, page(title, sections))
     return path
@@ -64,43 +64,38 @@ def _experiments(target: Path) -> tuple[Path, list[str], bool]:
     raise ResultsMissing(f"{target}: there are no results in it", f"{near}run: dpexp run @linear_d5, or your CONFIG")
 
 
-def _pictures(stored: Sequence[Stored], results: Path) -> dict[str, list[Picture]]:
-    """By experiment, the shipped figures that the results allow, else its own."""
-    current = [experiment.name for experiment in stored if experiment.gathered is not None]
-    work = {figure.name: (min(set(figure.needs) & set(current), key=current.index), figure)
-            for figure in figures().values() if set(figure.needs) & set(current)}  # fmt: skip
+def _draw(sections: Sequence[Section], results: Path) -> None:
+    """Add the shipped figures that the results allow to the first of their experiments, else its own."""
+    names = [section.name for section in sections]
+    work = {word: (min(own, key=names.index), figure) for word, figure in figures().items()
+            if (own := set(figure.needs) & set(names))}  # fmt: skip
     in_figures = {name for _, figure in work.values() for name in figure.needs}
-    work |= {
-        name: (name, figure_of([Source(results, name)], Declaration(), theories, figures()))
-        for name in current
-        if name not in in_figures
-    }
-    pictures: dict[str, list[Picture]] = {}
+    for name in (name for name in names if name not in in_figures):
+        work[name] = name, figure_of([Source(results, name)], Declaration(), theories, figures())
     for word, (name, figure) in each(list(work.items()), "figure", lambda item: item[0]):
-        pictures.setdefault(name, []).append(picture(figure, results, shell(["plot", word], results)))
-    return pictures
+        shown = picture(figure, results, shell(["plot", word], results))
+        sections[names.index(name)].pictures.append(shown)
 
 
-def _with_numbers(section: Section) -> Section:
-    """With the table of a result and its statement; what cannot be shown has a line."""
-    experiment, tables, remarks, privacy = section.stored, list[Numbers](), list[str](), list[str]()
-    assert experiment.gathered is not None
-    if len(experiment.gathered.runs) > MOST_ROWS:
-        command = shell(["table", experiment.name], experiment.results)
-        remarks.append(f"{len(experiment.gathered.runs):,} settings are not tabled here: {command}")
+def _add_numbers(section: Section) -> None:
+    """Add the table of a result and its statement; what cannot be shown has a line."""
+    gathered = section.gathered
+    assert gathered is not None
     try:
-        if not remarks:
-            content = content_of(experiment.gathered, theories=theories())
-            tables.append(Numbers("Last step", content.head, content.rows, content.note))
-        if experiment.is_private:  # private records are not opened for a page
-            privacy.append(SECRET if experiment.manifest.get("deployment") else REPRODUCIBLE)
+        if len(gathered.runs) <= MOST_ROWS:
+            content = content_of(gathered, theories=theories())
+            section.tables.append(Numbers("Last step", content.head, content.rows, content.note))
         else:
-            path = Path(experiment.config[0] or experiment.name)
-            statement = config_statement(stored_experiment(experiment.manifest, path))
-            if len(statement.parts) <= MOST_STATED:
-                privacy += statement.plain
-                tables.append(epsilons(statement.statements()))
-            privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
+            command = shell(["table", section.name], section.results)
+            section.remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
+        if section.is_private:  # private records are not opened for a page
+            section.privacy.append(SECRET if section.manifest.get("deployment") else REPRODUCIBLE)
+            return
+        path = Path(section.config[0] or section.name)
+        statement = config_statement(stored_experiment(section.manifest, path))
+        if len(statement.parts) <= MOST_STATED:
+            section.privacy += statement.plain
+            section.tables.append(epsilons(statement.statements()))
+        section.privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
     except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
-        remarks.append(f"Not shown: {'. '.join(error_words(error))}")
-    return section._replace(tables=tables, remarks=remarks, privacy=privacy)
+        section.remarks.append(f"Not shown: {'. '.join(error_words(error))}")

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
-from dpexp.data.dataset import NORM
 from dpexp.privacy.budgets import Budget, ConstantBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
@@ -28,7 +27,7 @@ PILOT, RUNS, LEVEL = 600, 3000, 1e-4
 RECORDS, EPOCHS = (1, 2, 4), 3
 """of a finite sum or a table: as few as the algorithm takes, so that nothing hides when the canary is used"""
 BUDGETS: tuple[Budget, ...] = (ConstantBudget(mu=2.0), Target(eps=8.0, delta=1e-5))
-WIDTH, CLASSES, FAR = 4, 2, 4.0
+WIDTH, CLASSES = 4, 2
 FAMILIES = (FiniteSum, LinearPredictorProblem, Softmax)
 
 
@@ -37,17 +36,17 @@ def worlds_of(kind: type[Any]) -> Iterator[TwoWorlds]:
     families = [f for f in FAMILIES if any(issubclass(family, f) or issubclass(f, family) for family in kind.runs_on)]
     schedules = [SCHEDULES[name].model_validate({"name": name}) for name in kind.schedules]
     for toy, family in itertools.product(kind.toys, families):
-        algorithm = kind(**toy)
-        problems = (
-            TwoWorlds(
-                own, pair, schedule, budget, np.array([steps]), "the canary", f"algorithm {algorithm.name}, attacked"
-            )
-            for replaced, own, pair, steps in _neighboring_problems(algorithm, family)
-            for schedule, budget in itertools.product(schedules, BUDGETS)
-            if not algorithm.complaints(pair[0], schedule, budget, steps)
-            and replaced in (None, _replaces(algorithm.mechanism(pair[1], schedule, budget, steps)))
-        )
-        yield from itertools.islice(problems, 1)
+        for (replaced, own, pair, steps), schedule, budget in itertools.product(
+            _neighboring_problems(kind(**toy), family), schedules, BUDGETS
+        ):
+            if own.complaints(pair[0], schedule, budget, steps):
+                continue
+            relation = own.mechanism(pair[1], schedule, budget, steps).neighboring_relation
+            # neighbours that are a choice are those of the statement
+            if replaced is None or replaced == (relation == "replace-one"):
+                label = f"algorithm {own.name}, attacked"
+                yield TwoWorlds(own, pair, schedule, budget, np.array([steps]), "the canary", label)
+                break
 
 
 def _neighboring_problems(algorithm: Any, family: type) -> Iterator[tuple[bool | None, Any, tuple[Any, Any], int]]:
@@ -57,19 +56,14 @@ def _neighboring_problems(algorithm: Any, family: type) -> Iterator[tuple[bool |
             if issubclass(kind, LinearPredictorProblem) and issubclass(kind, algorithm.runs_on):
                 yield None, *user_worlds(kind.model_validate({"name": name}), algorithm), 1
         return
-    clip = float(algorithm.model_dump().get("clip", math.inf))
-    length, limit = (FAR * clip, max(1.0, clip) ** 2) if math.isfinite(clip) else (NORM, 1.0)
     for count in RECORDS:
         if family is FiniteSum:
             yield None, algorithm, linear_pair(count, WIDTH), EPOCHS * count
             continue
-        table = {"records": count, "classes": CLASSES, "width": WIDTH, "length": length, "slope_limit": limit}
+        clip = float(algorithm.model_dump().get("clip", math.inf))
         for replaced in (False, True):
-            yield replaced, algorithm, softmax_pair(replaced, **table), EPOCHS * count
-
-
-def _replaces(mechanism: Any) -> bool:
-    return bool(mechanism.neighboring_relation == "replace-one")
+            pair = softmax_pair(replaced, clip, records=count, classes=CLASSES, width=WIDTH, slope_limit=1.0)
+            yield replaced, algorithm, pair, EPOCHS * count
 
 
 def attack_releases(subject: Subject[type[Any]], seed: int = 0) -> str:

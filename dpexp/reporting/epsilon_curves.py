@@ -17,7 +17,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.statement import analyses_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ class EpsilonCurve(Printed):
         """Every number of every setting."""
         rows = []
         for values, mechanism in each(self.settings, "setting", lambda setting: _words(setting[0])):
-            statement = MechanismStatement(self.name, mechanism, self.deltas).part
+            statement = analyses_of(self.name, mechanism, self.deltas)
             for a in (*statement.analyses, *statement.lower):
                 role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
                 about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}

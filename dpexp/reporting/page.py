@@ -10,7 +10,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -52,16 +52,21 @@ class Picture(NamedTuple):
     why: str = ""
 
 
-@dataclass(frozen=True)
-class Stored:
-    """An experiment of a results folder, as far as readers accept it."""
+@dataclass
+class Section:
+    """An experiment of a results folder, as far as readers accept it, with everything on the page."""
 
     results: Path
     name: str
-    state: str
+    state: str = "current"
     why: str = ""
     hint: str = ""
     gathered: Gathered | None = None
+    pictures: list[Picture] = field(default_factory=list)
+    tables: list[Numbers] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    privacy: list[str] = field(default_factory=list)
+    """sentences of its statement"""
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -92,31 +97,22 @@ class Stored:
         return about(self.config[1]).partition(". ")[0].rstrip(".")
 
 
-class Section(NamedTuple):
-    """An experiment with everything on the page; `privacy` has sentences of its statement."""
-
-    stored: Stored
-    pictures: Sequence[Picture] = ()
-    tables: Sequence[Numbers] = ()
-    remarks: Sequence[str] = ()
-    privacy: Sequence[str] = ()
-
-
-def read_experiment(results: Path, name: str) -> Stored:
+def read_section(results: Path, name: str) -> Section:
     """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
     folder = Folder(results, name)
     try:
-        return Stored(results, name, "current", gathered=gather([Source(results, name)]))
-    except DpexpError as error:
-        message = error.message.removeprefix(f"{folder.root}: ")
+        return Section(results, name, gathered=gather([Source(results, name)]))
+    # of a plug-in too, whose results must not cost the page of all others
+    except Exception as error:
+        words, hint = error_words(error)
+        message = words.removeprefix(f"{folder.root}: ")
         # the message of a refusal begins with the state
         state, _, why = message.partition(": ")
-        if state not in ("stale", "unconfirmed"):
+        if not isinstance(error, DpexpError):
+            state, why = "not readable here", message
+        elif state not in ("stale", "unconfirmed"):
             state, why = "not complete" if folder.manifest.exists() else "missing", message
-        return Stored(results, name, state, why, error.hint)
-    # of a plug-in, whose results must not cost the page of all others
-    except Exception as error:
-        return Stored(results, name, "not readable here", *error_words(error))
+        return Section(results, name, state, why, hint)
 
 
 def about(config: str) -> str:
@@ -166,6 +162,6 @@ def epsilons(rows: Sequence[Mapping[str, Any]]) -> Numbers:
 
 def page(title: str, sections: Sequence[Section]) -> str:
     """The page: the same results give the same characters."""
-    private = [section.stored.name for section in sections if section.stored.is_private]
+    private = [section.name for section in sections if section.is_private]
     return filled("dpexp.reporting", "page.html", title=title, sections=sections, private=private,
                   own_records=OWN_RECORDS, version=VERSION)  # fmt: skip

@@ -16,17 +16,20 @@ import math
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, local, predicted_errors
 from dpexp.algorithms.schedules import Power
+from dpexp.config.error_messages import explain
+from dpexp.config.yamlfile import ConfigError, Position, all_at, plain
 from dpexp.core.errors import UsageError
+from dpexp.core.parameters import Parameters
 from dpexp.core.terminal import tell
 from dpexp.core.text import guess
 from dpexp.privacy.budgets import ConstantBudget
@@ -37,9 +40,6 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
 
 NAME, DOUBTFUL = "param_distance_sq", "doubtful"
-ESTIMATORS = ("sgd", "asgd")
-RANGES = {"n": (1e3, 3e5), "eta": (0.02, 1.0), "alpha": (0.3, 0.95), "mu": (0.3, 10.0), "d": (1.0, 10.0)}
-"""of the settings; a file narrows or moves them"""
 LIMITS = {"n": (1, 1e7), "eta": (1e-6, 1e3), "alpha": (0, 1), "mu": (1e-3, 1e3), "d": (1, 50)}
 """of what a file may ask for"""
 COMPARISONS, SIMULATED, REPLICATES = 400, 5, 400
@@ -47,17 +47,19 @@ LEVEL, STAKES = 0.01, np.array([0.01, 0.03, 0.1, 0.3, 0.6, 0.9])
 NEAR = 0.8
 """share of the bound from which on a prediction is tried by simulation"""
 _HUBER = {"name": "huber-linear", "scale": "known"}
-FAMILIES: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
-    "normal": (_HUBER, None),
-    "scale": ({"name": "huber-linear"}, None),
-    "t-errors": (_HUBER, {"errors": {"law": "t", "df": 3, "scale": 2}}),
-    "t-rows": (_HUBER, {"design": {"law": "t", "df": 5}}),
-    "skewed": (_HUBER, {"errors": {"law": "skewed", "scale": 2}}),
-    "logistic": ({"name": "mallows-logistic"}, None),
-    "probit": ({"name": "mallows-logistic"}, {"response": {"link": "probit"}}),
-    "median": ({"name": "pinball-linear"}, None),
+FAMILIES: dict[str, dict[str, Any]] = {
+    "normal": _HUBER,
+    "scale": {"name": "huber-linear"},
+    "t-errors": {**_HUBER, "population": {"errors": {"law": "t", "df": 3, "scale": 2}}},
+    "t-rows": {**_HUBER, "population": {"design": {"law": "t", "df": 5}}},
+    "skewed": {**_HUBER, "population": {"errors": {"law": "skewed", "scale": 2}}},
+    "logistic": {"name": "mallows-logistic"},
+    "probit": {"name": "mallows-logistic", "population": {"response": {"link": "probit"}}},
+    "median": {"name": "pinball-linear"},
 }
-"""problem and population of every family"""
+"""problem of every family, without d"""
+Family = Literal["normal", "scale", "t-errors", "t-rows", "skewed", "logistic", "probit", "median"]
+Span = tuple[float, float]
 
 
 class RateSetting(NamedTuple):
@@ -71,13 +73,32 @@ class RateSetting(NamedTuple):
     d: int
 
 
+class RateAssumptions(Parameters):
+    """What a rate is compared for: an estimator, families, and the least and largest number of each setting."""
+
+    estimator: Literal["sgd", "asgd"] = "sgd"
+    families: tuple[Family, ...] = Field(tuple(FAMILIES), min_length=1)  # type: ignore[arg-type]
+    n: Span = (1e3, 3e5)
+    eta: Span = (0.02, 1.0)
+    alpha: Span = (0.3, 0.95)
+    mu: Span = (0.3, 10.0)
+    d: Span = (1.0, 10.0)
+
+    @field_validator(*LIMITS)
+    @classmethod
+    def _within(cls, span: Span, info: ValidationInfo) -> Span:
+        low, high = LIMITS[str(info.field_name)]
+        if not low <= span[0] <= span[1] <= high:
+            raise ValueError(f"it is a pair (least, largest) from {low:g} to {high:g}")
+        return span
+
+
 @lru_cache(128)
 def problem_of(family: str, d: int) -> LinearPredictorProblem:
     """The problem of a family with d columns."""
-    parameters, population = FAMILIES[family]
-    kind = PROBLEMS[parameters["name"]]
-    own = {"d": d} if population is None else {"population": {"d": d, **population}}
-    problem = kind.model_validate(parameters | own)
+    parameters = FAMILIES[family]
+    own = {"population": {"d": d, **parameters["population"]}} if "population" in parameters else {"d": d}
+    problem = PROBLEMS[parameters["name"]].model_validate(parameters | own)
     assert isinstance(problem, LinearPredictorProblem)
     return problem
 
@@ -98,17 +119,6 @@ def numbers_of(s: RateSetting) -> dict[str, float]:
         "public_trace": float(np.trace(averaged_covariance(curvature.hessian, curvature.score_covariance))),
         "private_trace": float(np.trace(averaged_covariance(curvature.hessian, place.covariance))),
     }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A stated rate."""
-
-    statement: StatedBound
-    takes: tuple[str, ...]
-    estimator: str
-    families: tuple[str, ...]
-    ranges: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -137,138 +147,126 @@ class RateComparison:
         return min(1.0, math.exp(math.log(len(STAKES)) - float(np.logaddexp.reduce(wealth).max())))
 
 
-def rate_of(statement: StatedBound, assumes: Any, line: int) -> Rate:
-    """A function with what it assumes, checked. Raises UsageError, with the line."""
-    keys = ["estimator", "families", *RANGES]
-    values = assumes if isinstance(assumes, Mapping) else {"ASSUMES, which is no dict,": assumes}
-    estimator, families = values.get("estimator", "sgd"), values.get("families", list(FAMILIES))
-    faults = [f"no {key!r}: {guess(str(key), keys)}it takes {', '.join(keys)}" for key in values if key not in keys]
-    if estimator not in ESTIMATORS:
-        faults.append(f"estimator is one of {', '.join(ESTIMATORS)}, not {estimator!r}")
-    if not isinstance(families, list | tuple) or not families or not set(map(str, families)) <= set(FAMILIES):
-        faults.append(f"families is a list of {', '.join(FAMILIES)}, not {families!r}")
-    ranges: dict[str, tuple[float, float]] = {}
-    for key, default in RANGES.items():
-        low = high = math.nan
-        with suppress(TypeError, ValueError):
-            low, high = map(float, values.get(key, default))
-        if not LIMITS[key][0] <= low <= high <= LIMITS[key][1]:
-            faults.append(f"{key} is a pair (least, largest) within {LIMITS[key]}, not {values[key]!r}")
-        ranges[key] = (low, high)
-    if faults:
-        raise UsageError(f"{statement.file}:{line}: ASSUMES: {'; '.join(faults)}")
-    takes = list(inspect.signature(statement.function).parameters)[1:]
-    known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
-    if wrong := [name for name in takes if name not in known]:
-        message = f"{statement.file}:{statement.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
-        raise UsageError(message, f"{guess(wrong[0], known)}it takes n and {', '.join(known)}")
-    return Rate(statement, tuple(takes), estimator, tuple(families), ranges)
+class Rate:
+    """A stated rate, with what it assumes, written in `line`. Raises UsageError with the place of what is wrong."""
 
+    def __init__(self, statement: StatedBound, assumes: Any, line: int) -> None:
+        if not isinstance(assumes, Mapping):
+            raise UsageError(f"{statement.file}:{line}: ASSUMES is a dict, not {type(assumes).__name__}")
+        values = all_at(assumes, Position(statement.file, line, 1))
+        try:
+            self.assumes = RateAssumptions.model_validate(plain(values))
+        except ValidationError as error:
+            raise ConfigError(explain(error, "ASSUMES", values, RateAssumptions)) from None
+        self.statement, self.takes = statement, list(inspect.signature(statement.function).parameters)[1:]
+        known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
+        if wrong := [name for name in self.takes if name not in known]:
+            message = f"{statement.file}:{statement.line}: {NAME} takes {wrong[0]!r}, which is no parameter of a run"
+            raise UsageError(message, f"{guess(wrong[0], known)}it takes n and {', '.join(known)}")
 
-def judge_rate(rate: Rate, seconds: float, seed: int, comparisons: int) -> Verdict:
-    """Compare a rate with predictions at so many settings, and with simulations at the worst."""
-    from scipy.stats import qmc
+    def setting(self, x: np.ndarray) -> RateSetting:
+        """(a): that of a point of the unit cube; sizes are log-uniform."""
+        values = {}
+        for key, level in zip(LIMITS, x[1:], strict=True):
+            low, high = getattr(self.assumes, key)
+            values[key] = low + level * (high - low) if key == "alpha" else low * (high / low) ** level
+        eta, alpha, mu = (float(f"{values[k]:.4g}") for k in ("eta", "alpha", "mu"))
+        family = self.assumes.families[int(x[0] * len(self.assumes.families))]
+        return RateSetting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
 
-    deadline, compared = time.monotonic() + seconds, list[RateComparison]()
-    for x in qmc.Sobol(1 + len(RANGES), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
-        compared.append(_compare(rate, _setting(rate, x)))
-        if time.monotonic() > deadline:
-            break
-    telling = [c for c in compared if math.isfinite(c.bound) and not math.isnan(c.linearised)]
-    ranked = sorted(telling, key=lambda c: -c.ratio)
-    near = [c for c in ranked[:SIMULATED] if c.ratio > NEAR]
-    for k, c in enumerate(near):
-        tell(f"simulation {k + 1} of {len(near)}: {c.setting.n:,} users")
-        ranked[k] = replace(c, distances=_simulate(c.setting, rate.estimator, seed))
-    vacuous = sum(math.isinf(c.bound) for c in compared)
-    return _verdict(rate, ranked, len(near), vacuous, len(telling) + vacuous < comparisons)
+    def compared(self, s: RateSetting) -> RateComparison:
+        """With the prediction."""
+        numbers = numbers_of(s)
+        bound = self.statement.value((s.n,), {k: numbers[k] for k in self.takes}, math.inf, "number >= 0")
+        return RateComparison(s, bound, predicted(s, self.assumes.estimator))
 
+    def simulated(self, c: RateComparison, seed: int) -> RateComparison:
+        """With runs."""
+        s = c.setting
+        settings = [(Power(name="power", eta=s.eta, alpha=s.alpha), ConstantBudget(mu=s.mu))]
+        passed = LdpSgd().simulate(problem_of(s.family, s.d), settings, np.array([s.n]), seed, range(REPLICATES))
+        values = passed.values[0, passed.estimators.index(self.assumes.estimator), 0, passed.metrics.index(NAME)]
+        return replace(c, distances=tuple(values.tolist()))
 
-def rerun_rate(rate: Rate, at: str, seed: int) -> Verdict:
-    """One setting again, with its simulation; from the words of a verdict."""
-    try:
-        values = json.loads(at)
-        s = RateSetting(**{**values, "n": int(values["n"]), "d": int(values["d"])})
-        if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
-            raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"--at: {error}", "copy it from the verdict: one JSON object in quotes") from None
-    c = replace(_compare(rate, s), distances=_simulate(s, rate.estimator, seed))
-    return _verdict(rate, [c] if math.isfinite(c.bound) else [], 1, 0, False)
+    def judge(self, seconds: float, seed: int, comparisons: int = COMPARISONS) -> Verdict:
+        """Compare it with predictions at so many settings, and with simulations at the worst."""
+        from scipy.stats import qmc
 
+        deadline, compared = time.monotonic() + seconds, list[RateComparison]()
+        for x in qmc.Sobol(1 + len(LIMITS), seed=seed).random(1 << max(0, comparisons - 1).bit_length())[:comparisons]:
+            compared.append(self.compared(self.setting(x)))
+            if time.monotonic() > deadline:
+                break
+        finite = [c for c in compared if math.isfinite(c.bound) and not math.isnan(c.linearised)]
+        ranked = sorted(finite, key=lambda c: -c.ratio)
+        near = [c for c in ranked[:SIMULATED] if c.ratio > NEAR]
+        for k, c in enumerate(near):
+            tell(f"simulation {k + 1} of {len(near)}: {c.setting.n:,} users")
+            ranked[k] = self.simulated(c, seed)
+        vacuous = sum(math.isinf(c.bound) for c in compared)
+        return self._verdict(ranked, len(near), vacuous, len(finite) + vacuous < comparisons)
 
-def _setting(rate: Rate, x: np.ndarray) -> RateSetting:
-    """(a): sizes are log-uniform."""
-    values = {}
-    for (key, (low, high)), level in zip(rate.ranges.items(), x[1:], strict=True):
-        values[key] = low + level * (high - low) if key == "alpha" else low * (high / low) ** level
-    family = rate.families[int(x[0] * len(rate.families))]
-    eta, alpha, mu = (float(f"{values[k]:.4g}") for k in ("eta", "alpha", "mu"))
-    return RateSetting(family, round(values["n"]), eta, alpha, mu, round(values["d"]))
+    def rerun(self, at: str, seed: int) -> Verdict:
+        """One setting again, with its simulation; from the words of a verdict."""
+        try:
+            values = json.loads(at)
+            s = RateSetting(**{**values, "n": int(values["n"]), "d": int(values["d"])})
+            if s.family not in FAMILIES or not all(low <= getattr(s, k) <= high for k, (low, high) in LIMITS.items()):
+                raise ValueError(f"no such setting: families are {', '.join(FAMILIES)}, and ranges {LIMITS}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"--at: {error}", "copy it from the verdict: one JSON object in quotes") from None
+        c = self.simulated(self.compared(s), seed)
+        return self._verdict([c] if math.isfinite(c.bound) else [], 1, 0, False)
 
-
-def _compare(rate: Rate, s: RateSetting) -> RateComparison:
-    numbers = numbers_of(s)
-    bound = rate.statement.value((s.n,), {k: numbers[k] for k in rate.takes}, math.inf, "number >= 0")
-    return RateComparison(s, bound, predicted(s, rate.estimator))
+    def _verdict(self, ranked: Sequence[RateComparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
+        """The verdict as a document and as a page to read."""
+        refuting = [c for c in ranked if c.p_value <= LEVEL / max(1, simulated)]
+        worst = min(refuting or ranked[:1], key=lambda c: c.p_value, default=None)
+        verdict = REFUTED if refuting else NOTHING if worst is None else DOUBTFUL if worst.ratio > 1 else NOT_REFUTED
+        ratios = [1 / c.ratio for c in ranked if c.ratio > 0]
+        looseness = {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {}
+        document: dict[str, Any] = {
+            "verdict": verdict,
+            "reason": "" if ranked else "the bound is infinite at every setting that was tried",
+            "kind": NAME,
+            "comparisons": len(ranked),
+            "vacuous": vacuous,
+            "stopped_by_clock": stopped,
+            "routes": ["linearised recursion", f"simulation of {simulated} settings"],
+            "assumes": self.assumes.model_dump(),
+            "worst": None,
+            "looseness": looseness,
+        }
+        if worst is None:
+            return Verdict(document, f"{NOTHING}: {document['reason']}")
+        file, count, parameters = self.statement.file, f"{len(ranked):,} settings", worst.setting._asdict()
+        first = {
+            REFUTED: f"refuted: {file}:{self.statement.line}: the mean squared distance is larger than {NAME} states.",
+            DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
+            NOT_REFUTED: f"not-refuted in {count}.",
+        }
+        words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in parameters.items())
+        lines = [first[verdict], f"  setting: {words}; {self.assumes.estimator}"]
+        lines.append(f"  bound: {worst.bound:.6g}; predicted by the linearised recursion: {worst.linearised:.6g}")
+        measured = None
+        if d := worst.distances:
+            mean, error, p = float(np.mean(d)), float(np.std(d, ddof=1) / len(d) ** 0.5), worst.p_value
+            measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": p}
+            lines.append(f"  simulated: {mean:.6g}, standard error {error:.2g}, {len(d)} replicates; p-value: {p:.2g}")
+        command = f"dpexp judge {shlex.quote(file)} --at {shlex.quote(json.dumps(parameters))}"
+        document["worst"] = {"parameters": parameters, "bound": worst.bound, "linearised": worst.linearised,
+                             "simulated": measured, "rerun": command}  # fmt: skip
+        lines.append(f"  again: {command}")
+        if looseness:
+            lines.append(
+                f"bound / prediction, least, 10%, median, 90%: {', '.join(f'{v:.4g}' for v in looseness.values())}"
+            )
+        if stopped:
+            lines.append("stopped by the clock: give --seconds for all settings, which the seed then determines")
+        return Verdict(document, "\n".join(lines))
 
 
 def predicted(s: RateSetting, estimator: str) -> float:
     """E|theta_n - theta*|^2 by the linearised recursion."""
     (errors,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
     return float(getattr(errors, estimator)[0, 0])
-
-
-def _simulate(s: RateSetting, estimator: str, seed: int) -> tuple[float, ...]:
-    settings = [(Power(name="power", eta=s.eta, alpha=s.alpha), ConstantBudget(mu=s.mu))]
-    passed = LdpSgd().simulate(problem_of(s.family, s.d), settings, np.array([s.n]), seed, range(REPLICATES))
-    return tuple(passed.values[0, passed.estimators.index(estimator), 0, passed.metrics.index(NAME)].tolist())
-
-
-def _verdict(rate: Rate, ranked: Sequence[RateComparison], simulated: int, vacuous: int, stopped: bool) -> Verdict:
-    """The verdict as a document and as a page to read."""
-    refuting = [c for c in ranked if c.p_value <= LEVEL / max(1, simulated)]
-    worst = min(refuting, key=lambda c: c.p_value) if refuting else next(iter(ranked), None)
-    verdict = REFUTED if refuting else NOTHING if worst is None else DOUBTFUL if worst.ratio > 1 else NOT_REFUTED
-    ratios = [1 / c.ratio for c in ranked if c.ratio > 0]
-    reason = "" if ranked else "the bound is infinite at every setting that was tried"
-    looseness = {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {}
-    document: dict[str, Any] = {
-        "verdict": verdict,
-        "reason": reason,
-        "kind": NAME,
-        "comparisons": len(ranked),
-        "vacuous": vacuous,
-        "stopped_by_clock": stopped,
-        "routes": ["linearised recursion", f"simulation of {simulated} settings"],
-        "assumes": {"estimator": rate.estimator, "families": rate.families, **rate.ranges},
-        "worst": None,
-        "looseness": looseness,
-    }
-    if worst is None:
-        return Verdict(document, f"{NOTHING}: {reason}")
-    parameters, count = worst.setting._asdict(), f"{len(ranked):,} settings"
-    place = f"{rate.statement.file}:{rate.statement.line}"
-    first = {
-        REFUTED: f"refuted: {place}: the mean squared distance is larger than {NAME} states.",
-        DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
-        NOT_REFUTED: f"not-refuted in {count}.",
-    }
-    words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in parameters.items())
-    lines = [first[verdict], f"  setting: {words}; {rate.estimator}"]
-    lines.append(f"  bound: {worst.bound:.6g}; predicted by the linearised recursion: {worst.linearised:.6g}")
-    measured = None
-    if d := worst.distances:
-        mean, error, p = float(np.mean(d)), float(np.std(d, ddof=1) / len(d) ** 0.5), worst.p_value
-        measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": p}
-        lines.append(f"  simulated: {mean:.6g}, standard error {error:.2g}, {len(d)} replicates; p-value: {p:.2g}")
-    command = f"dpexp judge {shlex.quote(rate.statement.file)} --at {shlex.quote(json.dumps(parameters))}"
-    document["worst"] = {"parameters": parameters, "bound": worst.bound, "linearised": worst.linearised,
-                         "simulated": measured, "rerun": command}  # fmt: skip
-    lines.append(f"  again: {command}")
-    if looseness:
-        spread = ", ".join(f"{v:.4g}" for v in looseness.values())
-        lines.append(f"bound / prediction, least, 10%, median, 90%: {spread}")
-    if stopped:
-        lines.append("stopped by the clock: give --seconds for all settings, which the seed then determines")
-    return Verdict(document, "\n".join(lines))

@@ -1,35 +1,238 @@
-"""The answer to a run card: what holds, what is refuted and what no analysis supports.
+"""The answer to a run card: what it can mean, what holds of that, what is refuted and what no analysis supports.
 
-A stated number holds where an analysis reaches it under every condition, is refuted where a pair of neighbours attains
-more under every condition, and is unsupported else. No card is refuted under a relation or a sampler of other pairs.
+A card that says how records meet the steps means one program, else several, each under its condition. A stated number
+holds where an analysis reaches it under every condition, is refuted where a pair of neighbours attains more under every
+condition, and is unsupported else. No card is refuted under a relation or a sampler of other pairs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
+
+from pydantic import ValidationError
 
 from dpexp.accounting.gaussian import eps_of
 from dpexp.core.text import Printed, columns, counted, down, up
-from dpexp.privacy.analyses.analysis import ALL, LAST
-from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.receipt_readings import (
-    DRAWN,
-    HOLDS,
-    MU_LEVELS,
-    REFUTED,
-    UNSUPPORTED,
-    Reading,
-    phase_steps,
-    readings,
-)
-from dpexp.reporting.run_card import Card, StatedGuarantee
-from dpexp.reporting.statement import gaussian_of
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
+from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
+from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.samplings import batches_of, epochs_of, visits
+from dpexp.reporting.run_card import Card, Sampler, StatedGuarantee
+from dpexp.reporting.statement import MechanismAnalyses, gaussian_of
 
-EXITS = {HOLDS: 0, REFUTED: 1, UNSUPPORTED: 3}
+HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
+EXITS = {REFUTED: 1, UNSUPPORTED: 3}
 RATES = (1e-2, 1e-3)
 """false positive rates at which an attacker's true positive rate is printed"""
+MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
+"""deltas at which a stated mu is compared with lower bounds"""
+PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
+OTHER_GROUPS = "the microbatches of all other records stay as they are"
+TURNED = "; records of its microbatch pull the other way, and the number of microbatches is the same in every step"
+ALL_LAYERS = "the noise is over the norm of all layers together"
+ONE_CHANGE = ("full-batch", "fixed-size", "cyclic", "shuffled", "reshuffled")
+"""samplers with which a replaced record changes one vector of a sum, its own or that of its microbatch"""
+DRAWN = ("drawn", "drawn-visible")
+"""divisors that are the size of the batch"""
+ROUNDED = 1 + 1e-9
+PHASED = ("noise_multiplier", "sampling_probability", "steps")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The program under one condition on what the card leaves open; without a mechanism, why nothing covers it."""
+
+    condition: str
+    mechanism: Mechanism | None = None
+    analyses: Sequence[Analysis] = ()
+    """valid ones of all iterates, which cover the last one and every average"""
+    lower: Sequence[Analysis] = ()
+    """lower bounds by pairs of neighbours, for all iterates or for the last one"""
+    more: Sequence[str] = ()
+    """assumptions more than those of the analyses"""
+    group: int = 1
+    """records that are protected together"""
+    word: str = ""
+    """`private-n`, `normaliser` or `unsupported` where there is no mechanism"""
+    reason: str = ""
+
+    def best(self, delta: float) -> tuple[float, Analysis | None]:
+        """The least epsilon that is proved, and by what."""
+        pairs = [(a.of_group(self.group).eps(delta), k) for k, a in enumerate(self.analyses)]
+        eps, k = min(pairs, default=(math.inf, -1))
+        return eps, self.analyses[k] if math.isfinite(eps) else None
+
+    def attained(self, delta: float, released: Sequence[str] = (ALL, LAST)) -> tuple[float, Analysis | None]:
+        """The largest lower bound for what is released; what the last iterate shows, all iterates show."""
+        pairs = [(b.eps(delta), k) for k, b in enumerate(self.lower) if b.released in released]
+        eps, k = max(pairs, default=(0.0, -1))
+        return (eps, self.lower[k]) if eps > 0 else (0.0, None)
+
+    def verdict(self, number: StatedGuarantee, released: Sequence[str]) -> str:
+        """Whether the program under this condition keeps what is stated; a pair refutes by what is released.
+
+        A stated mu promises a whole curve, so that any delta can refute it, and only an analysis with a mu reaches it.
+        """
+        if number.delta is not None and number.eps is not None:
+            curve, reached = [(number.delta, number.eps)], self.best(number.delta)[0] <= number.eps * ROUNDED
+        else:
+            mu = number.mu or 0.0
+            curve = [(delta, eps_of(mu, delta)) for delta in MU_LEVELS]
+            reached = any(a.mu is not None and self.group * a.mu <= mu * ROUNDED for a in self.analyses)
+        if any(self.attained(delta, released)[0] > eps * ROUNDED for delta, eps in curve):
+            return REFUTED
+        return HOLDS if reached else UNSUPPORTED
+
+
+@dataclass(frozen=True)
+class Program:
+    """A card with one of the samplers that it can mean."""
+
+    card: Card
+    sampler: Sampler
+
+    @property
+    def shows(self) -> bool:
+        """Whether the sizes of batches are known."""
+        return self.card.batch_sizes_logged or self.card.normaliser in DRAWN
+
+    @property
+    def turns(self) -> bool:
+        """Whether a record can turn the vector of its microbatch around, in sums that else move by one norm."""
+        replaces = self.card.relation == "replace-one" and self.sampler in ONE_CHANGE
+        return self.card.clipping == "microbatch" and not self.shows and not replaces
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the pairs of the mechanism are those of the program.
+
+        Not where a drawn divisor hides the sizes that distinguish neighbours, nor where records choose among parts of
+        an epoch that may be cut in several ways, nor where a record may be alone in its microbatch.
+        """
+        card = self.card
+        size = card.records if self.sampler == "full-batch" else card.batch_size
+        alone = self.turns and not (self.sampler in ONE_CHANGE and size and size % card.microbatch_size == 0)
+        hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
+        return not (alone or hidden or (self.sampler == "k-of-t" and steps_of(card) % (card.steps_per_epoch or 1)))
+
+    def reading(self, condition: str = "") -> Reading:
+        """What is guaranteed of it and what pairs of neighbours attain."""
+        card, (word, reason) = self.card, self._uncovered()
+        if word:
+            return Reading(condition, word=word, reason=reason)
+        try:
+            # the guarantee covers the tuning runs; the lower bound is of the run that is released
+            every = self._mechanism(card.tuning_runs + 1)
+            # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
+            added = replace(self, card=card.model_copy(update={"relation": "add-remove"}))
+            run = (added if self.turns else self)._mechanism(1)
+        except ValueError as error:
+            first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            reason = f"{self.sampler} batches of these numbers: {first.removeprefix('Value error, ')}"
+            return Reading(condition, word=UNSUPPORTED, reason=reason)
+        # under replace-one the number of records is public
+        more = [PRIVATE_N] * (card.relation != "replace-one" and card.records_public is not True)
+        more += [OTHER_GROUPS] * (card.clipping == "microbatch") + [ALL_LAYERS] * (card.clipping == "per-layer")
+        pairs = run.lower_bounds() if self.has_pairs else []
+        # the last iterate adds up means, and the pairs' adds up sums
+        pairs = [b for b in pairs if b.released == ALL or card.normaliser not in DRAWN]
+        lower = [replace(b, eps=cache(b.eps), source=b.source + TURNED * self.turns) for b in pairs]
+        # a plug-in's analysis that a pair refutes is none
+        upper = MechanismAnalyses(every, card.delta, self.sampler, every_analysis(every), lower).analyses
+        analyses = [a for a in upper if a.valid and a.released == ALL]
+        reading = Reading(condition, every, analyses, lower, more, card.group)
+        reason = f"no analysis here covers {self.sampler} batches, {card.relation}"
+        return reading if reading.best(card.delta[0])[1] else Reading(condition, word=UNSUPPORTED, reason=reason)
+
+    def _uncovered(self) -> tuple[str, str]:
+        """The word and the reason why no analysis here covers the card; empty where one may."""
+        card, sampler = self.card, self.sampler
+        kinds = len({(p.noise_multiplier, p.sampling_probability) for p in card.phases})
+        in_phases = sampler in ("poisson", "full-batch", "fixed-size") and not self.shows
+        with_sizes = sampler == "poisson" and card.relation != "zero-out" and card.records is not None
+        scale = ""
+        if card.dimension and card.records:
+            # the noise of d coordinates and T steps has the scale n / (n + 1) of that of the neighbour
+            mu = math.sqrt(2 * steps_of(card) * card.dimension) / card.records
+            scale = f"; the scale of the noise alone is about mu = {mu:.3g} (sqrt(2 T d) / n)"
+        reasons = (
+            (card.clipping == "none", UNSUPPORTED,
+             "nothing bounds the gradients: without clipping there is no guarantee"),
+            (card.normaliser == "expected" and card.relation == "add-remove" and not card.records_public, "private-n",
+             "the divisor q n moves with a record that is added or removed, and nothing here bounds what that reveals"
+             f"{scale}; make n public"),
+            (kinds > 1 and not in_phases, UNSUPPORTED,
+             "several phases are composed for Poisson, fixed-size and full batches, without their sizes"),
+            (self.shows and not with_sizes, "normaliser",
+             "batch sizes that are shown or divided by are covered for Poisson batches of a stated number of records, "
+             "with add-remove or replace-one"),
+            (card.group > 1 and sampler == "truncated-poisson", UNSUPPORTED,
+             "groups of records are not covered where batches are cut"),
+            (card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"), UNSUPPORTED,
+             f"{sampler} batches are not covered for a record that is set to zero"),
+        )  # fmt: skip
+        return next(((word, reason) for applies, word, reason in reasons if applies), ("", ""))
+
+    def _mechanism(self, runs: int) -> Mechanism:
+        """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
+        card, sampler, steps = self.card, self.sampler, steps_of(self.card)
+        phases = [(p.noise_multiplier / (1 + self.turns), p.sampling_probability, p.steps) for p in card.phases]
+        noise, rate, _ = phases[0]
+        # a record that is set to zero adds nothing to a sum, as one that is not there
+        relation = "add-remove" if card.relation == "zero-out" else card.relation
+        name, values = str(sampler), dict[str, Any](neighboring_relation=relation, noise_multiplier=noise)
+        if sampler == "k-of-t":
+            per_epoch = card.steps_per_epoch or 1
+            epochs = math.ceil(steps / per_epoch) * runs
+            values |= {"steps_per_epoch": per_epoch, "selected": card.selected, "epochs": epochs}
+        elif sampler in SAMPLING:
+            name, values["sampling"], batches = "epoch-gaussian", sampler, card.groups or 1
+            if sampler == "cyclic-poisson":
+                fields = {"epochs": steps // batches, "unfinished": steps % batches or None}
+                values |= {"sampling_probability": rate, "batches": batches, **fields}
+            else:
+                values |= epochs_of(steps, rate, sampler in ("shuffled", "reshuffled"))
+            # of several runs an epoch that ends early counts as a whole one
+            if runs > 1:
+                values |= {"epochs": (values["epochs"] + (values["unfinished"] is not None)) * runs, "unfinished": None}
+        else:
+            values |= {"sampling_probability": rate, "steps": steps * runs}
+            if sampler == "truncated-poisson":
+                values |= {"n": card.records, "cap": card.cap}
+            elif self.shows:
+                # a group is covered one record after the other, and sizes tell more among fewer records
+                fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
+                name, values["n"] = "shown-sizes", fewest
+            else:
+                name, values["sampling"] = "sampled-gaussian", sampler
+                if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
+                    values["steps"] = batches_of(rate) * visits(steps, rate) * runs
+                if len({phase[:2] for phase in phases}) > 1:
+                    values |= zip(PHASED, zip(*phases * runs, strict=True), strict=True)
+        return MECHANISMS[name].model_validate(values)
+
+
+def steps_of(card: Card) -> int:
+    """Steps of one run."""
+    return sum(phase.steps for phase in card.phases)
+
+
+def readings(card: Card) -> list[Reading]:
+    """The programs that a card can mean, each with its condition."""
+    if card.sampler != "unknown":
+        return [Program(card, card.sampler).reading()]
+    # an accountant that is not named is taken for one of Poisson batches, as nearly all are
+    accounted: Sampler = "poisson" if card.accounted_as in (None, "unknown") else card.accounted_as
+    programs = [Program(card, accounted).reading(f"if the code samples as it was accounted ({accounted})")]
+    if accounted not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
+        # what the usual loader does, whatever the accountant took it for
+        programs.append(Program(card, "reshuffled").reading("if it shuffles the records in every epoch"))
+    return programs
 
 
 class Receipt(Printed):
@@ -37,6 +240,8 @@ class Receipt(Printed):
 
     def __init__(self, card: Card) -> None:
         self.card, self.readings = card, readings(card)
+        # releases by which a pair refutes: none is known of an average, nor of one iterate that may not be the last
+        self.released: tuple[str, ...] = {"all": (ALL, LAST), "last": (LAST,)}.get(card.releases, ())
 
     @cached_property
     def verdicts(self) -> list[tuple[StatedGuarantee, str, str, str]]:
@@ -44,14 +249,9 @@ class Receipt(Printed):
         return [(number, *self._judged(number)) for number in self.card.stated]
 
     @property
-    def released(self) -> tuple[str, ...]:
-        """Releases by which a pair refutes: an average hides the iterates, and no pair is known for it."""
-        return {"all": (ALL, LAST), "average": ()}.get(self.card.releases, (LAST,))
-
-    @property
     def exit_code(self) -> int:
         verdicts = {verdict for _, verdict, _, _ in self.verdicts}
-        return next((EXITS[verdict] for verdict in (REFUTED, UNSUPPORTED) if verdict in verdicts), 0)
+        return next((code for verdict, code in EXITS.items() if verdict in verdicts), 0)
 
     def _judged(self, number: StatedGuarantee) -> tuple[str, str, str]:
         verdicts = [reading.verdict(number, self.released) for reading in self.readings]
@@ -66,90 +266,89 @@ class Receipt(Printed):
             return HOLDS, "", "; ".join(reading.condition for reading in self.readings if reading.condition)
         # a program that nothing covers needs no search for what would make it hold
         reasons = ((reading.word, reading.reason) for reading in self.readings if reading.word)
-        return (verdicts[0], *(next(reasons, None) or self._why(number, verdicts[0])))
+        return (verdicts[0], *(next(reasons, None) or self._why(number, verdicts[0] == REFUTED)))
 
-    def _why(self, number: StatedGuarantee, verdict: str) -> tuple[str, str]:
+    def _why(self, number: StatedGuarantee, refuted: bool) -> tuple[str, str]:
         """The word and the sentence for a number that does not hold: which change of the card would make it hold."""
-        card = self.card
-        accounted, runs = card.accounted_as, counted(card.tuning_runs, "tuning run")
-        mismatch = accounted not in (None, "unknown", card.sampler)
+        card, runs = self.card, counted(self.card.tuning_runs, "tuning run")
+        mismatch = card.accounted_as not in (None, "unknown", card.sampler)
         changes: list[tuple[bool, str, dict[str, Any], str]] = [
             (mismatch, "sampler", card.as_accounted() if mismatch else {},
-             f"the stated number is for {accounted} batches, but the code's batches are {card.sampler}"),
-            (card.batch_sizes_logged or card.normaliser in DRAWN, "normaliser",
-             {"batch_sizes_logged": False, "normaliser": "public"},
+             f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"),
+            (Program(card, card.sampler).shows, "normaliser", {"batch_sizes_logged": False, "normaliser": "public"},
              "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"),
             (card.relation != "add-remove", "wrong-relation", {"relation": "add-remove"},
              f"the stated number is for add-remove neighbours, but the card's are {card.relation}"),
             (card.tuning_runs > 0, "selection-not-charged", {"tuning_runs": 0},
              f"the stated number does not cover {runs} on the private data"),
         ]  # fmt: skip
-        attains = self._attains(number) if verdict == REFUTED else ""
+        attains = self._attains(number) if refuted else ""
         # each change is tried with those before it: one alone may not be enough
         update, reasons = dict[str, Any](), list[str]()
         for _, word, change, reason in (change for change in changes if change[0]):
             update |= change
             reasons.append(reason)
             if all(r.verdict(number, self.released) == HOLDS for r in readings(card.model_copy(update=update))):
-                return (REFUTED if attains else word), "; ".join(filter(None, [*reasons, attains]))
-        return (REFUTED, attains) if attains else (UNSUPPORTED, self._known(number))
+                return (REFUTED if refuted else word), "; ".join(filter(None, [*reasons, attains]))
+        return (REFUTED, attains) if refuted else (UNSUPPORTED, self._known(number))
 
     def _known(self, number: StatedGuarantee) -> str:
         """Why a number is neither reached nor refuted: the bounds of the table, at its delta."""
         if number.delta is None:
             return "no analysis here gives this mu, and no known pair of neighbours refutes it"
         upper = max(reading.best(number.delta)[0] for reading in self.readings)
-        lower, every = (self._least_attained(number.delta, of) for of in (self.released, (ALL, LAST)))
+        lower, every = (self._attained(number.delta, of) for of in (self.released, (ALL, LAST)))
         of_all = "" if self.card.releases == "all" else f" for what is released, and {down(every)} for all iterates"
         return f"the best upper bound is eps {up(upper)}, the best lower bound {down(lower)}{of_all}"
 
     def _attains(self, number: StatedGuarantee) -> str:
         """What refutes a number, and where."""
-        allowed, delta, mu = "", number.delta, number.mu
+        allowed, delta, mu = "", number.delta, number.mu or 0.0
         if delta is None:
-            assert mu is not None
-            excess = {d: self._least_attained(d, self.released) - eps_of(mu, d) for d in MU_LEVELS}
-            delta = max(excess, key=excess.__getitem__)
+            delta = max(MU_LEVELS, key=lambda level: self._attained(level, self.released) - eps_of(mu, level))
             allowed = f", where mu allows {up(eps_of(mu, delta))}"
         release = "" if self.card.releases == "all" else " by the last iterate alone"
-        attained = down(self._least_attained(delta, self.released))
+        attained = down(self._attained(delta, self.released))
         return f"a pair of neighbours attains eps {attained} at delta {delta:g}{release}{allowed}"
 
-    def _least_attained(self, delta: float, released: Sequence[str]) -> float:
+    def _attained(self, delta: float, released: Sequence[str]) -> float:
         """What is attained under every condition."""
         return min(reading.attained(delta, released)[0] for reading in self.readings)
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp receipt --json`."""
+        card, blocks = self.card, [self._block(reading) for reading in self.readings]
+        for reading, block in zip(self.readings, blocks, strict=True):
+            _, best = reading.best(min(card.delta))
+            # a search over the whole curve, which the page does without
+            block["gdp"] = gaussian_of(best, min(card.delta)) if best and card.group == 1 else None
         return {
-            "card": self.card.model_dump(),
-            "neighboring_relation": self.card.relation,
-            "records_public": True if self.card.relation == "replace-one" else self.card.records_public,
-            "readings": [self._reading(reading, True) for reading in self.readings],
+            "card": card.model_dump(),
+            "neighboring_relation": card.relation,
+            "records_public": True if card.relation == "replace-one" else card.records_public,
+            "readings": blocks,
             "stated": [
                 {**number.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
                 for number, verdict, word, reason in self.verdicts
             ],
-            "assumed": self.card.assumed,
-            "notes": self.card.notes,
+            "assumed": card.assumed,
+            "notes": card.notes,
         }
 
-    def _reading(self, reading: Reading, gaussian: bool = False) -> dict[str, Any]:
-        """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair; `gaussian`: also
-        mu of that analysis with its floor, a search over the whole curve."""
+    def _block(self, reading: Reading) -> dict[str, Any]:
+        """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair."""
         rows = []
         for delta in self.card.delta:
             (eps, by), (attained, pair) = reading.best(delta), reading.attained(delta)
             rows.append({"delta": delta, "eps": eps, "analysis": by and by.name, "source": by and by.source,
                          "attained": attained, "attained_last": reading.attained(delta, (LAST,))[0],
                          "pair": pair and pair.source})  # fmt: skip
-        kind = next((name for name, kind in MECHANISMS.items() if type(reading.mechanism) is kind), None)
-        floor = min(self.card.delta)
+        mechanism, floor = reading.mechanism, min(self.card.delta)
         (_, by), (_, pair) = reading.best(floor), reading.attained(floor, self.released)
         block: dict[str, Any] = {
             "condition": reading.condition,
-            "mechanism": kind,
-            "parameters": reading.mechanism.model_dump() if reading.mechanism else None,
+            "mechanism": next((name for name, kind in MECHANISMS.items() if type(mechanism) is kind), None),
+            "parameters": mechanism and mechanism.model_dump(),
             "reason": reading.reason,
             "eps": rows,
             "assumptions": [*dict.fromkeys(text for a in reading.analyses for text in a.assumptions), *reading.more],
@@ -158,8 +357,6 @@ class Receipt(Printed):
             upper = by.of_group(self.card.group)
             block["advantage"] = [upper.advantage, pair and pair.advantage]
             block["tpr"] = [[rate, upper.tpr(rate), pair and pair.tpr(rate)] for rate in RATES]
-        if gaussian:
-            block["gdp"] = gaussian_of(by, floor) if by and self.card.group == 1 else None
         return block
 
     def text(self) -> str:
@@ -168,21 +365,21 @@ class Receipt(Printed):
         n = "n not given" if card.records is None else f"n = {card.records:,}"
         public = {None: "public or private: not said", True: "public", False: "private"}[card.records_public]
         public = "public" if card.relation == "replace-one" else public
-        lines = [f"Neighbours {card.relation}, {n} ({public}); {phase_steps(card):,} steps, batches {card.sampler}"]
+        lines = [f"Neighbours {card.relation}, {n} ({public}); {steps_of(card):,} steps, batches {card.sampler}"]
         for number, verdict, word, reason in self.verdicts:
             words = f"mu = {number.mu:g}" if number.mu is not None else f"eps {number.eps:g} at delta {number.delta:g}"
             label = "holds if" if verdict == HOLDS and reason else verdict
             lines.append(" - ".join([f"Stated {words}: {label}", *(t for t in (word, reason) if t and t != verdict)]))
         for reading in self.readings:
             head = (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
-            body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._block(self._reading(reading))
+            body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._lines(self._block(reading))
             lines += ["", head, *("  " + line for line in body)]
         assumed = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
-        if unknown := [*self.card.notes, *assumed]:
+        if unknown := [*card.notes, *assumed]:
             lines += ["", "Not known", *("  " + line for line in unknown)]
         return "\n".join(lines)
 
-    def _block(self, block: dict[str, Any]) -> list[str]:
+    def _lines(self, block: dict[str, Any]) -> list[str]:
         every = self.card.releases == "all"
         # where the last iterate alone is released, what all of them would show is beside the point
         heads = {"attained": "attained by all iterates"} if every else {}
@@ -191,11 +388,12 @@ class Receipt(Printed):
             [f"{r['delta']:g}", up(r["eps"]), *(down(r[k]) if r[k] else "-" for k in heads), r["analysis"]]
             for r in block["eps"]
         ]
-        lines = columns(rows, ["delta", "eps", *heads.values(), "analysis"]).splitlines()
         bounds = [("An attacker's advantage", *block["advantage"])]
         bounds += [(f"True positives at {rate:g} false positives", *both) for rate, *both in block["tpr"]]
-        for words, upper, lower in bounds:
-            lines.append(f"{words}: at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}"))
-        pair = block["eps"][0]["pair"]
-        lines += [f"Attained by {pair}"] if every and pair else []
-        return [*lines, f"Holds if {'; '.join(block['assumptions'])}"]
+        return [
+            *columns(rows, ["delta", "eps", *heads.values(), "analysis"]).splitlines(),
+            *(f"{words}: at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}")
+              for words, upper, lower in bounds),
+            *([f"Attained by {pair}"] if every and (pair := block["eps"][0]["pair"]) else []),
+            f"Holds if {'; '.join(block['assumptions'])}",
+        ]  # fmt: skip

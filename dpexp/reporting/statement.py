@@ -7,10 +7,11 @@ down, and a sentence on the best guess of an attacker.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.gaussian import delta_of
@@ -55,14 +56,6 @@ A user is protected by their own mu (k releases: sqrt(k) mu), a group by the lar
 largest of all (ldp-sgd, Theorems 1 and 2): records are disjoint. Neighbours replace one user's record."""
 
 
-class Statement(Protocol):
-    """What `dpexp privacy` prints; each form is computed when it is called for."""
-
-    def document(self) -> dict[str, Any]: ...
-
-    def text(self) -> str: ...
-
-
 def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
     """The largest probability of a right guess that all of these allow.
 
@@ -105,31 +98,36 @@ def _of_steps(steps: Steps, floor: float) -> float:
     return mu_up_to(steps.curve, floor)
 
 
+@dataclass(frozen=True)
 class MechanismAnalyses:
     """Every analysis of a mechanism, with what pairs of neighbours attain.
 
     What a pair refutes is refused, or, if `strict`, an error: a row of stored cells may state it.
     """
 
-    def __init__(
-        self, mechanism: Mechanism | Released, deltas: Sequence[float], label: str, upper: Sequence[Analysis],
-        lower: Sequence[Analysis], visible: str = "", strict: bool = False,
-    ) -> None:  # fmt: skip
-        self.mechanism, self.deltas, self.label, self.visible = mechanism, tuple(deltas), label, visible
-        self.strict = strict
-        # each number is computed once, so that text and document have the same
-        self._upper = [replace(a, eps=cache(a.eps)) for a in upper]
-        self.lower = with_last_iterate(lower)
+    mechanism: Mechanism | Released
+    deltas: Sequence[float]
+    label: str
+    upper: Sequence[Analysis]
+    pairs: Sequence[Analysis]
+    visible: str = ""
+    strict: bool = False
+
+    @cached_property
+    def lower(self) -> list[Analysis]:
+        """Those from below."""
+        return with_last_iterate(self.pairs)
 
     @cached_property
     def analyses(self) -> list[Analysis]:
-        """Those from above."""
+        """Those from above; each number is computed once, so that text and document have the same."""
+        upper = [replace(a, eps=cache(a.eps)) for a in self.upper]
         # what a pair shows in random order is covered by what is promised in it
-        tried = [replace(a, secret="") if a.secret == ORDER else a for a in self._upper]
-        wrong = refuted(each(tried, "analysis", lambda a: a.name), self.lower, self.deltas)
+        compared = [replace(a, secret="") if a.secret == ORDER else a for a in upper]
+        wrong = refuted(each(compared, "analysis", lambda a: a.name), self.lower, self.deltas)
         for fault in wrong.values() if self.strict else ():
             raise DpexpError(f"{self.label}: {fault}")
-        return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in self._upper]
+        return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in upper]
 
     def covering(self, released: str) -> list[Analysis]:
         """The valid ones of what is released; all-iterates analyses cover the last iterate too."""
@@ -147,41 +145,43 @@ class MechanismAnalyses:
         relation = self.mechanism.neighboring_relation
         return [(success(self.covering(k), self.deltas), relation, self.visible or SEES[k]) for k in kinds[:count]]
 
-    @property
-    def names(self) -> dict[str, str]:
-        """The keys of a row of the document."""
-        budget = {"budget": self.mechanism.mu.label} if isinstance(self.mechanism, LocalGaussian) else {}
-        return {"mechanism": self.label, **budget}
+    def document(self, rows: Sequence[Analysis], orders: Sequence[float] = ()) -> list[dict[str, Any]]:
+        """Rows of the document."""
+        names = {"mechanism": self.label}
+        names |= {"budget": self.mechanism.mu.label} if isinstance(self.mechanism, LocalGaussian) else {}
+        return [{**names, **a.statement(self.deltas, orders)} for a in rows]
 
-    def document_of_best(self, gaussian: Sequence[str]) -> dict[str, Any]:
-        """By what is released, the best analysis with its epsilons, and of some mu up to the least delta: a search."""
-        best: dict[str, Any] = {}
-        for kind, a in self.best.items():
-            same = best[ALL].get("gdp") if kind == LAST and a is self.best.get(ALL) else None
-            best[kind] = {"analysis": a.name, "mu": a.mu, "eps": a.statement(self.deltas, ())["eps"]}
-            best[kind] |= {"gdp": same or gaussian_of(a, min(self.deltas))} if same or kind in gaussian else {}
-        return best
+    def document_of_best(self, kinds: Sequence[str]) -> dict[str, Any]:
+        """By what is released, the best analysis; that of these kinds with mu up to the least delta, a search."""
+        own = {a.name: a for kind, a in self.best.items() if kind in kinds}
+        gaussian = {name: {"gdp": gaussian_of(a, min(self.deltas))} for name, a in own.items()}
+        rows = {kind: (a, zip(self.deltas, a.at(self.deltas), strict=True)) for kind, a in self.best.items()}
+        return {
+            kind: {"analysis": a.name, "mu": a.mu, "eps": [*map(list, pairs)], **gaussian.get(a.name, {})}
+            for kind, (a, pairs) in rows.items()
+        }
 
     def description(self) -> list[tuple[str, str]]:
         """Topics; of a run with what states its row of cells.parquet."""
-        row = {} if isinstance(self.mechanism, Mechanism) else self.mechanism.row(self.deltas)
-        words = f"{row.get('accountant')}" + ("" if row.get("guarantee", True) else " (NOT A GUARANTEE)")
+        if isinstance(self.mechanism, Mechanism):
+            return self.mechanism.description()
+        row = self.mechanism.row(self.deltas)
+        words = f"{row['accountant']}{'' if row.get('guarantee', True) else ' (NOT A GUARANTEE)'}"
         if not math.isnan(noise := row.get("noise_multiplier", math.nan)):
             words += f"; noise multiplier {noise:.5g}"
-        return [*self.mechanism.description(), *([("Accounting", words)] if row else [])]
+        return [*self.mechanism.description(), ("Accounting", words)]
 
-    def rows(self) -> list[list[str]]:
-        """Lines of a table of what is guaranteed and attained."""
-        rows = []
+    def table(self) -> list[list[str]]:
+        """Lines of what is guaranteed and attained."""
+        lines = []
         for a in [*self.analyses, *self.lower]:
-            kinds, epsilons = [kind for kind, best in self.best.items() if best is a], a.at(self.deltas)
+            below, epsilons = a.side == "below", a.at(self.deltas)
+            best = " and ".join(kind for kind, best in self.best.items() if best is a)
+            holds = f"best for {best}" if best else ""
+            remark = ATTAINED if below else holds if a.valid and min(epsilons) < math.inf else "NOT A GUARANTEE"
             released = a.released + (f", no {a.secret}" if a.secret else "")
-            remark = (
-                ATTAINED if a.side == "below" else "" if a.valid and min(epsilons) < math.inf else "NOT A GUARANTEE"
-            )
-            remark = f"best for {' and '.join(kinds)}" if kinds and not remark else remark
-            rows.append([a.name, released, *map(down if a.side == "below" else up, epsilons), remark])
-        return rows
+            lines.append([a.name, released, *map(down if below else up, epsilons), remark])
+        return lines
 
     def sources(self) -> list[str]:
         """Where each line comes from, and its conditions."""
@@ -190,18 +190,20 @@ class MechanismAnalyses:
             holds = f"holds if {'; '.join(a.assumptions)}" if a.assumptions else ""
             words = [holds, a.remark] if a.valid else [f"refused: {a.refused}"]
             sources.append("\n      ".join([f"  {a.name}: {a.source}", *filter(None, words)]))
-        sources += [f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.source}" for b in self.lower]
-        return sources
+        return sources + [
+            f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.source}" for b in self.lower
+        ]
 
 
+@dataclass(frozen=True)
 class PrivacyStatement(Printed):
-    """What mechanisms release, each once. `data` and `cautions` are printed below them."""
+    """What mechanisms release, each once: one by its `parameters`, or those of a config, with notices and cautions."""
 
-    def __init__(
-        self, parts: Sequence[MechanismAnalyses], orders: Sequence[float] = ORDERS, data: Sequence[str] = (),
-        cautions: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        self.parts, self.orders, self.data, self.cautions = list(parts), tuple(orders), list(data), list(cautions)
+    parts: Sequence[MechanismAnalyses]
+    orders: Sequence[float] = ORDERS
+    data: Sequence[str] = ()
+    cautions: Sequence[str] = ()
+    parameters: Mapping[str, Any] | None = None
 
     @cached_property
     def plain(self) -> list[str]:
@@ -218,28 +220,25 @@ class PrivacyStatement(Printed):
 
     def statements(self) -> list[dict[str, Any]]:
         """A row for each analysis of each mechanism."""
-        return [{**p.names, **a.statement(p.deltas, self.orders)} for p in self.parts for a in p.analyses]
+        return [row for part in self.parts for row in part.document(part.analyses, self.orders)]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
-        mechanisms = [part.mechanism for part in self.parts]
-        gaussian = (ALL, LAST) if len(self.parts) == 1 else (ALL,)
-        sampling = (m.scheme if isinstance(m, Mechanism) else m.sampling for m in mechanisms)
+        mechanisms, alone = [part.mechanism for part in self.parts], len(self.parts) == 1
+        best = {part.label: part.document_of_best((ALL, LAST) if alone else (ALL,)) for part in self.parts}
+        described = {} if self.parameters is None else {"parameters": self.parameters}
         return {
             "plain": self.plain,
-            "mechanism": _listed(part.label for part in self.parts),
+            "mechanism": _listed(best),
             "neighboring_relation": _listed(m.neighboring_relation for m in mechanisms),
-            "sampling": _listed(sampling),
+            "sampling": _listed(m.scheme if isinstance(m, Mechanism) else m.sampling for m in mechanisms),
             "statements": self.statements(),
-            "attained": [{**p.names, **b.statement(p.deltas)} for p in self.parts for b in p.lower],
-            "best": {part.label: part.document_of_best(gaussian) for part in self.parts},
-            "data": self.data,
-            "cautions": self.cautions,
+            "attained": [row for part in self.parts for row in part.document(part.lower)],
+            "best": best[self.parts[0].label] if described else best,
+            "data": list(self.data),
+            "cautions": list(self.cautions),
+            **described,
         }
-
-    def title(self, part: MechanismAnalyses) -> str:
-        """The line above a table."""
-        return part.label
 
     def text(self) -> str:
         """A page to read; mechanisms with one description share a table."""
@@ -249,73 +248,70 @@ class PrivacyStatement(Printed):
             alike.setdefault(tuple(part.description()), []).append(part)
         for description, parts in alike.items():
             head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
-            rows = [row for part in parts for row in part.rows()]
-            title = [self.title(parts[0])] if len(parts) == 1 else []
+            rows, title = parts[0].table(), [parts[0].label]
             if len(parts) > 1:
-                head = ["mechanism", *head]
-                rows = [[part.label * (not k), *row] for part in parts for k, row in enumerate(part.rows())]
+                head, title = ["mechanism", *head], []
+                rows = [[part.label * (not k), *row] for part in parts for k, row in enumerate(part.table())]
+            elif self.parameters is not None:
+                values = ((k, v) for k, v in self.parameters.items() if v is not None)
+                words = ", ".join(f"{k} = {f'{v:g}' if isinstance(v, float) else v}" for k, v in values)
+                title = [f"{parts[0].label}: {words}\n"]
             topics = [f"  {topic:<12} " + words.replace("\n", "\n" + 15 * " ") for topic, words in description]
             table = ["  " + line for line in columns(rows, head).splitlines()]
             blocks.append("\n".join([*title, *topics, "", *table]))
         blocks.append("\n".join(dict.fromkeys(source for part in self.parts for source in part.sources())))
-        balls = (part.mechanism for part in self.parts if any(a.valid and a.secret == ORDER for a in part.analyses))
-        within = _listed(up(m.radius, 4) for m in balls if isinstance(m, LocalGaussian) and m.radius)
-        of_last = any(a.released == LAST for part in self.parts for a in part.analyses)
+        every = [(part.mechanism, a) for part in self.parts for a in part.analyses]
+        sent = (m for m, a in every if a.valid and a.secret == ORDER and isinstance(m, LocalGaussian))
+        within = _listed(up(m.radius, 4) for m in sent if m.radius)
+        of_last = any(a.released == LAST for _, a in every)
         remarks = [RECORD, *([OF_LAST] if of_last else []), *([IN_RANDOM_ORDER.format(within)] if within else [])]
         return "\n\n".join([*blocks, *remarks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
 
 
-class MechanismStatement(PrivacyStatement):
+def analyses_of(name: str, mechanism: Mechanism, deltas: Sequence[float]) -> MechanismAnalyses:
     """Of a mechanism given by its parameters."""
-
-    def __init__(
-        self, name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float] = ORDERS
-    ) -> None:
-        analyses = every_analysis(mechanism)
-        self.part = MechanismAnalyses(mechanism, deltas, name, analyses, mechanism.lower_bounds(), mechanism.seen)
-        super().__init__([self.part], orders)
-        self.parameters = mechanism.model_dump()
-
-    def document(self) -> dict[str, Any]:
-        """With the parameters."""
-        document = super().document()
-        return {**document, "parameters": self.parameters, "best": document["best"][self.part.label]}
-
-    def title(self, part: MechanismAnalyses) -> str:
-        """The name and the parameters."""
-        values = {k: f"{v:g}" if isinstance(v, float) else v for k, v in self.parameters.items() if v is not None}
-        return f"{part.label}: {', '.join(f'{key} = {value}' for key, value in values.items())}\n"
+    upper, lower = every_analysis(mechanism), mechanism.lower_bounds()
+    return MechanismAnalyses(mechanism, deltas, name, upper, lower, mechanism.seen)
 
 
-class ConfigStatement(PrivacyStatement):
+def statement_of_mechanism(
+    name: str, mechanism: Mechanism, deltas: Sequence[float], orders: Sequence[float] = ORDERS
+) -> PrivacyStatement:
+    """Of a mechanism given by its parameters, and a page that shows these."""
+    return PrivacyStatement([analyses_of(name, mechanism, deltas)], orders, parameters=mechanism.model_dump())
+
+
+def statement_of_runs(
+    mechanisms: Mapping[str, Released], deltas: Sequence[float], data: Sequence[str] = (), cautions: Sequence[str] = ()
+) -> PrivacyStatement:
     """Of what the runs of a config release: each mechanism once, under a name of its own."""
-
-    def __init__(
-        self, mechanisms: Mapping[str, Released], deltas: Sequence[float], data: Sequence[str] = (),
-        cautions: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        parts = []
-        for label, mechanism in mechanisms.items():
-            upper, lower, visible = [*mechanism.upper_bounds()], [*mechanism.lower_bounds()], ""
-            if isinstance(mechanism, LocalGaussian):
-                shuffled, visible = mechanism.in_random_order(), SENT
-                upper += [replace(a, refused=ORDER_KNOWN) if data else a for a in shuffled[:1]]
-                lower += [] if data else [replace(b, secret=ORDER) for b in shuffled[1:]]
-            parts.append(MechanismAnalyses(mechanism, deltas, label, upper, lower, visible, True))
-        super().__init__(parts, data=data, cautions=cautions)
+    parts = []
+    for label, mechanism in mechanisms.items():
+        upper, lower, visible = [*mechanism.upper_bounds()], [*mechanism.lower_bounds()], ""
+        if isinstance(mechanism, LocalGaussian):
+            shuffled, visible = mechanism.in_random_order(), SENT
+            upper += [replace(a, refused=ORDER_KNOWN) if data else a for a in shuffled[:1]]
+            lower += [] if data else [replace(b, secret=ORDER) for b in shuffled[1:]]
+        parts.append(MechanismAnalyses(mechanism, deltas, label, upper, lower, visible, strict=True))
+    return PrivacyStatement(parts, data=data, cautions=cautions)
 
 
+@dataclass(frozen=True)
 class UsersStatement(Printed):
-    """What users, groups of users and everyone are promised by their budgets; rows as `Users.groups` makes them."""
+    """What users, groups of users and everyone are promised by their budgets, as `local_users.ledger` has them."""
 
-    def __init__(self, rows: Sequence[dict[str, Any]], deltas: Sequence[float]) -> None:
-        self.rows, self.deltas = list(rows), tuple(deltas)
+    rows: Sequence[dict[str, Any]]
+    deltas: Sequence[float]
+
+    @property
+    def plain(self) -> str:
+        """The guarantee of everyone in words."""
         largest = max(row["mu"] for row in self.rows)
-        self.plain = [sentence((1 + delta_of(largest, 0.0)) / 2, "replace-one", SENT)]
+        return sentence((1 + delta_of(largest, 0.0)) / 2, "replace-one", SENT)
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --users --json`."""
-        return {"plain": self.plain, "mechanism": "local-gaussian", "neighboring_relation": "replace-one",
+        return {"plain": [self.plain], "mechanism": "local-gaussian", "neighboring_relation": "replace-one",
                 "sampling": "every user as often as stated", "groups": self.rows}  # fmt: skip
 
     def text(self) -> str:
@@ -326,7 +322,7 @@ class UsersStatement(Printed):
              *(f"{row[key]:.5g}" for key in ("mu_q05", "mu_median", "mu_q95"))]
             for row in self.rows
         ]  # fmt: skip
-        return f"{self.plain[0]}\n\n{columns(table, head)}{USERS}"
+        return f"{self.plain}\n\n{columns(table, head)}{USERS}"
 
 
 def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dict[str, Released]:
@@ -336,9 +332,9 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
     differ between them, and by a number where even those agree.
     """
     words = [{k: fraction(v) if isinstance(v, float) else str(v) for k, v in own.items()} for _, _, own in released]
-    alike: dict[str, list[dict[str, Any]]] = {}
+    alike = defaultdict[str, list[dict[str, Any]]](list)
     for (_, name, _), own in zip(released, words, strict=True):
-        alike.setdefault(name, []).append(own)
+        alike[name].append(own)
     differing = {name: varying(group) for name, group in alike.items()}
     labels: dict[str, Released] = {}
     for (mechanism, name, _), own in zip(released, words, strict=True):

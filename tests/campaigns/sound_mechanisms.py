@@ -167,7 +167,7 @@ def main():
         if row is None:
             kinds["refused"] += 1
             continue
-        kinds[row.audited.algorithm] += 1
+        kinds[row.audited.setting.name] += 1
         closest.append(row.lower_bound / row.claimed if row.claimed else 0.0)
         if row.alarm:
             alarms += 1

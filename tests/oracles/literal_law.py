@@ -13,11 +13,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.privacy.mechanisms.mechanism import Data, Part
+Data = tuple[tuple[float, ...] | None, ...]
+"""a few records, each as its gradient in every step, in units of the largest norm; None for one removed"""
+
+
+class Part(NamedTuple):
+    """One Gaussian of the mixture that is released."""
+
+    probability: float
+    means: tuple[float, ...]
+    """in standard deviations of the noise, which is independent in every coordinate"""
+    shown: Hashable = ()
+    """what is released with it, such as the sizes of the batches"""
+
 
 CELLS = (4000, 20_000, 30_000, 60_000)
 """cells in all, by the number of coordinates"""

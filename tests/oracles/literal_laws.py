@@ -21,9 +21,9 @@ from scipy.special import ndtr
 
 from dpexp.privacy.cap import cap
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.privacy.mechanisms.mechanism import Data, Mechanism, Part
+from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.momentum import recursion_stds
-from tests.oracles.literal_law import largest, masses, neighbours, normal_cells
+from tests.oracles.literal_law import Data, Part, largest, masses, neighbours, normal_cells
 
 Pairs = list[tuple[Data, Data]]
 Batches = Iterator[tuple[float, tuple[tuple[int, ...], ...]]]

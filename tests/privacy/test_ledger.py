@@ -7,7 +7,7 @@ import pytest
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.reporting.statement import ConfigStatement
+from dpexp.reporting.statement import statement_of_runs
 
 ONE = ConstantBudget(mu=1.0)
 
@@ -17,7 +17,7 @@ def mechanism(noise=3.91, exact=3.80, budget=ONE, users=1000):
 
 
 def document(mechanisms, deltas):
-    return ConfigStatement({str(k): m for k, m in enumerate(mechanisms)}, deltas).document()
+    return statement_of_runs({str(k): m for k, m in enumerate(mechanisms)}, deltas).document()
 
 
 def test_the_stored_epsilon_is_one_that_holds():
@@ -29,7 +29,7 @@ def test_the_stored_epsilon_is_one_that_holds():
 
 
 def test_an_infinite_epsilon_is_no_guarantee_and_best_for_nothing():
-    lines = ConfigStatement({"0": mechanism(budget=ConstantBudget(mu=math.inf))}, [1e-5]).text().splitlines()
+    lines = statement_of_runs({"0": mechanism(budget=ConstantBudget(mu=math.inf))}, [1e-5]).text().splitlines()
     without = [line for line in lines if line.split()[-4:-3] == ["inf"]]
     assert len(without) == 2
     assert all(line.endswith("NOT A GUARANTEE") for line in without)

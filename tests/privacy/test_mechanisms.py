@@ -13,7 +13,7 @@ from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.statement import statement_of_mechanism
 from tests.conftest import share
 
 NOISY = {
@@ -60,9 +60,9 @@ def test_every_mechanism_has_an_example():
 @pytest.mark.parametrize("name", share(MECHANISMS))
 def test_the_mu_of_a_statement_covers_its_epsilons_and_no_smaller_one_does(name):
     """delta(eps) <= max(delta_mu(eps), floor): at deltas between those of the search, and nearly attained at one."""
-    statement = MechanismStatement(name, of(name), [1e-5])
+    statement = statement_of_mechanism(name, of(name), [1e-5])
     document = statement.document()["best"]
-    for kind, analysis in statement.part.best.items():
+    for kind, analysis in statement.parts[0].best.items():
         mu, floor = document[kind]["gdp"]["mu"], document[kind]["gdp"]["floor"]
         most = analysis.advantage * (1 - 1e-9)
         asked = most * ((floor or 1e-15) / most) ** np.linspace(0, 1, 33)

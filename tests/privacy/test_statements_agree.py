@@ -18,7 +18,7 @@ from dpexp.privacy.lower_bounds import refuted, with_last_iterate
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
-from dpexp.reporting.statement import ConfigStatement, MechanismStatement
+from dpexp.reporting.statement import statement_of_mechanism, statement_of_runs
 from tests.conftest import AT_LENGTH
 from tests.reporting.test_documents import of_headline
 
@@ -108,7 +108,7 @@ def asked(drawn, deltas, text_first=False):
         for kept in list(vars(module).values()):
             if isinstance(kept, functools._lru_cache_wrapper):
                 kept.cache_clear()
-    statement = MechanismStatement(drawn.name, MECHANISMS[drawn.name](**drawn.mechanism.model_dump()), deltas)
+    statement = statement_of_mechanism(drawn.name, MECHANISMS[drawn.name](**drawn.mechanism.model_dump()), deltas)
     if text_first:
         return statement.text(), statement.document()
     return tuple(reversed((statement.document(), statement.text())))
@@ -180,12 +180,12 @@ def false_analysis(monkeypatch):
 
 
 def test_a_guarantee_that_a_pair_refutes_is_refused_and_not_the_best(false_analysis):
-    found = MechanismStatement("sampled-gaussian", SAMPLED, (1e-5, 1e-6))
-    (hopeful,) = (a for a in found.part.analyses if a.name == "hopeful")
+    found = statement_of_mechanism("sampled-gaussian", SAMPLED, (1e-5, 1e-6))
+    (hopeful,) = (a for a in found.parts[0].analyses if a.name == "hopeful")
     assert not hopeful.valid
     assert "hopeful promises" in hopeful.refused
     assert "exact-composition attains" in hopeful.refused
-    assert {a.name for a in found.part.best.values()} == {"pld-composition"}
+    assert {a.name for a in found.parts[0].best.values()} == {"pld-composition"}
     assert "error of dpexp" in found.text()
 
 
@@ -196,7 +196,7 @@ def test_a_config_whose_guarantee_a_pair_refutes_has_no_statement():
             return [replace(bound, eps=lambda delta: 1.01 * self.upper_bounds()[-1].eps(delta))]
 
     with pytest.raises(DpexpError, match=r"one run: an error of dpexp.*pld-composition promises.*attains"):
-        ConfigStatement({"one run": Loud(**SAMPLED.model_dump())}, (1e-5,)).document()
+        statement_of_runs({"one run": Loud(**SAMPLED.model_dump())}, (1e-5,)).document()
 
 
 def test_what_is_attained_of_all_iterates_refutes_no_promise_on_the_last_one_or_on_what_stays_secret():

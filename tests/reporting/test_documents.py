@@ -16,7 +16,7 @@ import dpexp
 from dpexp.accounting import Accountant
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
-from dpexp.reporting.statement import MechanismStatement
+from dpexp.reporting.statement import statement_of_mechanism
 from tests.conftest import AT_LENGTH
 
 SEEDS, DRAWS = (range(40), 8) if AT_LENGTH else (range(1), 4)
@@ -97,7 +97,7 @@ def of_card(card):
     """What is wrong in the receipt of a card."""
     receipt = dpexp.receipt(**card)
     document, released = receipt.document(), card["releases"]
-    attains = {"all": "attained", "average": None}.get(released, "attained_last")
+    attains = {"all": "attained", "last": "attained_last"}.get(released)
     for reading in document["readings"]:
         rows = reading["eps"]
         for row in rows:
@@ -151,7 +151,7 @@ def of_headline(document, text):
 def of_doors(phases, delta):
     """What is not the same behind `privacy`, `receipt` and the accountant."""
     mechanism = MECHANISMS["sampled-gaussian"](**phases)
-    statement = MechanismStatement("sampled-gaussian", mechanism, (delta,)).document()
+    statement = statement_of_mechanism("sampled-gaussian", mechanism, (delta,)).document()
     (reading,) = dpexp.receipt(**phases, delta=delta).document()["readings"]
     (row,) = reading["eps"]
     accountant = Accountant(phases["neighboring_relation"])
@@ -175,7 +175,7 @@ def test_documents_agree_with_their_tables_and_with_each_other(seed):
     draw = Draw(seed)
     for _ in range(DRAWS):
         card, phases, delta = draw.card(), draw.phases(), draw.between(1e-9, 1e-3)
-        statement = MechanismStatement(
+        statement = statement_of_mechanism(
             "sampled-gaussian", MECHANISMS["sampled-gaussian"](**phases), (delta, delta / 10)
         )
         assert list(of_card(card)) == [], card
@@ -188,7 +188,7 @@ CARD = {"sampler": "poisson", "relation": "add-remove", "noise_multiplier": 1.0,
 
 
 def test_a_verdict_against_its_rows_is_seen(monkeypatch):
-    from dpexp.reporting.receipt_readings import Reading
+    from dpexp.reporting.receipt_answer import Reading
 
     assert list(of_card(CARD)) == []
     monkeypatch.setattr(Reading, "verdict", lambda *_: "unsupported")

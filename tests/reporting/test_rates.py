@@ -55,7 +55,14 @@ def test_a_true_bound_is_rejected_no_more_often_than_stated():
 
 @pytest.mark.parametrize(
     ("assumes", "fault"),
-    [({"alfa": (0, 1)}, "no 'alfa'"), ({"mu": 2}, "mu is a pair"), ({"estimator": "adam"}, "one of")],
+    [
+        ({"alfa": (0, 1)}, "did you mean 'alpha'"),
+        ({"mu": 2}, "ASSUMES.mu"),
+        ({"d": (3, 80)}, "from 1 to 50"),
+        ({"estimator": "adam"}, "asgd"),
+        ({"families": []}, "ASSUMES.families"),
+        (["n"], "ASSUMES"),
+    ],
 )
 def test_faults_name_the_key(assumes, fault):
     def param_distance_sq(n, *, eta):

@@ -9,10 +9,10 @@ step (`dp-sgld`: sqrt(2 eta) sigma on the parameter).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_origin
 
 from pydantic import BeforeValidator, Field
 
@@ -27,20 +27,6 @@ Noise = Annotated[float, Field(ge=0)]
 Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Length = Annotated[float, Field(gt=0)]
 Curvature = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-Data = tuple[tuple[float, ...] | None, ...]
-"""a few records, each as its gradient in every step, in units of the largest norm; None for one removed"""
-
-
-class Part(NamedTuple):
-    """One Gaussian of the mixture that is released."""
-
-    probability: float
-    means: tuple[float, ...]
-    """in standard deviations of the noise, which is independent in every coordinate"""
-    shown: Hashable = ()
-    """what is released with it, such as the sizes of the batches"""
 
 
 class Mechanism(Parameters):
@@ -80,14 +66,6 @@ class Mechanism(Parameters):
     def lower_bounds(self) -> list[Analysis]:
         """What pairs of neighbours attain, where that is known exactly: curves from below."""
         return []
-
-    def law(self, data: Data) -> Sequence[Part]:
-        """What a run on these few records releases, by enumeration of the algorithm as it is written.
-
-        `dpexp check` compares epsilon with what all pairs of neighbours of a few records attain by it. Raises
-        NotImplementedError where it is not given; those of dpexp's own mechanisms are in its tests.
-        """
-        raise NotImplementedError
 
     def description(self) -> list[tuple[str, str]]:
         """Who is protected and what is released, as (topic, sentence) pairs."""

@@ -20,7 +20,6 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cells import Cell
 from dpexp.core.seeds import generator
 from dpexp.core.text import counted
-from dpexp.data.dataset import NORM
 from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
 from dpexp.problems.finite_sum import FiniteSum
@@ -35,8 +34,8 @@ from dpexp.reporting.audit.worlds import (
     user_worlds,
 )
 
-RECORDS, BATCH, WIDTH, FAR = 8, 2, 2, 4.0
-"""of a copy: records, records in a batch, features, and the length of a record over the clip"""
+RECORDS, BATCH, WIDTH = 8, 2, 2
+"""of a copy: records, records in a batch, and features"""
 SUM_RECORDS, SUM_STEPS, SUM_WIDTH, RATE = 6, 12, 4, 0.25
 """of a copy on a finite sum: records, steps, coordinates, and the rate of Poisson samples where there are any"""
 TARGET = 8.0
@@ -91,24 +90,21 @@ def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorPr
     """An audit of the first of fresh users, with each of the budgets; the others have these in turn."""
     budget = cell.privacy.mu
     (copy, pair), n = user_worlds(problem, algorithm), min(cell.run.n, USERS)
-    mus = [] if budget.pure_eps is not None else budgets_of(budget)
-    turns: list[tuple[Budget, Budget, str]] = [
-        (ListBudget(list=(*mus[k:], *mus[:k])), ConstantBudget(mu=mu), f"a user with mu = {mu:g}")
-        for k, mu in enumerate(mus)
-    ]
-    label = f"{algorithm.name} on {problem.name}, {'mu = ' if mus else ''}{budget.label}"
+    turns: list[tuple[Budget, Budget, str]] = [(budget, budget, "a user")]
+    if budget.pure_eps is None:
+        # every finite value of a law of budgets, or some of many
+        drawn = sorted({float(mu) for mu in budget.draw((np.arange(1000) + 0.5) / 1000, 1) if math.isfinite(mu)})
+        mus = [drawn[k] for k in sorted({*np.linspace(0, len(drawn) - 1, MOST_BUDGETS).round().astype(int).tolist()})]
+        turns = [
+            (ListBudget(list=(*mus[k:], *mus[:k])), ConstantBudget(mu=mu), f"a user with mu = {mu:g}")
+            for k, mu in enumerate(mus)
+        ]
+    label = f"{algorithm.name} on {problem.name}, {'mu = ' if budget.pure_eps is None else ''}{budget.label}"
     size = f"the first of {n} users, with the budgets of the config in turn"
     return [
-        TwoWorlds(copy, pair, cell.schedule, own, np.unique([1, n]), who, label, size, "message", first)
-        for own, first, who in turns or [(budget, budget, "a user")]
+        TwoWorlds(copy, pair, cell.schedule, own, np.unique([1, n]), who, label, size, canary_budget=first)
+        for own, first, who in turns
     ]
-
-
-def budgets_of(budget: Budget) -> list[float]:
-    """Every finite value of a law of budgets, or some of many."""
-    drawn = budget.draw((np.arange(1000) + 0.5) / 1000, 1)
-    values = sorted({float(mu) for mu in drawn if math.isfinite(mu)})
-    return [values[k] for k in sorted({*np.linspace(0, len(values) - 1, MOST_BUDGETS).round().astype(int).tolist()})]
 
 
 def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[TwoWorlds]:
@@ -122,13 +118,11 @@ def of_batches(cell: Cell, algorithm: DpSgd | DpSgld, problem: Softmax) -> list[
     groups = None if algorithm.groups is None else records // BATCH if uses_all else 2
     copy = algorithm.model_copy(update={"batch_size": BATCH, "epochs": 1, "groups": groups})
     clip = algorithm.clip if isinstance(algorithm, DpSgd) else math.inf
-    clipped, long = math.isfinite(clip), max(1.0, clip) ** 2
     if isinstance(algorithm, DpSgd) and schedule.name == "constant":
-        schedule = schedule.model_copy(update={"eta": SMALL_STEP / long})
+        schedule = schedule.model_copy(update={"eta": SMALL_STEP / max(1.0, clip) ** 2})
     pair = softmax_pair(
-        replaces, regulariser=problem.regulariser, records=records, classes=2 if clipped else 10, width=WIDTH,
-        length=FAR * clip if clipped else NORM,
-        slope_limit=long / (2 * SMALL_STEP) if clipped else problem.smoothness,
+        replaces, clip, SMALL_STEP, regulariser=problem.regulariser, records=records, width=WIDTH,
+        classes=2 if math.isfinite(clip) else 10, slope_limit=problem.smoothness,
     )  # fmt: skip
     who = REPLACED if replaces else "a record that is added or removed"
     audits = []
@@ -165,7 +159,6 @@ def _target(cell: Cell) -> Target:
 
 def _label(cell: Cell) -> str:
     """The algorithm with the parameters that differ from its defaults and do not change in a copy."""
-    changed = ("name", "epochs", "batch_size", "groups", "sampling_rate")
-    own = cell.algorithm.model_dump(exclude_defaults=True)
-    rest = "".join(f", {key} = {value}" for key, value in own.items() if key not in changed)
-    return f"{cell.algorithm.name} on {cell.problem.name}{rest}"
+    changed = {"name", "epochs", "batch_size", "groups", "sampling_rate"}
+    own = cell.algorithm.model_dump(exclude_defaults=True, exclude=changed)
+    return f"{cell.algorithm.name} on {cell.problem.name}{''.join(f', {key} = {value}' for key, value in own.items())}"

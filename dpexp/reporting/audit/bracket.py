@@ -23,15 +23,14 @@ PILOT, PASS = 1000, 1000
 
 def plan_of(experiment: Experiment) -> tuple[list[TwoWorlds], list[str]]:
     """The audits of an experiment, each mechanism once, and why others are skipped."""
-    audited: dict[tuple[str, str, str], TwoWorlds] = {}
-    skipped: dict[str, None] = {}
+    plans, skipped = dict[tuple[str, str, str], TwoWorlds](), dict[str, None]()
     for audits in map(audits_of, experiment.cells):
         if isinstance(audits, str):
-            skipped.setdefault(audits)
+            skipped[audits] = None
             continue
         for worlds in audits:
-            audited.setdefault((worlds.label, worlds.size, worlds.protects), worlds)
-    return list(audited.values()), list(skipped)
+            plans.setdefault((worlds.label, worlds.size, worlds.protects), worlds)
+    return list(plans.values()), list(skipped)
 
 
 @dataclass(frozen=True)
@@ -43,30 +42,21 @@ class Row:
     result: Audit
     level: float
     """probability with which this audit, or any other of the command, contradicts a true claim"""
-    deltas: tuple[float, ...]
+    deltas: Sequence[float]
     runs: int
-
-    @property
-    def lower_bound(self) -> float:
-        """In terms of Gaussian DP: of mu."""
-        return self.result.nearest[0].separation
-
-    @property
-    def claimed(self) -> float:
-        """In the same terms: mu, or the mu that allows the same misses at the reported threshold."""
-        return self.result.nearest[1]
-
-    @property
-    def alarm(self) -> bool:
-        """Whether the runs contradict the claim."""
-        return self.result.contradicts
+    lower_bound: float
+    """of mu of Gaussian DP"""
+    claimed: float
+    """mu, or the mu that allows the same misses at the reported threshold"""
+    alarm: bool
+    """whether the runs contradict the claim"""
 
     def document(self) -> dict[str, Any]:
         """One entry of `dpexp audit --json`."""
         audited, claim, process = self.audited, self.claim, self.result.process
         assert process is not None
         return {
-            "algorithm": audited.algorithm, "mechanism": audited.label,
+            "algorithm": audited.setting.name, "mechanism": audited.label,
             "claimed": self.claimed, "lower_bound": self.lower_bound,
             "unit": "mu at this false positive rate" if claim.mu is None else "mu",
             "confidence": 1 - self.level, "method": "trade-off test",
@@ -77,13 +67,6 @@ class Row:
             "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
             "thresholds": [vars(point) for point in self.result.points],
         }  # fmt: skip
-
-    def cells(self) -> list[str]:
-        """A line of the table, with epsilon at the first delta."""
-        delta, about = self.deltas[0], [self.audited.protects, self.audited.released, self.audited.statistic]
-        bounds = [up(self.claimed, 4), down(self.lower_bound, 4)]
-        bounds += [up(self.claim.eps(delta), 4), down(self.result.eps(delta), 4)]
-        return [*about, *bounds, f"{self.runs:,}", "ALARM" if self.alarm else ""]
 
 
 def audit(
@@ -102,9 +85,9 @@ def audit(
         parts.append(audited.observe(seed, range(first, min(first + PASS, total))))
     releases, canary = (np.concatenate(column) for column in zip(*parts, strict=True))
     # thresholds and bets must not have seen the replicates of the tests
-    own = round(pilot * len(canary) / total)
-    result = audit_runs(releases, canary, own, audited.claim, level * share)
-    return Row(audited, audited.claim, result, level, tuple(deltas), len(canary) - own)
+    result = audit_runs(releases, canary, pilot, audited.claim, level * share)
+    point, claimed = result.nearest
+    return Row(audited, audited.claim, result, level, deltas, runs, point.separation, claimed, result.contradicts)
 
 
 @dataclass(frozen=True)
@@ -124,22 +107,27 @@ class Audited(Printed):
         return [row.document() for row in self.rows]
 
     def text(self) -> str:
-        """A page to read."""
-        blocks, level = [], self.rows[0].level
-        head = ["who", "released", "statistic", "claimed", "at least", f"eps at {self.rows[0].deltas[0]:g}", "at least",
-                "runs", ""]  # fmt: skip
-        for (label, size), rows in groupby(self.rows, key=lambda row: (row.audited.label, row.audited.size)):
-            own = list(rows)
-            claims = dict.fromkeys(f"  Claimed by   {row.claim.name} ({row.claim.source})" for row in own)
-            table = ("  " + line for line in columns([row.cells() for row in own], head).splitlines())
+        """A page to read, with epsilons at the first delta."""
+        blocks, level, delta = [], self.rows[0].level, self.rows[0].deltas[0]
+        eps = f"eps at {delta:g}"
+        head = ["who", "released", "statistic", "claimed", "at least", eps, "at least", "runs", ""]
+        for (label, size), group in groupby(self.rows, key=lambda row: (row.audited.label, row.audited.size)):
+            rows = list(group)
+            claims = dict.fromkeys(f"  Claimed by   {row.claim.name} ({row.claim.source})" for row in rows)
+            cells = [
+                [row.audited.protects, row.audited.released, row.audited.statistic,
+                 up(row.claimed, 4), down(row.lower_bound, 4), up(row.claim.eps(delta), 4),
+                 down(row.result.eps(delta), 4), f"{row.runs:,}", "ALARM" * row.alarm]
+                for row in rows
+            ]  # fmt: skip
+            table = ("  " + line for line in columns(cells, head).splitlines())
             blocks.append("\n".join([label, f"  Audited      {size}", *claims, "", *table]))
-        verdict = (
-            f"No lower bound exceeds what is claimed. All of them hold together with {100 * (1 - level):g}% confidence."
-        )
+        alarms, percent = counted(sum(row.alarm for row in self.rows), "ALARM"), f"{100 * (1 - level):g}%"
+        verdict = f"No lower bound exceeds what is claimed. All of them hold together with {percent} confidence."
         if self.exit_code:
             verdict = (
-                f"{counted(sum(row.alarm for row in self.rows), 'ALARM')}: a lower bound exceeds what is claimed. Were "
-                f"all claims true, an alarm anywhere in this\ntable would have a probability of at most {level:g}."
+                f"{alarms}: a lower bound exceeds what is claimed. Were all claims true, an alarm anywhere in this\n"
+                f"table would have a probability of at most {level:g}."
             )
         skipped = "\n".join(f"Not audited: {reason}." for reason in self.skipped)
         return "\n\n".join([*blocks, verdict, *([skipped] if skipped else [])])

@@ -12,6 +12,7 @@ point far away in the direction of the difference show the coordinate along it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,9 +23,11 @@ import numpy as np
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
+from dpexp.data.dataset import NORM
 from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
 from dpexp.engine.linear.linear_pass import PassModel
+from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.budgets import Budget
@@ -37,9 +40,8 @@ FAR_AWAY = 1e4
 """of the point from which distances are measured, in units of the noise"""
 COIN = 2**31
 """the part of a replicate's streams that decides its world, and nothing else"""
-Send = Callable[[np.ndarray], np.ndarray]
-Seen = tuple[np.ndarray, np.ndarray]
-"""what some runs release, float64 [R] or [R, k] if k numbers are seen together, and their worlds, bool [R]"""
+FAR = 4.0
+"""length of a record over the clip"""
 
 
 class NothingShown(UsageError):
@@ -60,15 +62,14 @@ class TwoWorlds:
     protects: str
     label: str = ""
     size: str = ""
-    statistic: str = "joint ratio"
     canary_budget: Budget | None = None
     """the canary's own, where users have several"""
     together: int = 1
     """replicates that are seen together"""
 
     @property
-    def algorithm(self) -> str:
-        return str(self.setting.name)
+    def statistic(self) -> str:
+        return "message" if self.canary_budget else "joint ratio"
 
     @property
     def released(self) -> str:
@@ -85,42 +86,33 @@ class TwoWorlds:
         best = min(covering, key=lambda a: a.eps(DELTA), default=None)
         return composition_of_runs([(best, self.together)]) if best and self.together > 1 else best
 
-    def observe(self, seed: int, replicates: range) -> Seen:
-        """Run these replicates; each depends on its number and the seed."""
-        canary = coins(seed, replicates)
-        releases = np.empty(0)
+    def observe(self, seed: int, replicates: range) -> tuple[np.ndarray, np.ndarray]:
+        """What these replicates release, [R, k], and the world of each, bool [R], by its number and the seed."""
+        # batches, order and noise are the same in both worlds
+        canary = np.array([generator(seed, r, "data", COIN).random() < 0.5 for r in replicates])
+        rows = dict[int, np.ndarray]()
         for world, problem in enumerate(self.problems):
             own = np.flatnonzero(canary == world)
             lanes = [self.together * replicates[int(k)] + j for k in own for j in range(self.together)]
             if lanes:
                 passed = self.setting.simulate(problem, [(self.schedule, self.budget)], self.steps, seed, lanes)
-                rows = _handed_out(problem, passed).reshape(len(own), -1)
-                releases = releases if releases.size else np.empty((len(canary), rows.shape[1]))
-                releases[own] = rows
-        return releases, canary
+                rows |= zip(own.tolist(), _handed_out(problem, passed).reshape(len(own), -1), strict=True)
+        return np.array([rows[k] for k in range(len(canary))]), canary
 
 
-def coins(seed: int, replicates: range) -> np.ndarray:
-    """The world of each replicate, bool [R]; batches, order and noise are the same in both worlds."""
-    return np.array([generator(seed, r, "data", COIN).random() < 0.5 for r in replicates])
-
-
-def _handed_out(problem: Any, passed: Any) -> np.ndarray:
-    """What shows the canary, [R, k]."""
+def _handed_out(problem: Any, passed: Passed) -> np.ndarray:
+    """What shows the canary, with the replicates first."""
     measured = {name: passed.values[0, :, :, m] for m, name in enumerate(passed.metrics)}
-    if isinstance(problem, LinearPredictorProblem) and not isinstance(problem, OwnedRecords):
-        if "param_distance_sq" not in measured:
-            raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
+    if passed.parameters is not None:
+        return np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
+    if isinstance(problem, LinearPredictorProblem) and "param_distance_sq" in measured:
         # (b): after the first user, since all others change with it
-        observed = np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
-    elif passed.parameters is not None:
-        observed = np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
-    elif isinstance(problem, LinearCanaries) and "objective" in measured:
+        return np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
+    if isinstance(problem, LinearCanaries) and "objective" in measured:
         # (a)
-        observed = np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
-    else:
-        raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
-    return observed.reshape(len(observed), -1)
+        return np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
+    wanted = "`param_distance_sq`" if isinstance(problem, LinearPredictorProblem) else "`objective`"
+    raise NothingShown(f"`simulate` hands out no parameters, nor the metric {wanted}, which shows where an iterate is")
 
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:
@@ -130,22 +122,25 @@ def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[Line
     return first, first.model_copy(update={"slope": 1.0})
 
 
-def softmax_pair(replaced: bool, **parameters: Any) -> tuple[Canaries, Canaries]:
-    """(a): the first record of a table, whose class is replaced, or which alone has features."""
+def softmax_pair(replaced: bool, clip: float, small: float = 0.5, **parameters: Any) -> tuple[Canaries, Canaries]:
+    """(a): the first record of a table, whose class is replaced, or which alone has features.
+
+    A step size that follows from the smoothness is `small` over the larger of 1 and the squared clip.
+    """
     # a record without features has no gradient: it is as one that is absent
     absent = 0 if replaced else None
-    present = Canaries(canary=1, others=absent, **parameters)
+    if math.isfinite(clip):
+        parameters |= {"length": FAR * clip, "slope_limit": max(1.0, clip) ** 2 / (2 * small)}
+    present = Canaries(canary=1, others=absent, **{"length": NORM, **parameters})
     return present.model_copy(update={"canary": absent}), present
-
-
-class OwnedRecords:
-    """(c): a table whose first record is known."""
 
 
 def owner_pair(problem: LinearPredictorProblem) -> tuple[Any, Any]:
     """(c): the records of one owner, whose first one has either of the two responses."""
 
-    class Owned(OwnedRecords, type(problem)):  # type: ignore[misc]
+    class Owned(type(problem)):  # type: ignore[misc]
+        """A table whose first record is known."""
+
         canary: float
 
         def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +214,9 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
     return FirstUser(**problem.model_dump())
 
 
-def furthest_responses(problem: LinearPredictorProblem, send: Send) -> tuple[float, float]:
+def furthest_responses(
+    problem: LinearPredictorProblem, send: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
     """The two responses whose gradients at the start lie furthest apart, for a record with |x|^2 = 2."""
     _, sample = problem.sample(np.random.default_rng(0), 4000)
     x, theta, tried = _row(problem.d), problem.start(), np.unique(sample)
