@@ -21,13 +21,13 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, local, predicted_errors
 from dpexp.algorithms.schedules import Power
-from dpexp.config.error_messages import explain
-from dpexp.config.yamlfile import ConfigError, Position, all_at, plain
+from dpexp.config.error_messages import validated
+from dpexp.config.yamlfile import Position, with_place
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.terminal import tell
@@ -153,11 +153,8 @@ class Rate:
     def __init__(self, statement: StatedBound, assumes: Any, line: int) -> None:
         if not isinstance(assumes, Mapping):
             raise UsageError(f"{statement.file}:{line}: ASSUMES is a dict, not {type(assumes).__name__}")
-        values = all_at(assumes, Position(statement.file, line, 1))
-        try:
-            self.assumes = RateAssumptions.model_validate(plain(values))
-        except ValidationError as error:
-            raise ConfigError(explain(error, "ASSUMES", values, RateAssumptions)) from None
+        values = with_place(assumes, Position(statement.file, line, 1))
+        self.assumes = validated(RateAssumptions, values, "ASSUMES")
         self.statement, self.takes = statement, list(inspect.signature(statement.function).parameters)[1:]
         known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
         if wrong := [name for name in self.takes if name not in known]:

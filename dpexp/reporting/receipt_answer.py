@@ -22,7 +22,7 @@ from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import batches_of, epochs_of, visits
-from dpexp.reporting.run_card import Card, Sampler, StatedGuarantee
+from dpexp.reporting.run_card import TRIPLE, Card, Sampler, StatedGuarantee
 from dpexp.reporting.statement import MechanismAnalyses, gaussian_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
@@ -40,7 +40,6 @@ ONE_CHANGE = ("full-batch", "fixed-size", "cyclic", "shuffled", "reshuffled")
 DRAWN = ("drawn", "drawn-visible")
 """divisors that are the size of the batch"""
 ROUNDED = 1 + 1e-9
-PHASED = ("noise_multiplier", "sampling_probability", "steps")
 
 
 @dataclass(frozen=True)
@@ -213,7 +212,7 @@ class Program:
                 if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
                     values["steps"] = batches_of(rate) * visits(steps, rate) * runs
                 if len({phase[:2] for phase in phases}) > 1:
-                    values |= zip(PHASED, zip(*phases * runs, strict=True), strict=True)
+                    values |= zip(TRIPLE, zip(*phases * runs, strict=True), strict=True)
         return MECHANISMS[name].model_validate(values)
 
 

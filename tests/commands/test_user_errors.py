@@ -161,6 +161,7 @@ ERRORS = """
 2  | calibrate tpr=0.01@fpr=0.05 steps=1 | | guessing
 2  | calibrate mu=1 delta=1e-5 steps=1 sampling_probability=1 | | delta
 2  | audit small.yaml --runs 5 | | --runs
+2  | audit small.yaml --set privacy.mu=inf | | nothing to audit
 2  | judge broken.py | broken.py:2 |
 3  | predict nowhere | nowhere | dpexp run
 2  | check nowhere.py | nowhere.py | no such plug-in file

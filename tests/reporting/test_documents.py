@@ -196,18 +196,6 @@ def test_a_verdict_against_its_rows_is_seen(monkeypatch):
     assert any("exit code" in fault for fault in of_card(CARD))
 
 
-def test_a_headline_against_its_rows_is_seen():
-    rows = [{"analysis": "one", "released": "all-iterates", "valid": True, "eps": [[1e-5, 1.0]]}]
-    lower = [{"analysis": "pair", "released": "all-iterates", "eps": [[0.5, 0.1]]}]
-    best = {"all-iterates": {"eps": [[1e-5, 1.0]]}}
-    for percent, fault in (("73.2", False), ("73.9", True), ("60", False)):
-        plain = [f"An attacker guesses with at most {percent}% success"]
-        document = {"statements": rows, "attained": [], "best": best, "plain": plain}
-        assert bool([*of_headline(document, plain[0])]) == fault
-        assert bool([*of_headline({**document, "attained": lower}, plain[0])])  # 75% at least
-    assert [*of_headline({**document, "plain": ["One."]}, "Another.")]
-
-
 def test_of_an_attacker_what_is_released_attains():
     shown = {}
     for released in ("all", "last", "average"):

@@ -8,8 +8,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from dpexp.reporting.figure import Figure
-from dpexp.reporting.page import picture
 from tests.conftest import ROOT, call, of_other_code
 
 EVIL = "</script><script>alert(1)</script>"
@@ -157,12 +155,11 @@ def state_of(text, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["own", "records"])
-def test_results_of_other_code_are_called_so_and_nothing_of_them_is_shown(copy, name):
-    of_other_code(copy / "results" / name)
-    text = written(copy, f"results/{name}")
-    assert state_of(text, name) in ("stale", "unconfirmed")
-    assert f"dpexp run {name}.yaml" in Read(text).text
+def test_results_of_other_code_are_called_so_and_nothing_of_them_is_shown(copy):
+    of_other_code(copy / "results" / "own")
+    text = written(copy, "results/own")
+    assert state_of(text, "own") in ("stale", "unconfirmed")
+    assert "dpexp run own.yaml" in Read(text).text
     assert not Read(text).all("img")
     assert not Read(text).all("table")
 
@@ -173,20 +170,3 @@ def test_damaged_and_foreign_folders_are_named(copy):
     text = written(copy)
     assert state_of(text, "own") == "not complete"
     assert all(one["src"].startswith("data:") for one in Read(text).all("img"))
-
-
-def test_no_results_have_a_command_and_no_traceback(tmp_path):
-    for words in ([], ["nowhere"], [str(tmp_path)]):
-        error = call("report", *words, cwd=tmp_path, code=3).stderr
-        assert "dpexp run" in error
-        assert error.count("\n") <= 3
-    assert "is a folder" in call("report", ROOT / "results" / "sweep_d", "--out", tmp_path, code=2).stderr
-
-
-def test_a_figure_that_cannot_be_drawn_costs_a_line_whatever_is_wrong(tmp_path):
-    def broken(results):
-        raise NotImplementedError("the curvature is not known")
-
-    shown = picture(Figure("mine", "Mine.", "", "", ("own",), broken), tmp_path, "dpexp plot mine")
-    assert shown.source == ""
-    assert "the curvature is not known" in shown.why
