@@ -103,16 +103,18 @@ class TwoWorlds:
 def _handed_out(problem: Any, passed: Passed) -> np.ndarray:
     """What shows the canary, with the replicates first."""
     measured = {name: passed.values[0, :, :, m] for m, name in enumerate(passed.metrics)}
+    # an owner's fit measures nothing; of fresh users the records of all change with the first one's
+    if isinstance(problem, LinearPredictorProblem) and measured:
+        if "param_distance_sq" not in measured:
+            raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
+        # (b): after the first user
+        return np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
     if passed.parameters is not None:
         return np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
-    if isinstance(problem, LinearPredictorProblem) and "param_distance_sq" in measured:
-        # (b): after the first user, since all others change with it
-        return np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
     if isinstance(problem, LinearCanaries) and "objective" in measured:
         # (a)
         return np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
-    wanted = "`param_distance_sq`" if isinstance(problem, LinearPredictorProblem) else "`objective`"
-    raise NothingShown(f"`simulate` hands out no parameters, nor the metric {wanted}, which shows where an iterate is")
+    raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
 
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:
