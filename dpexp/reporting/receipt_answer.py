@@ -204,7 +204,7 @@ class Program:
             if sampler == "truncated-poisson":
                 values |= {"n": card.records, "cap": card.cap}
             elif self.shows:
-                # a group is covered one record after the other, and sizes tell more among fewer records
+                # a group is covered one record after the other, and sizes reveal more among fewer records
                 fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
                 name, values["n"] = "shown-sizes", fewest
             else:
