@@ -144,8 +144,9 @@ class OnePassAlgorithm(Algorithm):
         # what has a diameter fits into a ball of that times sqrt(p / (2 (p + 1))) (Jung)
         ball = min(self.radius(problem), exact * math.sqrt(problem.p / (2 * (problem.p + 1))))
         return LocalGaussian(
-            mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n, dimension=problem.p, radius=ball
-        )
+            mu=budget, noise_sensitivity=noise, exact_sensitivity=exact, users=n, dimension=problem.p, radius=ball,
+            attained=problem.has_exact_sensitivity,
+        )  # fmt: skip
 
     def passes(
         self, problem: LinearPredictorProblem, settings: Settings

@@ -197,6 +197,13 @@ class LinearPredictorProblem(Problem):
                 reach = max(reach, self.law.pair) / 2
         return max(reach * (high - low), across * max(abs(low), abs(high)))
 
+    @property
+    def has_exact_sensitivity(self) -> bool:
+        """Whether two users are as far apart as `exact_sensitivity`, which of unweighted rows of a table, and of labels
+        whose loss is no l(t) - y t, is a bound alone."""
+        unusual = self.labels and not means.is_canonical(self)
+        return not isinstance(self.row_weight, NoWeight) or not (unusual or self.law.design.rows is not None)
+
     def paper_sensitivity(self) -> float:
         """The sensitivity that the source prints, where it differs from the exact one."""
         return self.exact_sensitivity()

@@ -61,6 +61,18 @@ def test_the_cell_is_that_of_the_content(tmp_path):
     assert bare.exact_sensitivity() == pytest.approx(2 * longest)
 
 
+@pytest.mark.parametrize(("rest", "attained"), [("weights: none, ", False), ("", True)])
+def test_a_bound_on_what_two_rows_of_a_table_can_send_is_not_called_attained(tmp_path, rest, attained):
+    cell = load(tmp_path, rest=rest, rows=np.abs(ROWS))
+    mechanism = cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
+    assert any(row.side == "below" for row in mechanism.in_random_order()) == attained
+    if not attained:
+        # by enumeration: messages of different rows, with scores of at most 1
+        z = np.insert(np.abs(ROWS), 0, 1.0, axis=1)
+        farthest = max(np.linalg.norm(a + b) for k, a in enumerate(z) for b in z[:k])
+        assert farthest < cell.problem.exact_sensitivity() - 1e-9
+
+
 @pytest.mark.parametrize(
     ("design", "rest", "rows", "place", "key"),
     [

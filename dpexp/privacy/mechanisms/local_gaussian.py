@@ -59,6 +59,8 @@ class LocalGaussian(Mechanism):
     """numbers in a message, where all have one length"""
     radius: Size | None = None
     """of a ball that holds all messages before their noise, in the units of Delta"""
+    attained: bool = True
+    """whether two records are as far apart as `exact_sensitivity`; else it is a bound"""
 
     @property
     def sampling(self) -> str:
@@ -111,7 +113,11 @@ class LocalGaussian(Mechanism):
         )
         if refused:
             return [replace(analyses, eps=lambda _: math.inf)]
-        return [analyses] if constant is None else [analyses, self._messages(constant, self.users).lower_bounds()[0]]
+        return (
+            [analyses]
+            if constant is None or not self.attained
+            else [analyses, self._messages(constant, self.users).lower_bounds()[0]]
+        )
 
     def _eps(self, delta: float) -> float:
         """In random order; of several budgets a hundredth of delta is for the chance that a group is smaller."""
@@ -158,7 +164,9 @@ class LocalGaussian(Mechanism):
         return {"cap": self.mu.largest, "q05": float(low), "median": float(middle), "q95": float(high)}
 
     def description(self) -> list[tuple[str, str]]:
-        exact = f"the exact sensitivity is {self.exact_sensitivity:.6g}"
+        exact = (
+            f"the {'exact sensitivity is' if self.attained else 'sensitivity is at most'} {self.exact_sensitivity:.6g}"
+        )
         return [
             ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),
             ("Noise", f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; {exact}"),
