@@ -10,6 +10,7 @@ from dpexp.problems import PROBLEMS
 COLUMNS = (
     {"law": "normal", "sd": 2, "mean": 1}, {"law": "normal"}, {"law": "bernoulli", "p": 0.3, "low": -1, "high": 2},
     {"law": "categorical", "p": (0.2, 0.3, 0.5)}, {"law": "t", "df": 4.5}, {"law": "uniform", "low": 1, "high": 3},
+    {"law": "t", "df": 3},
 )  # fmt: skip
 
 
@@ -22,7 +23,7 @@ def users(**population):
 
 def test_columns_have_their_laws_and_normals_their_correlation():
     x, e = users(design={"columns": COLUMNS, "correlation": {"ar1": -0.6}}, errors={"law": "laplace", "scale": 2})
-    laws = {0: stats.norm(1, 2), 1: stats.norm, 5: stats.t(4.5), 6: stats.uniform(1, 2)}
+    laws = {0: stats.norm(1, 2), 1: stats.norm, 5: stats.t(4.5), 6: stats.uniform(1, 2), 7: stats.t(3)}
     assert min(stats.kstest(x[:, j], law.cdf).pvalue for j, law in laws.items()) > 1e-4
     assert np.corrcoef(x[:, :2].T)[0, 1] == pytest.approx(-0.6, abs=0.02)
     assert [np.mean(x[:, 2] == value) for value in (-1, 2)] == pytest.approx([0.7, 0.3], abs=0.01)
