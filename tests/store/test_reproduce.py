@@ -43,8 +43,10 @@ def table(metric="train_loss", mean=(0.5, 1.0, 1e-9), steps=(1, 2, 3), n=2, esti
     ],
 )
 def test_numbers_of_a_summary(mean, status):
-    comparison = compare("x/summary.parquet", table(mean=mean), table())
-    assert comparison.status == status
+    for unit in (2.0**-40, 1.0, 2.0**40):  # of measurement, which decides nothing
+        scaled = [table(mean=unit * np.array(values)) for values in (mean, (0.5, 1.0, 1e-9))]
+        comparison = compare("x/summary.parquet", *scaled)
+        assert comparison.status == status
     if status == "different":
         assert "train_loss" in comparison.detail
         assert "allowed" in comparison.detail
