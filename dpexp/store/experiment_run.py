@@ -94,8 +94,8 @@ def run(experiment: Experiment, options: Options) -> Report:
         # (a)
         with folder.locked():
             plans = plan(experiment, options.results, options.force)
-            # after an edit a chunk of every pass may prove that no number has moved
             if cells := [p.cell for p in options.select(plans) if p.status == "unconfirmed"]:
+                tell(f"{experiment.name}: proof")  # one chunk of every pass shows whether a number has moved
                 prove(experiment, folder, plans, cells, options.jobs, options.quiet)
                 plans = plan(experiment, options.results, options.force)
             outcome = _bring_up_to_date(experiment, folder, plans, options)
