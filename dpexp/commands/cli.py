@@ -429,7 +429,7 @@ def main() -> None:
     _prepare()
     stdout = sys.stdout
     try:
-        app()
+        app(prog_name="dpexp")
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:
