@@ -22,14 +22,18 @@ from tests.store.loopback import (
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
 
 
-@pytest.fixture(scope="module")
-def lan(tmp_path_factory):
-    """A scheduler and two workers, one with two threads, that all tests share which disturb neither."""
+def cluster(tmp_path_factory):
+    """A scheduler and two workers, one with two threads."""
     with Loopback(tmp_path_factory.mktemp("cluster")) as found:
         found.worker()
         found.worker(threads=2)
         found.wait_for(2)
         yield found
+
+
+lan = pytest.fixture(cluster, scope="module", name="lan")
+"""what all tests share that disturb no worker"""
+own_lan = pytest.fixture(cluster, name="own_lan")
 
 
 def squares(count, seconds=0.0):
@@ -102,9 +106,8 @@ def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_pat
 
 @pytest.mark.slow
 @needs_dask
-def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, lan):
-    """The last test of this file, since it spoils the cluster that the others share."""
-    results = {}
+def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, own_lan):
+    lan, results = own_lan, {}
     for number, result in on_cluster(squares(24, 0.02), lan.address):
         if not results:
             lan.processes[1].kill()  # the worker with one thread, which had tasks
