@@ -127,14 +127,20 @@ def test_one_bit_of_a_summary(results):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "conflict"])
+@pytest.mark.parametrize("spoil", ["cut", "letter", "empty", "list", "conflict", "swapped"])
 def test_a_damaged_file_is_named_and_written_anew(few, tmp_path, spoil):
     call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
     path = tmp_path / verdicts.FILE
     text = path.read_text()
     conflict, letter = f"<<<<<<< ours\n{text}=======\n", text.replace("misprint", "reprinted", 1)
     spoiled = {"cut": text[: len(text) // 2], "letter": letter, "empty": "", "list": "[]", "conflict": conflict}
-    path.write_text(spoiled[spoil])
+    if spoil == "swapped":  # by somebody who knows of the checksum
+        document = read_document(path)
+        verdicts_of, (one, other) = document["verdicts"], THEORY
+        verdicts_of[one], verdicts_of[other] = verdicts_of[other], verdicts_of[one]
+        write_document(path, document)
+    else:
+        path.write_text(spoiled[spoil])
     refused = call("claims", "--format", "table", "--results", tmp_path, code=3).stderr
     assert "claims.json is damaged" in refused
     call("claims", THEORY[0], "--judge", "--results", tmp_path)

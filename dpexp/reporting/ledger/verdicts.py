@@ -100,7 +100,11 @@ def read_ledger(results: Path) -> dict[str, Judgement]:
     """The stored rows by the id of the claim; none, with a note, where the file is damaged."""
     try:
         stored = read_document(results / FILE)["verdicts"]
-        return {name: Judgement(**{part: row[key] for part, key in PARTS.items()}) for name, row in stored.items()}
+        rows = {name: Judgement(**{part: row[key] for part, key in PARTS.items()}) for name, row in stored.items()}
+        # a checksum does not see that two rows have changed places
+        if moved := next((name for name, row in rows.items() if row.id != name), None):
+            raise Damaged(f"another claim's verdict stands under {moved}")
+        return rows
     except (Damaged, KeyError, TypeError, AttributeError) as error:
         say_once(f"{results / FILE} is damaged ({error}): it is written anew when claims are judged")
     except FileNotFoundError:
