@@ -18,7 +18,7 @@ from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, closure
+from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, closure, distances_sq, loss_gaps
 from tests.conftest import AT_LENGTH, share
 
 
@@ -62,7 +62,7 @@ def problem_of(kind, options, rows, errors):
 
 
 def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None, change=lambda means: means):
-    """Log ratios [2, 3] of curve and mean, and by how many standard errors they are beyond 3 %; None for a larger J."""
+    """Log ratios [4, 3] of curves and means (distance and loss gap, iterate and average), and by how many standard errors they are beyond 3 %; None for a larger J."""
     problem, predicted, eta = problem_of(*case), problem_of(*(model or case)), ETAS[mu]
     marks, noise_sq, means = (
         np.array([50, 500, 5000]),
@@ -71,12 +71,17 @@ def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None, change=la
     )
     least = problem.scale_min if problem.has_scale else -math.inf
     begin, end = problem.start(), predicted.optimum()
-    curve = closure(lambda m, c: change(means(m, c)), begin, end, noise_sq, (eta, 0.5), marks, least)
+
+    def changed(m, c):
+        return change(means(m, c))
+
+    curve = closure(changed, begin, noise_sq, (eta, 0.5), marks, least)
     if curve.j_index > largest_j or curve.scale_distance < LEAST_DISTANCE:
         return None
     passed = LdpSgd().simulate(problem, [(Power(eta=eta, alpha=0.5), ConstantBudget(mu=mu))], marks, 1, range(runs))
-    mean, error = passed.values[0, :, :, 0].mean(axis=2), stats.sem(passed.values[0, :, :, 0], axis=2)
-    log = np.log(np.stack([curve.iterate, curve.average]) / mean)
+    values = passed.values[0][:, :, [0, 2]].transpose(2, 0, 1, 3).reshape(4, 3, -1)
+    mean, error, laws = values.mean(axis=2), stats.sem(values, axis=2), (curve.iterate, curve.average)
+    log = np.log([*(distances_sq(law, end) for law in laws), *(loss_gaps(changed, law, end) for law in laws)] / mean)
     return log, (np.maximum(np.abs(log) - LIMIT, 0) * mean / error).max()
 
 

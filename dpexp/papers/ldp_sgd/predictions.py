@@ -21,7 +21,7 @@ from dpexp.problems.population_means import clipped_optimum
 from dpexp.reporting.results.gather import CLOSURE, Theory
 from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
-from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, Closure, closure
+from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, Closure, Laws, closure, distances_sq, loss_gaps
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, iterate_covariance, linearised_moments, spectral_norm
 from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 from dpexp.theory.ldp_sgd.terms import power_sum, psi
@@ -190,8 +190,18 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
 def _closure(problem: LinearPredictorProblem, schedule: Schedule, budget: Budget, steps: tuple[int, ...]) -> Closure:
     """Raises UsageError where the closure of moments is not known."""
     noise_sq = finite(problem.noise_sensitivity()) ** 2 * budget.mean_inverse_square
-    start, optimum, least = problem.start(), problem.optimum(), problem.scale_min if problem.has_scale else -math.inf
-    return closure(gaussian_means(problem), start, optimum, noise_sq, decay_of(schedule), np.array(steps), least)
+    least = problem.scale_min if problem.has_scale else -math.inf
+    return closure(gaussian_means(problem), problem.start(), noise_sq, decay_of(schedule), np.array(steps), least)
+
+
+def _mean_gaps(problem: LinearPredictorProblem, laws: Laws, steps: np.ndarray) -> np.ndarray:
+    """Mean loss gaps at `steps` [K] of these laws: integrals at about 30 of them, and a spline of logarithms."""
+    from scipy.interpolate import CubicSpline
+
+    picked = np.unique(np.searchsorted(steps, np.geomspace(steps[0], steps[-1], 30)))
+    few = Laws(laws.mean[picked], laws.covariance[picked])
+    logs = np.log(loss_gaps(gaussian_means(problem), few, problem.optimum()))
+    return np.exp(CubicSpline(np.log(steps[picked]), logs)(np.log(steps)) if len(picked) > 3 else logs)
 
 
 def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
@@ -209,19 +219,21 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
         return {name: np.full(len(steps), place[cell.coordinates[metric]])}
     lines = dict(curves(cell, estimator, metric, steps))
     linearised = "prediction, linearised recursion"
-    if metric != "param_distance_sq" or cell.algorithm.name != "ldp-sgd" or linearised not in lines:
+    if cell.algorithm.name != "ldp-sgd" or linearised not in lines:
         return lines
-    name, values = linearised, lines[linearised]
+    name, values, known = linearised, lines[linearised], linear_predictor_of(problem)
     try:
-        closed = _closure(linear_predictor_of(problem), cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
+        closed = _closure(known, cell.schedule, cell.privacy.mu, tuple(map(int, steps)))
         j = f"J = {closed.j_index:.2f}"
-        if closed.j_index <= MOST_INDEX and closed.scale_distance < LEAST_DISTANCE:
+        if closed.j_index > MOST_INDEX:
+            name += f" (J >= {closed.j_index:.2f}: too far from normal for the closure of moments)"
+        elif closed.scale_distance < LEAST_DISTANCE:
             name += f" ({j}, but the bound of the scale is within {LEAST_DISTANCE:g} standard deviations)"
-        elif closed.j_index <= MOST_INDEX:
-            accuracy = "" if closed.j_index <= 0.1 else ": expect errors up to 10 %"
-            name, values = f"{CLOSURE} ({j}{accuracy})", closed.iterate if estimator == "sgd" else closed.average
         else:
-            name += f" ({j}: too far from normal for the closure of moments)"
+            name = f"{CLOSURE} ({j}{'' if closed.j_index <= 0.1 else ': expect errors up to 10 %'})"
+            laws: Laws = getattr(closed, {"sgd": "iterate", "asgd": "average"}[estimator])
+            far = metric == "param_distance_sq"
+            values = distances_sq(laws, known.optimum()) if far else _mean_gaps(known, laws, steps)
     except UsageError as error:
         name += f", since {error.message}"
     return {name if old == linearised else old: values if old == linearised else line for old, line in lines.items()}

@@ -1,4 +1,4 @@
-"""The closure of moments: mean squared errors of LDP-SGD and its average at any n, if the law of theta were normal.
+"""The closure of moments: mean errors of LDP-SGD and its average at any n, if the law of theta were normal.
 
 With theta ~ N(m, C) write g = E grad F, H = E Hess F and N = E[score score'] - g g' - H C H + sigma^2 I. One step is
 
@@ -12,9 +12,11 @@ H, N those at theta* this is the linearised recursion; unlike that it holds from
 the eigenvectors of H. A second evaluation at their end makes them of second order (Heun).
 (b) The index J is the largest |1 - tr C H / tr C Hess F(m)| on the way: how much the law of theta feels that the risk
 is no parabola. No theorem bounds the error by it. In 28 settings it was at most 3 % for J <= .06, 5 % for J <= .1 and
-9 % for J <= .35; beyond that the law of theta has tails, and the error was up to 34 %.
+9 % for J <= .35; beyond that the law of theta has tails, the error was up to 34 %, and the curve ends.
 (c) The projection of a scale to its bound is not in the law of theta, only in `means`: where the scale's mean is within
-`LEAST_DISTANCE` standard deviations of the bound after `EARLY` steps, errors were up to 36 %.
+`LEAST_DISTANCE` standard deviations of the bound after `EARLY` steps, errors were up to 36 %, and the curve ends.
+(d) The mean of F over N(m, C) less F(theta*) is the integral over 0 < u < 1 of g'(m - theta*) + tr(H C) / 2, with g
+and H of N(theta* + u (m - theta*), u C): normal means solve the heat equation, dE[F] / dC = H / 2.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ MOST_INDEX = 0.35
 """J above which the closure is not shown"""
 EARLY, LEAST_DISTANCE = 100, 3.0
 """(c)"""
+_PATH = np.polynomial.legendre.leggauss(6)
+"""nodes and weights on [-1, 1] of (d)"""
 
 
 class ScoreMeans(NamedTuple):
@@ -47,13 +51,22 @@ class ScoreMeans(NamedTuple):
     """E[score score'] [p, p]"""
 
 
-class Closure(NamedTuple):
-    """Mean squared distances to theta* at some steps, [K] each."""
+class Laws(NamedTuple):
+    """Normal laws at K steps."""
 
-    iterate: np.ndarray
-    average: np.ndarray
+    mean: np.ndarray
+    """[K, p]"""
+    covariance: np.ndarray
+    """[K, p, p]"""
+
+
+class Closure(NamedTuple):
+    """The laws of the iterate and of the average at some steps; NaN from where (b) or (c) refuses them."""
+
+    iterate: Laws
+    average: Laws
     j_index: float
-    """J, of (b)"""
+    """J, of (b), as far as the curve goes"""
     scale_distance: float
     """least distance of the scale's mean from its bound in standard deviations, of (c); inf where there is no scale"""
 
@@ -69,13 +82,12 @@ class _State(NamedTuple):
 def closure(
     means: Callable[[np.ndarray, np.ndarray], ScoreMeans],
     start: np.ndarray,
-    optimum: np.ndarray,
     noise_sq: float,
     step_sizes: tuple[float, float],
     steps: np.ndarray,
     least_scale: float = -math.inf,
 ) -> Closure:
-    """E|theta_k - theta*|^2 and that of the average at `steps` [K], increasing, for `step_sizes` eta k^-alpha.
+    """The laws of theta_k and of the average at `steps` [K], increasing, for `step_sizes` eta k^-alpha.
 
     `means(m, C)` has the means over theta ~ N(m, C); `noise_sq` is the variance of the noise in each coordinate, and
     `least_scale` the bound to which the last parameter is projected, -inf where it is no scale.
@@ -87,7 +99,9 @@ def closure(
     grid = [*range(min(SINGLE, last) + 1)]
     while grid[-1] < last:
         grid.append(min(max(grid[-1] + 1, int(grid[-1] * RATIO)), last))
-    squares, index, distance = [], 0.0, math.inf
+    shape = len(steps), p
+    iterate, average = (Laws(np.full(shape, np.nan), np.full((*shape, p), np.nan)) for _ in range(2))
+    cursor, index, distance = 0, 0.0, math.inf
     for before, end in pairwise(grid):
         scores = means(state.m, state.c)
         gradient, hessian, noise = scores.gradient, scores.hessian, _noise(scores, state.c, noise_sq)
@@ -95,6 +109,8 @@ def closure(
             # (b)
             flat = np.sum(state.c * means(state.m, zero).hessian)
             index = max(index, abs(1 - float(np.sum(state.c * hessian) / flat)))
+            if index > MOST_INDEX:
+                break
         if end - before > 1:
             # (a)
             step = eta * _mean_power(before, end, alpha)
@@ -106,16 +122,33 @@ def closure(
         for mark in (*(int(mark) for mark in steps if before < mark < end), end):
             step = eta * _mean_power(before, mark, alpha)
             new = _segment(state, gradient, hessian, noise, step, mark - before)
-            if mark in steps:
-                away, of_average = new.m - optimum, new.t / mark - optimum
-                iterate = float(away @ away + np.trace(new.c))
-                squares.append((iterate, float(of_average @ of_average + np.trace(new.q) / float(mark) ** 2)))
+            if mark == steps[cursor]:
+                iterate.mean[cursor], iterate.covariance[cursor] = new.m, new.c
+                average.mean[cursor], average.covariance[cursor] = new.t / mark, new.q / float(mark) ** 2
+                cursor += 1
         state = new
         if end > EARLY and state.c[-1, -1] > 0:
             # (c)
             distance = min(distance, float((state.m[-1] - least_scale) / math.sqrt(state.c[-1, -1])))
-    iterates, averages = np.array(squares).T
-    return Closure(iterates, averages, index, distance)
+            if distance < LEAST_DISTANCE:
+                break
+    return Closure(iterate, average, index, distance)
+
+
+def distances_sq(laws: Laws, optimum: np.ndarray) -> np.ndarray:
+    """E|theta - theta*|^2, [K]."""
+    return np.sum((laws.mean - optimum) ** 2, axis=1) + np.trace(laws.covariance, axis1=1, axis2=2)
+
+
+def loss_gaps(means: Callable[[np.ndarray, np.ndarray], ScoreMeans], laws: Laws, optimum: np.ndarray) -> np.ndarray:
+    """E F(theta) - F(theta*), [K], by (d); `means` as in `closure`."""
+    gaps = np.zeros(len(laws.mean))
+    for k, (m, c) in enumerate(zip(*laws, strict=True)):
+        for node, weight in zip(*_PATH, strict=True):
+            u = (1 + node) / 2
+            scores = means(optimum + u * (m - optimum), u * c)
+            gaps[k] += weight / 2 * float(scores.gradient @ (m - optimum) + np.sum(scores.hessian * c) / 2)
+    return gaps
 
 
 def _mean_power(before: int, end: int, alpha: float) -> float:
