@@ -50,8 +50,8 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     else:
         root = with_place(source or {}, Position(where))
     # A key without a value is one that is left out.
-    values = root.only([key for key, value in root.items() if value is not None])
-    return validated(PublicStatements, values).inputs(values, where if source is not None else "")
+    values = {key: value for key, value in root.values.items() if value is not None}
+    return validated(PublicStatements, root, values=values).inputs(values, where if source is not None else "")
 
 
 def fit(request: Request) -> FitResult:

@@ -128,7 +128,7 @@ def mechanism_of(name: str, values: Mapping[str, Any]) -> Mechanism:
         from dpexp.config.error_messages import explain
         from dpexp.config.yamlfile import Position, with_place
 
-        issues = explain(error, "", with_place(own, Position(name)), kind)
+        issues = explain(error, kind, with_place(own, Position(name)))
         # A symbol of a paper is closer to what was meant than a name of similar letters.
         symbols = [f"{key} is {SYMBOLS[key]} here" for key in own if SYMBOLS.get(key) in kind.model_fields]
         hints = sorted((issue.hint for issue in issues if issue.hint), key=lambda hint: not hint.startswith("did you"))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, TypeVar, get_origin
 
 from pydantic import ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import ErrorDetails
 from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from dpexp.config.cells import POPULATION
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Map, kind
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, kind
 from dpexp.core.parameters import Faults, Parameters, Registry
+from dpexp.core.text import guess
 
 P = TypeVar("P", bound=Parameters)
 Schema = dict[str, Any]
@@ -31,12 +30,10 @@ _ENDS = {"exclusiveMinimum": ">", "gt": ">", "minimum": ">=", "ge": ">=",
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """The hint for a wrong name: a known one that is close, and all of them."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    names = f"allowed: {listed(known)}"
+    hint = f"{guess(word, known)}allowed: {listed(known)}"
     # Names may be absent only because a plug-in is not loaded.
-    if isinstance(known, Registry):
-        names += "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
-    return f"did you mean '{close[0]}'? {names}" if close else names
+    of_plugins = "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
+    return hint + of_plugins if isinstance(known, Registry) else hint
 
 
 def listed(names: Iterable[str]) -> str:
@@ -52,65 +49,62 @@ def show(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def validated(model: type[P], value: Map, name: str = "", values: Mapping[str, Any] | None = None) -> P:
-    """Parameters of a class from the value called `name`, or from other `values` of its keys.
+def validated(model: type[P], written: Marked, keys: Keys = (), values: Mapping[str, Any] | None = None) -> P:
+    """Parameters of a class from what is written at some keys, or from other `values` in its place.
 
-    Raises ConfigError with all mistakes, each at its place in the value.
+    Raises ConfigError with all mistakes, each at its place.
     """
+    own = written.get(*keys)
     try:
-        return model.model_validate(value if values is None else values)
+        return model.model_validate(own if values is None else values)
     except ValidationError as error:
-        raise ConfigError(explain(error, name, value, model)) from None
+        raise ConfigError(explain(error, model, written, keys)) from None
 
 
-def explain(error: ValidationError, name: str, value: Map, model: type[Parameters]) -> list[Issue]:
-    """All that pydantic says against the value called `name` as parameters of a class, each at its place."""
-    details = [(_path(detail["loc"], value), detail) for detail in error.errors()]
+def explain(error: ValidationError, model: type[Parameters], written: Marked, keys: Keys = ()) -> list[Issue]:
+    """All that pydantic says against what is written at some keys as parameters of a class, each at its place."""
+    own = written.get(*keys)
+    details = [(*_found(detail["loc"], own), detail) for detail in error.errors()]
     # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
-    around = {keys[:k] for keys, _ in details for k in range(len(keys))}
-    issues = (_issues(detail, name, keys, value, model, keys in around) for keys, detail in details)
-    return list(dict.fromkeys(chain.from_iterable(issues)))
+    around = {place[:k] for place, _, _ in details for k in range(len(place))}
+    issues = list[Issue]()
+    for place, value, detail in details:
+        schema, wrong, at = field(model, place), detail.get("ctx", {}).get("error"), (*keys, *place)
+        allowed = in_words(schema) if place and schema else ""
+        if detail["type"] == "extra_forbidden":
+            section = f" in {_dotted(at[:-1])}:" if _dotted(at[:-1]) else ""
+            known = [key for part in _parts(field(model, place[:-1])) for key in part.get("properties", ())]
+            hint = suggest(str(at[-1]), [key for key in known if key != POPULATION])
+            issues.append(Issue(written.key(*at), f"unknown key{section} '{at[-1]}'", hint))
+        elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
+            hint = f"allowed: {in_words(field(model, (*place, key)))}"
+            issues.append(Issue(written.at(*at), f"'{_dotted((*at, key))}' is missing", hint))
+        elif isinstance(wrong, Faults):
+            faults = (((*at, *fault.keys), fault) for fault in wrong.faults)
+            issues += [Issue(written.at(*at), f"'{_dotted(at)}' {fault.message}", fault.hint) for at, fault in faults]
+        elif wrong is not None:
+            message = f"'{_dotted(at)}' is wrong: {wrong}" if _dotted(at) else str(wrong)
+            issues.append(Issue(written.at(*at), message, f"allowed: {allowed}" if allowed else ""))
+        elif place not in around:
+            # pydantic says one after the other what the alternatives of a value are: the schema has all of them
+            text = f"must be {allowed}" if allowed else detail["msg"].replace("Input should", "must")
+            hint = schema.get("description") or field(model, place[:1]).get("description", "")
+            issues.append(Issue(written.at(*at), f"'{_dotted(at)}' {text}, got {show(value)}", hint))
+    return list(dict.fromkeys(issues))
 
 
-def _path(places: Keys, value: Any) -> Keys:
-    """The keys among pydantic's places, which puts its names of alternatives between them."""
+def _dotted(keys: Keys) -> str:
+    """The name of a place: the keys to it, without the numbers of entries in lists."""
+    return ".".join(key for key in keys if isinstance(key, str))
+
+
+def _found(places: Keys, value: Any) -> tuple[Keys, Any]:
+    """The keys among pydantic's places, which puts its names of alternatives between them, and the value there."""
     keys: Keys = ()
     for key in places:
         if key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value)):
             keys, value = (*keys, key), value[key]
-    return keys
-
-
-def _issues(
-    detail: ErrorDetails, name: str, keys: Keys, value: Map, model: type[Parameters], is_around: bool
-) -> Iterator[Issue]:
-    """What is wrong at one place, which may be around others."""
-
-    def called(*keys: int | str) -> str:
-        return ".".join(filter(None, [name, *(key for key in keys if isinstance(key, str))]))
-
-    schema, wrong = field(model, keys), detail.get("ctx", {}).get("error")
-    allowed = in_words(schema) if keys and schema else ""
-    if detail["type"] == "extra_forbidden":
-        section = f" in {called(*keys[:-1])}:" if called(*keys[:-1]) else ""
-        known = [key for part in _parts(field(model, keys[:-1])) for key in part.get("properties", ())]
-        hint = suggest(str(keys[-1]), [key for key in known if key != POPULATION])
-        yield Issue(value.key(*keys), f"unknown key{section} '{keys[-1]}'", hint)
-    elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
-        hint = f"allowed: {in_words(field(model, (*keys, key)))}"
-        yield Issue(value.at(*keys), f"'{called(*keys, key)}' is missing", hint)
-    elif isinstance(wrong, Faults):
-        for fault in wrong.faults:
-            at = (*keys, *fault.keys)
-            yield Issue(value.at(*at), f"'{called(*at)}' {fault.message}", fault.hint)
-    elif wrong is not None:
-        message = f"'{called(*keys)}' is wrong: {wrong}" if called(*keys) else str(wrong)
-        yield Issue(value.at(*keys), message, f"allowed: {allowed}" if allowed else "")
-    elif not is_around:
-        # pydantic says one after the other what the alternatives of a value are: the schema has all of them
-        text = f"must be {allowed}" if allowed else detail["msg"].replace("Input should", "must")
-        hint = schema.get("description") or field(model, keys[:1]).get("description", "")
-        yield Issue(value.at(*keys), f"'{called(*keys)}' {text}, got {show(value.value_at(keys))}", hint)
+    return keys, value
 
 
 class _Generator(GenerateJsonSchema):

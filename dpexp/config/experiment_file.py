@@ -21,13 +21,12 @@ from dpexp.config.shipped import MARK, missing_hint, shipped
 from dpexp.config.yamlfile import (
     ConfigError,
     Issue,
-    Map,
+    Marked,
     Position,
     collected,
     config_error,
     parse,
     read_bytes,
-    with_place,
 )
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
@@ -58,7 +57,7 @@ def read_experiment(
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     # before any data file is opened: what changes while it is read has changed since
     read_at, path, issues = time.time_ns(), Path(source), list[Issue]()
-    root: Map = parse(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
+    root = parse(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
     changes = {change: f"--set {change}" for change in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
@@ -84,17 +83,17 @@ def located(path: Path | str) -> Path:
     return shipped()[name]
 
 
-def _changed(root: Map, text: str, where: Position) -> Map:
+def _changed(root: Marked, text: str, where: Position) -> Marked:
     """The file with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
-    keys, known = path.strip().split("."), ("experiment", *SECTIONS, POPULATION)
+    keys, known = tuple(path.strip().split(".")), ("experiment", *SECTIONS, POPULATION)
     if not equals or not all(keys):
         raise config_error(where, "must read section.key=value", "for instance --set run.n=3000")
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
     try:
-        return root.put(keys, with_place(parse(value, str(where)) if value.strip() else None, where), where)
+        return root.put(keys, parse(value, str(where)).values if value.strip() else None, where)
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 

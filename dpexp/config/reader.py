@@ -24,7 +24,7 @@ from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, show, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
-from dpexp.config.yamlfile import ConfigError, Issue, Map, NotChecked, collected, config_error
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, NotChecked, collected, config_error, require_none
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
@@ -38,34 +38,34 @@ MAX_STEPS = 10**12
 """as `run.n` may be"""
 
 
-Part = tuple[Map, Parameters]
-"""a section at one point of its lists: as it is written, and its value"""
+Part = tuple[Marked, Parameters]
+"""a config with a section at one point of its lists, and the value of that section"""
 
 
 class Reader:
     """Turns a config into an Experiment, collecting all mistakes on the way."""
 
-    def __init__(self, root: Map, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
+    def __init__(self, root: Marked, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
 
     def experiment(self) -> Experiment:
         """The whole file. Raises ConfigError with all mistakes."""
-        root, name = self.root, self.root.get("experiment")
+        root, name = self.root, str(self.root.get("experiment"))
         with collected(self.issues):
             validated(ConfigFile, root)
         # (a)
         plugins = self.plugins()
         # (b)
         variants = [self.variant(config) for config in variants_of(root)]
-        self.stop_if_wrong()
+        require_none(self.issues)
         # (c)
-        require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.start)
+        require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.at())
         cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
                 with collected(self.issues):
-                    cells.append(cell_of(str(name), dict(zip(parts, point, strict=True)), self.profile))
-        self.stop_if_wrong()
+                    cells.append(cell_of(name, dict(zip(parts, point, strict=True)), self.profile))
+        require_none(self.issues)
         replicates, *others = {cell.run.replicates for cell in cells}
         if others:
             message, hint = "'run.replicates' is one number for all cases", "give it in run:"
@@ -75,17 +75,12 @@ class Reader:
         for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
                 message = f"cells {first} and {number} are the same setting"
-                self.issues.append(Issue(root.start, message, "take one out of the sweep"))
-        self.stop_if_wrong()
+                self.issues.append(Issue(root.at(), message, "take one out of the sweep"))
+        require_none(self.issues)
         shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
         where = root.at("run")
-        return Experiment(str(name), self.path, different, replicates, self.profile, where=where, plugins=plugins)
-
-    def stop_if_wrong(self) -> None:
-        """Raise ConfigError where there was a complaint."""
-        if self.issues:
-            raise ConfigError(self.issues)
+        return Experiment(name, self.path, different, replicates, self.profile, where=where, plugins=plugins)
 
     def plugins(self) -> tuple[str, ...]:
         """Load what is installed, and the files that `plugins:` names by their paths from the config file.
@@ -93,7 +88,7 @@ class Reader:
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
         use_installed()
-        wrong, files = list[Issue](), self.root.get("plugins", ())
+        files, wrong = self.root.values.get("plugins", ()), list[Issue]()
         files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])
         for k, file in enumerate(files):
             where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
@@ -107,9 +102,8 @@ class Reader:
             raise ConfigError([*self.issues, *wrong])
         return files
 
-    def variant(self, config: Map) -> dict[str, list[Part]]:
+    def variant(self, config: Marked) -> dict[str, list[Part]]:
         """The sections that are given and those that are left out, all built at every point of their lists."""
-        parts: dict[str, list[Part]] = {}
         algorithm: Any = self.kind("algorithm", config, "ldp-sgd")
         # The schedule that is meant where none is named is the first that the algorithm takes.
         takes = algorithm.schedules if algorithm else ()
@@ -120,52 +114,51 @@ class Reader:
         }  # fmt: skip
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
+        # A default algorithm belongs to the problem that somebody named.
+        of_default: dict[Keys, Keys] = {}
+        if "algorithm" not in config.values:
+            of_default = {("algorithm",): config.origin("problem")}
+        config = config.over({section: config.values.get(section, {}) for section in SECTIONS}, of_default)
+        parts: dict[str, list[Part]] = {}
         # In one order for all files, those that only a case has last.
-        for section in sorted(SECTIONS, key=lambda section: section not in self.root):
-            # A default algorithm belongs to the problem that somebody named.
-            where = config.at("problem" if section == "algorithm" and section not in config else section)
-            value, model = config.get(section, Map({}, {}, where)), kinds[section]
-            if not isinstance(value, Map) or not model:
+        for section in sorted(SECTIONS, key=lambda section: section not in self.root.values):
+            if not isinstance(values := config.values[section], dict) or not (model := kinds[section]):
                 continue
-            if POPULATION in value:
-                message = f"unknown key in {section}: '{POPULATION}'"
-                self.issues.append(Issue(value.key(POPULATION), message, "it is a section of its own"))
-                value = value.only([key for key in value if key != POPULATION])
-            if section == "problem" and POPULATION in config:
-                value = value.over(config.only([POPULATION]))
+            if POPULATION in values:
+                message, where = f"unknown key in {section}: '{POPULATION}'", config.key(section, POPULATION)
+                self.issues.append(Issue(where, message, "it is a section of its own"))
+                config = config.over({section: {key: value for key, value in values.items() if key != POPULATION}})
             parts[section] = []
             with collected(self.issues):
-                several = [self.with_data(point, "data", "path") for point in points(value, model)]
+                several = [self.with_data(point) for point in points(config, section, model)]
                 for point in several:
                     with collected(self.issues):
                         own = parameters_of(section, model, point, steps if section == "run" else {})
                         parts[section].append((point, own))
         return parts
 
-    def kind(self, section: str, config: Map, default: str | None) -> type[Parameters] | None:
+    def kind(self, section: str, config: Marked, default: str | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name."""
-        registry, value = REGISTRIES[section], config.get(section)
-        name = value.get("name", default) if isinstance(value, Map) else default
+        registry, values = REGISTRIES[section], config.values.get(section)
+        name = values.get("name", default) if isinstance(values, dict) else default
         if isinstance(name, str) and name in registry:
             return registry[name]
         message, hint = f"unknown {section} {show(name)}", suggest(str(name), registry)
-        if name is None and not (isinstance(value, Map) and "name" in value):
+        if name is None and not (isinstance(values, dict) and "name" in values):
             message, hint = f"'{section}.name' is missing", f"names: {listed(registry)}"
         self.issues.append(Issue(config.at(section, "name"), message, hint))
         return None
 
-    def with_data(self, section: Map, source: str, key: str) -> Map:
-        """A section in which the path of its data starts at the folder of the file. Raises NotChecked."""
-        if isinstance(population := section.get(POPULATION), Map):
-            section = section.over({POPULATION: self.with_data(population, "design", "rows")})
-        data = section.get(source)
-        if not isinstance(data, Map) or not isinstance(path := data.get(key), str):
-            return section
-        if not self.trusted:
-            raise NotChecked([Issue(section.at(source), f"not checked: reads {path}", UNTRUSTED)])
-        # A path given on the command line, which has no line, starts where the command is run.
-        path = as_named(path, self.path.parent, typed=not data.at(key).line)
-        return section.over({source: data.over({key: path})})
+    def with_data(self, config: Marked) -> Marked:
+        """A config in which the paths of data start at the folder of the file. Raises NotChecked."""
+        for keys in (("problem", "data", "path"), (POPULATION, "design", "rows")):
+            if isinstance(path := config.get(*keys), str):
+                if not self.trusted:
+                    raise NotChecked([Issue(config.at(*keys[:2]), f"not checked: reads {path}", UNTRUSTED)])
+                # A path given on the command line, which has no line, starts where the command is run.
+                path = as_named(path, self.path.parent, typed=not config.at(*keys).line)
+                config = config.with_value(keys, path)
+        return config
 
 
 def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
@@ -176,7 +169,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     no_population = linear and problem.population is not None and not algorithm.populations
     # In this order: an algorithm's own complaints take for granted that the parts go together.
     issues = [
-        Issue(written[section].start, f"{own} {message}", hint)
+        Issue(written[section].at(section), f"{own} {message}", hint)
         for wrong, section, message, hint in (
             (not isinstance(problem, algorithm.runs_on), "problem", f"does not run on problem '{problem.name}'",
              f"it runs on: {', '.join(problems_of(algorithm))}"),
@@ -187,28 +180,27 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
         )
         if wrong
     ]  # fmt: skip
-    if issues:
-        raise ConfigError(issues)
+    require_none(issues)
     try:
         problem.memory()  # reads what has to be read
     except UsageError as error:
         # at the place that names the records
-        raise config_error(written["problem"].at("data"), error.message, error.hint) from None
-    if "n" not in written["run"]:
+        raise config_error(written["problem"].at("problem", "data"), error.message, error.hint) from None
+    if "n" not in written["run"].values["run"]:
         n = algorithm.steps(problem, schedule, privacy.mu)
         if n is None:
-            raise config_error(written["run"].start, "'run.n' is missing", "the number of steps: n: 10000")
+            raise config_error(written["run"].at("run"), "'run.n' is missing", "the number of steps: n: 10000")
         if n > MAX_STEPS:
             message = f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}"
-            raise config_error(written["algorithm"].start, message, "fewer epochs")
+            raise config_error(written["algorithm"].at("algorithm"), message, "fewer epochs")
         run = run.model_copy(update={"n": n})
     if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
         message = f"{own} takes no eps with delta = 0, which is of users who send one message each"
-        raise config_error(written["privacy"].at("delta"), message, "ldp-sgd, or a delta above 0")
+        raise config_error(written["privacy"].at("privacy", "delta"), message, "ldp-sgd, or a delta above 0")
     for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
         message, _, hint = complaint.partition("\n")
-        where = written["algorithm"].start
-        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"]:
+        where = written["algorithm"].at("algorithm")
+        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"].values:
             where = written["problem"].at(POPULATION, key[1])
         issues.append(Issue(where, message, hint))
     if linear and isinstance(algorithm, OnePassAlgorithm):
@@ -217,12 +209,11 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
         for place, entry in enumerate(run.coefficients):
             if entry not in known:
                 message = f"'run.coefficients': there is no coefficient {entry}"
-                issues.append(Issue(written["run"].at("coefficients", place), message, hint))
+                issues.append(Issue(written["run"].at("run", "coefficients", place), message, hint))
     elif run.coefficients:
         message = f"{own} on problem '{problem.name}' has no coefficients to record"
-        issues.append(Issue(written["run"].at("coefficients"), message, "leave out `coefficients`"))
-    if issues:
-        raise ConfigError(issues)
+        issues.append(Issue(written["run"].at("run", "coefficients"), message, "leave out `coefficients`"))
+    require_none(issues)
     # After all checks at full size, which is what the config says.
     if profile == "smoke":
         toy = dict(zip(("n", "replicates", "checkpoints"), (*algorithm.smoke_size, 20), strict=True))

@@ -12,8 +12,7 @@ them, so that cells keep their ids in either spelling; anything else is the para
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -23,7 +22,7 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION
 from dpexp.config.error_messages import suggest, takes_a_list, validated
-from dpexp.config.yamlfile import ConfigError, Issue, List, Map, Mark, Position, collected, config_error
+from dpexp.config.yamlfile import Issue, Keys, Marked, Position, collected, config_error, require_none
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
@@ -37,7 +36,7 @@ LAW_EXAMPLES = (
 )
 MAX_COLUMNS = 1000
 """of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
-MAX_CELLS, MAX_DEPTH = 10_000, 20
+MAX_CELLS = 10_000
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
 """depth of the lists that these keys of a population take"""
 REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
@@ -73,50 +72,97 @@ class ConfigFile(Case):
     """partial configs, each laid over the rest of the file"""
 
 
-def variants_of(root: Map) -> list[Map]:
+def variants_of(root: Marked) -> list[Marked]:
     """The config of every case, once for all combinations of names that its sections list."""
-    cases = root.get("cases", (Map({}, {}, root.start),))
-    several = [case for case in cases if isinstance(case, Map)] if isinstance(cases, tuple) else []
-    return [variant for case in several for variant in _by_name(_laid_over(root, case))]
+    cases = root.values.get("cases", ({},))
+    several = enumerate(cases) if isinstance(cases, tuple) else ()
+    return [variant for k, case in several if isinstance(case, dict) for variant in _by_name(_laid_over(root, k, case))]
 
 
-def _laid_over(config: Map, case: Map) -> Map:
+def _laid_over(root: Marked, number: int, case: Mapping[str, Any]) -> Marked:
     """A config with the sections of a case: their keys replace those of the config.
 
     A new name starts afresh, and so does a new kind of budget.
     """
-    sections = dict[str, Any]()
+    values, origins = dict[str, Any](), dict[Keys, Keys]()
     for section, own in case.items():
-        base = config.get(section)
+        base, kept = root.values.get(section), dict[str, Any]()
         # Parameters of one algorithm mean nothing to another.
-        if isinstance(base, Map) and isinstance(own, Map) and base.get("name") == own.get("name", base.get("name")):
+        if isinstance(base, dict) and isinstance(own, dict) and base.get("name") == own.get("name", base.get("name")):
             replaced = {key for name, keys in REPLACED.items() if name in own for key in keys}
-            own = base.only([key for key in base if key not in replaced]).over(own, own.start)
-        sections[section] = own
-    return config.over(Map(sections, case.marks, case.start))
+            kept = {key: value for key, value in base.items() if key not in replaced}
+        values[section] = kept | own if kept else own
+        origins |= {(section,): ("cases", number, section)}
+        origins |= {(section, key): (section, key) for key in kept if key not in own}
+    return root.over(values, origins)
 
 
-def _by_name(config: Map) -> list[Map]:
+def _by_name(config: Marked) -> list[Marked]:
     """The config once for all combinations of names that its sections list, with the keys that each name has."""
     several = [config]
     for section, registry in REGISTRIES.items():
-        own = config.get(section)
-        if not isinstance(own, Map) or not isinstance(names := own.get("name"), List) or not names:
+        if not isinstance(names := config.get(section, "name"), tuple) or not names:
             continue
+        own, origin = config.values[section], config.origin(section, "name")
         fields = {name: registry[name].model_fields for name in names if isinstance(name, str) and name in registry}
-        variants = []
+        variants = list[tuple[dict[str, Any], dict[Keys, Keys]]]()
         for k, name in enumerate(names):
             # A key of another name is that one's; one that no name has is a mistake.
             others = {key for other in fields.values() for key in other} - {*fields.get(str(name), own)}
-            variant = own.only([key for key in own if key not in others])
-            variants.append(variant.over(Map({"name": name}, {"name": names.marks[k]}, own.start)))
-        several = [config.over({section: variant}) for config in several for variant in variants]
+            kept = {key: value for key, value in own.items() if key not in others} | {"name": name}
+            variants.append(({section: kept}, {(section, "name"): (*origin, k)}))
+        several = [config.over(*variant) for config in several for variant in variants]
     return several
 
 
-def points(section: Map, model: type[Parameters]) -> list[Map]:
-    """A section at every point of its lists. Raises ConfigError for too many."""
-    return [point for point, _ in _options(section, section.start, "", model, 2)]
+def points(config: Marked, section: str, model: type[Parameters]) -> list[Marked]:
+    """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
+    waiting, single = [config], list[Marked]()
+    while waiting:
+        config = waiting.pop()
+        lists = {keys: config.get(*keys) for keys in _lists_that_sweep(config, section, model)}
+        require_few(math.prod(map(len, lists.values())), config.at(section))
+        for keys, values in [*lists.items()][:1]:
+            origin = config.origin(*keys)
+            chosen = [config.with_value(keys, value, (*origin, k)) for k, value in enumerate(values)]
+            # the last is taken out first
+            waiting += chosen[::-1]
+        single += [config] * (not lists)
+    return single
+
+
+def _lists_that_sweep(config: Marked, section: str, model: type[Parameters]) -> Iterator[Keys]:
+    """Keys of lists that are several values, and not one."""
+    for key, value in config.values[section].items():
+        chosen = isinstance(config.origin(section, key)[-1], int)  # out of such a list
+        if (
+            isinstance(value, tuple)
+            and value
+            and not chosen
+            and not (key in OF_THE_EXPERIMENT or takes_a_list(model, key))
+        ):
+            yield section, key
+    if section == "problem":
+        yield from _lists_in_population(config.get(POPULATION), (POPULATION,))
+
+
+def _lists_in_population(value: Any, keys: Keys) -> Iterator[Keys]:
+    if isinstance(value, tuple) and value:
+        # a list of rules, or of one list more than the key takes
+        rules = keys[-1] != "columns" and any(isinstance(item, dict) for item in value)
+        if rules or _depth(value) > LISTS.get(str(keys[-1]), 0):
+            yield keys
+        elif keys[-1] == "columns":
+            for k, column in enumerate(value):
+                yield from _lists_in_population(column, (*keys, k))
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _lists_in_population(inner, (*keys, key))
+
+
+def _depth(value: Any) -> int:
+    """How many lists are in one another."""
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, tuple) else 0
 
 
 def require_few(count: int, where: Position) -> None:
@@ -126,72 +172,25 @@ def require_few(count: int, where: Position) -> None:
         raise config_error(where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", hint)
 
 
-def _options(
-    value: Any, where: Position, key: int | str, model: type[Parameters] | None, depth: int
-) -> list[tuple[Any, Position]]:
-    """What a value at a key means, as values with their places: its lists sweep, down to a depth.
-
-    The key is one of a class, or without it of a population.
-    """
-    if depth == 0 or not isinstance(value, Map | List) or not value:
-        return [(value, where)]
-    if isinstance(value, List):
-        if _sweeps(value, key, model):
-            items = (_options(item, value.marks[k].value, key, model, depth - 1) for k, item in enumerate(value))
-            return [option for options in items for option in options]
-        if key != "columns":
-            return [(value, where)]
-    parts = value if isinstance(value, Map) else dict(enumerate(value))
-    options = [
-        _options(part, value.marks[inner].value, inner, None, MAX_DEPTH)
-        if inner == POPULATION
-        else _options(part, value.marks[inner].value, inner, model, depth - 1)
-        for inner, part in parts.items()
-    ]
-    require_few(math.prod(map(len, options)), where)
-    rebuilt = list[Any]()
-    for point in product(*options):
-        values, places = [part for part, _ in point], [place for _, place in point]
-        if isinstance(value, Map):
-            marks = {key: Mark(place, value.marks[key].key) for key, place in zip(parts, places, strict=True)}
-            rebuilt.append(Map(dict(zip(value, values, strict=True)), marks, value.start))
-        else:
-            rebuilt.append(List(values, places))
-    return [(each, where) for each in rebuilt]
-
-
-def _sweeps(value: List, key: int | str, model: type[Parameters] | None) -> bool:
-    """Whether a list is several values of a key, and not one."""
-    if model:
-        return key not in OF_THE_EXPERIMENT and not takes_a_list(model, str(key))
-    rules = key != "columns" and any(isinstance(item, dict) for item in value)
-    return rules or _depth(value) > LISTS.get(str(key), 0)
-
-
-def _depth(value: Any) -> int:
-    """How many lists are in one another."""
-    return 1 + max(map(_depth, value), default=0) if isinstance(value, tuple) else 0
-
-
-def parameters_of(section: str, model: type[Parameters], values: Map, defaults: Mapping[str, int]) -> Parameters:
+def parameters_of(section: str, model: type[Parameters], config: Marked, steps: Mapping[str, int]) -> Parameters:
     """A section of single values as parameters of a class. Raises ConfigError with all mistakes."""
     if section == "privacy":
-        return _privacy(values)
-    issues, own = list[Issue](), dict[str, Any]()
+        return _privacy(config)
+    issues, own = list[Issue](), config.values[section]
+    if section == "problem" and POPULATION in config.values:
+        with collected(issues):
+            own = own | _short_form(model, config, issues)
     with collected(issues):
-        own = _short_form(model, values, issues) if POPULATION in values else {}
-    written = {key: value for key, value in values.items() if key != POPULATION}
-    with collected(issues):
-        parameters = validated(model, values, section, {**defaults, **written, **own})
-    if issues:
-        raise ConfigError(issues)
+        parameters = validated(model, config, (section,), {**steps, **own})
+    require_none(issues)
     return parameters
 
 
-def _privacy(section: Map) -> PrivacySettings:
+def _privacy(config: Marked) -> PrivacySettings:
     """The section `privacy:`: budgets of users or a target. Raises ConfigError with all mistakes."""
+    section = config.values["privacy"]
     issues = [
-        Issue(section.key(key), message, hint)
+        Issue(config.key("privacy", key), message, hint)
         for key, wrong, message, hint in (
             ("eps", "mu" in section, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
             ("delta", "eps" not in section, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
@@ -201,49 +200,51 @@ def _privacy(section: Map) -> PrivacySettings:
         if key in section and wrong
     ]  # fmt: skip
     if "mu" not in section and section.get("eps") is None:
-        issues.append(Issue(section.at("eps"), "'privacy.mu' is missing", "write `mu: inf` for no privacy"))
+        issues.append(Issue(config.at("privacy", "eps"), "'privacy.mu' is missing", "write `mu: inf` for no privacy"))
     changes: dict[str, object] = {"mu": ConstantBudget(mu=1.0)}  # of a target, until its numbers are known to be such
     with collected(issues):
-        changes = {"mu": _budget(section)} if "mu" in section else changes
+        changes = {"mu": _budget(config)} if "mu" in section else changes
     with collected(issues):
-        settings = validated(PrivacySettings, section, "privacy", section | changes)
+        settings = validated(PrivacySettings, config, ("privacy",), section | changes)
         if settings.eps is not None and settings.delta == 0:
-            changes = {"mu": validated(PureBudget, section, "privacy", {"eps": settings.eps})}
+            changes = {"mu": validated(PureBudget, config, ("privacy",), {"eps": settings.eps})}
         elif settings.eps is not None:
             # Epsilon is reported at the delta of the target.
             delta = 1e-5 if settings.delta is None else settings.delta
             deltas = settings.deltas if "deltas" in section else (delta,)
             changes = {"mu": Target(eps=settings.eps, delta=delta), "delta": delta, "deltas": deltas}
-    if issues:
-        raise ConfigError(issues)
+    require_none(issues)
     return settings.model_copy(update=changes)
 
 
-def _budget(section: Map) -> Budget:
+def _budget(config: Marked) -> Budget:
     """A budget of the users: a number, or a mapping with one known law. Raises ConfigError."""
-    mu = section["mu"]
-    if not isinstance(mu, Map):
-        return validated(BUDGETS["constant"], section.only(["mu"]), "privacy")
+    place, mu = ("privacy", "mu"), config.get("privacy", "mu")
+    if not isinstance(mu, dict):
+        return validated(BUDGETS["constant"], config, ("privacy",), {"mu": mu})
     laws = [name for name in BUDGETS if name != "constant"]
-    wrong = [Issue(mu.key(key), f"unknown law of budgets '{key}'", suggest(key, laws)) for key in mu if key not in laws]
-    if wrong or len(mu) != 1:
-        raise ConfigError(wrong or [Issue(mu.start, "'privacy.mu' needs exactly one law", LAW_EXAMPLES)])
-    return validated(BUDGETS[next(iter(mu))], mu, "privacy.mu")
+    require_none([
+        Issue(config.key(*place, key), f"unknown law of budgets '{key}'", suggest(key, laws))
+        for key in mu if key not in laws
+    ])  # fmt: skip
+    if len(mu) != 1:
+        raise config_error(config.at(*place), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
+    return validated(BUDGETS[next(iter(mu))], config, place)
 
 
-def _short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> dict[str, Any]:
+def _short_form(model: type[Parameters], config: Marked, issues: list[Issue]) -> dict[str, Any]:
     """The parameters of a problem that its population is; mistakes are added to the issues. Raises ConfigError."""
-    section, where = problem[POPULATION], problem.at(POPULATION)
+    section = config.values[POPULATION]
     if not issubclass(model, LinearPredictorProblem) or not model.populations:
-        raise ConfigError([Issue(where, "this problem does not take a population", "leave out `population`")])
-    if not isinstance(section, Map):
+        raise config_error(config.at(POPULATION), "this problem does not take a population", "leave out `population`")
+    if not isinstance(section, dict):
         example = "for instance population: {d: 5, weights: none}"
-        raise ConfigError([Issue(where, "'population' must be a mapping", example)])
+        raise config_error(config.at(POPULATION), "'population' must be a mapping", example)
     for key in ("d", "sigma_z", "beta", *(("sigma", "support") if "errors" in section else ())):
-        if key in problem:
+        if key in config.values["problem"]:
             message = f"'problem.{key}' is also set in 'population'"
-            issues.append(Issue(problem.key(key), message, "keep it in population"))
-    population = validated(Population, section, POPULATION)
+            issues.append(Issue(config.key("problem", key), message, "keep it in population"))
+    population = validated(Population, config, (POPULATION,))
     short, errors, has_sigma = population.short, population.errors, "sigma" in model.model_fields
     own: dict[str, Any] = {POPULATION: population}
     if short is not None and (has_sigma or "sigma" not in short):
@@ -259,7 +260,7 @@ def _short_form(model: type[Parameters], problem: Map, issues: list[Issue]) -> d
          f"'population' has {population.width:,} columns; rows of at most {MAX_COLUMNS:,} are integrated",
          "take fewer columns, or the laws that the keys of the problem name"),
     ):  # fmt: skip
-        issues += [Issue(section.key(key), message, hint)] * wrong
+        issues += [Issue(config.key(POPULATION, key), message, hint)] * wrong
     return own
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
-from functools import reduce
-from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -84,81 +82,91 @@ def collected(issues: list[Issue]) -> Iterator[None]:
         issues += error.issues
 
 
+def require_none(issues: Sequence[Issue]) -> None:
+    """Raises ConfigError where there are issues."""
+    if issues:
+        raise ConfigError(issues)
+
+
 def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
     """The error of a single issue."""
     return ConfigError([Issue(where, message, hint)])
 
 
-class Map(dict[str, Any]):
-    """A mapping that begins at `start`, with the places of its values and keys in `marks`."""
+class Marked:
+    """Values, plain ones, and where each is written.
 
-    def __init__(self, values: Mapping[str, Any], marks: Mapping[Any, Mark], start: Position) -> None:
-        super().__init__(values)
-        self.marks, self.start = marks, start
+    Cases and sweeps rearrange the values of a file: `origins` has the keys in the file of what is elsewhere there, and
+    with it of all that it contains. `marks` are those of the file, by keys.
+    """
 
-    def __reduce__(self) -> tuple[type, tuple[object]]:
-        return dict, (dict(self),)  # another process, which a plug-in's field may send it to, needs no places
+    def __init__(self, values: Any, marks: Mapping[Keys, Mark], origins: Mapping[Keys, Keys] | None = None) -> None:
+        self.values, self.marks, self.origins = values, marks, origins or {(): ()}
+
+    def get(self, *keys: int | str) -> Any:
+        """The value at these keys, or None."""
+        value = self.values
+        for key in keys:
+            inside = key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value))
+            value = value[key] if inside else None
+        return value
+
+    def origin(self, *keys: int | str) -> Keys:
+        """The keys in the file of the value at these keys."""
+        known = next(keys[:k] for k in range(len(keys), -1, -1) if keys[:k] in self.origins)
+        return (*self.origins[known], *keys[len(known) :])
 
     def at(self, *keys: int | str) -> Position:
         """Where the value at these keys is, or the innermost one around it that is written."""
-        inner: Any = self
-        where = self.start
-        for key in keys:
-            marks = inner.marks if isinstance(inner, Map | List) else {}
-            if key not in marks:
-                break
-            inner, where = inner[key], marks[key].value
-        return where
+        return self._mark(self.origin(*keys)).value
 
     def key(self, *keys: int | str) -> Position:
-        """Where the last of these keys is, or what is around it where it is not written."""
-        marks = self.value_at(keys[:-1]).marks
-        return marks[keys[-1]].key if keys[-1] in marks else self.at(*keys)
+        """Where the last of these keys is; of a value out of a list that of the list."""
+        place = self.origin(*keys)
+        return self._mark(place[: 1 + max(k for k, key in enumerate(place) if isinstance(key, str))]).key
 
-    def value_at(self, keys: Keys) -> Any:
-        """The value at these keys."""
-        return reduce(getitem, keys, cast(Any, self))
+    def _mark(self, place: Keys) -> Mark:
+        return next(self.marks[place[:k]] for k in range(len(place), -1, -1) if place[:k] in self.marks)
 
-    def over(self, values: Mapping[str, Any], start: Position | None = None) -> Map:
-        """The mapping with other values, which keep their places where they have some."""
-        marks = values.marks if isinstance(values, Map) else {}
-        return Map({**self, **values}, {**self.marks, **marks}, start or self.start)
+    def over(self, values: Mapping[str, Any], origins: Mapping[Keys, Keys] | None = None) -> Marked:
+        """The same with other values of some keys, which may have other origins."""
+        return Marked({**self.values, **values}, self.marks, {**self.origins, **(origins or {})})
 
-    def only(self, keys: Sequence[str]) -> Map:
-        """The mapping without all other keys."""
-        return Map({key: self[key] for key in keys}, {key: self.marks[key] for key in keys}, self.start)
+    def with_value(self, keys: Keys, value: Any, origin: Keys | None = None) -> Marked:
+        """The same with another value at these keys, which may have another origin."""
+        return self.over(_changed(self.values, keys, value), {keys: origin} if origin else None)
 
-    def put(self, keys: Sequence[str], value: Any, where: Position) -> Map:
-        """The mapping with another value at these keys, whose own place is given."""
-        if len(keys) > 1:
-            inner = self.get(keys[0])
-            value = (inner if isinstance(inner, Map) else Map({}, {}, where)).put(keys[1:], value, where)
-        return self.over(Map({keys[0]: value}, {keys[0]: Mark(where, where)}, where), where)
+    def put(self, keys: Keys, value: Any, where: Position) -> Marked:
+        """The same with another value at these keys, whose own place is given."""
+        kept = {place: mark for place, mark in self.marks.items() if place[: len(keys)] != keys}
+        around = {keys[:k]: Mark(where, where) for k in range(1, len(keys) + 1)}
+        return Marked(_changed(self.values, keys, value), kept | around)
 
 
-class List(tuple[Any, ...]):
-    """A list, which is a tuple, with the places of its values in `marks`."""
-
-    marks: Mapping[Any, Mark]
-
-    def __new__(cls, values: Sequence[Any], marks: Sequence[Position]) -> List:
-        made = super().__new__(cls, values)
-        made.marks = {k: Mark(where, where) for k, where in enumerate(marks)}
-        return made
-
-    def __reduce__(self) -> tuple[type, tuple[object]]:
-        return tuple, (tuple(self),)
+def _changed(values: Any, keys: Keys, value: Any) -> Any:
+    """Values with another one at these keys; what is no mapping or list on the way becomes a mapping."""
+    if not keys:
+        return value
+    key, *inner = keys
+    if isinstance(values, tuple):
+        return tuple(_changed(part, tuple(inner), value) if k == key else part for k, part in enumerate(values))
+    own = values if isinstance(values, dict) else {}
+    return {**own, key: _changed(own.get(key), tuple(inner), value)}
 
 
-def with_place(value: Any, where: Position) -> Any:
-    """A value of Python with all its parts at one place: numbers of numpy as such, days as texts."""
+def with_place(value: Any, where: Position) -> Marked:
+    """A value of Python, all of it at one place."""
+    return Marked(_plain(value), {(): Mark(where, where)})
+
+
+def _plain(value: Any) -> Any:
+    """A value as files give it: numbers of numpy as such, lists as tuples, days as texts."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        inner = {str(key): with_place(part, where) for key, part in value.items()}
-        return Map(inner, dict.fromkeys(inner, Mark(where, where)), where)
+        return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return List([with_place(part, where) for part in value], [where] * len(value))
+        return tuple(map(_plain, value))
     return value.isoformat()[:10] if isinstance(value, date) else value
 
 
@@ -181,14 +189,14 @@ def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
         raise config_error(Position(str(path)), message, hint) from None
 
 
-def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> Any:
+def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> Marked:
     """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError.
 
     With a noun it is a mapping, which messages call so.
     """
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        value = _Builder(yaml.parse(text, Loader=_LOADER), source).document()
+        written = _Builder(yaml.parse(text, Loader=_LOADER), source).document()
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
@@ -203,37 +211,37 @@ def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> 
         reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
         where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
         raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
-    if noun and not isinstance(value, Map):
-        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(value)}", hint)
-    return value
+    if noun and not isinstance(written.values, dict):
+        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(written.values)}", hint)
+    return written
 
 
 class _Builder:
     """From the events of PyYAML to values with places: what is too large is refused before it is built."""
 
     def __init__(self, events: Iterator[Any], source: str) -> None:
-        self.events, self.source, self.issues = events, source, list[Issue]()
+        self.events, self.source, self.issues, self.marks = events, source, list[Issue](), dict[Keys, Mark]()
 
-    def document(self) -> Any:
+    def document(self) -> Marked:
         """The value of the only document. Raises ConfigError."""
         next(self.events)
-        if isinstance(next(self.events), yaml.StreamEndEvent) or (value := self.value(next(self.events))) is None:
+        if isinstance(next(self.events), yaml.StreamEndEvent) or (value := self.value(next(self.events), ())) is None:
             raise config_error(Position(self.source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
         next(self.events)
         if isinstance(next(self.events), yaml.DocumentStartEvent):
             where = self.at(next(self.events))
             raise config_error(where, "contains a second document", "use one file per experiment")
-        if self.issues:
-            raise ConfigError(self.issues)
-        return value
+        require_none(self.issues)
+        return Marked(value, self.marks)
 
     def at(self, event: Any) -> Position:
         """Where an event begins."""
         return Position(self.source, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def value(self, event: Any, depth: int = 1, texts: bool = False, listed: bool = False) -> Any:
-        """The value that begins with an event; scalars that are `listed` below a key of `texts` are texts."""
+    def value(self, event: Any, keys: Keys, key_at: Position | None = None) -> Any:
+        """The value at these keys, which begins with an event; its key is at another place."""
         where = self.at(event)
+        self.marks[keys] = Mark(where, key_at or where)
         # A few lines of aliases can stand for billions of values.
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             hint = "write the value out, or use `cases:`"
@@ -241,28 +249,24 @@ class _Builder:
         if event.tag:
             self.issues.append(Issue(where, f"the tag {event.tag} is not supported", "write the plain value"))
         if isinstance(event, yaml.ScalarEvent):
-            text = event.style in ("'", '"', "|", ">") or (texts and listed)
+            listed = isinstance(keys[-1], int) if keys else False
+            text = event.style in ("'", '"', "|", ">") or (listed and not _TEXTS.isdisjoint(keys))
             return event.value if text else scalar(event.value.strip())
-        if depth > _MAX_DEPTH:
+        if len(keys) >= _MAX_DEPTH:
             raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
         if isinstance(event, yaml.SequenceStartEvent):
-            values, places = list[Any](), list[Position]()
+            values = list[Any]()
             while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-                places.append(self.at(event))
-                values.append(self.value(event, depth + 1, texts, listed=True))
-            return List(values, places)
-        mapping = Map({}, marks := dict[str, Mark](), where)
+                values.append(self.value(event, (*keys, len(values))))
+            return tuple(values)
+        mapping = dict[str, Any]()
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             at, name = self.at(event), getattr(event, "value", "")
-            is_name = isinstance(event, yaml.ScalarEvent) and (name != "<<" or event.style)
-            self.value(event, depth + 1)
-            event = next(self.events)
-            value = self.value(event, depth + 1, texts or name in _TEXTS)
-            if not is_name:
+            if not isinstance(event, yaml.ScalarEvent) or (name == "<<" and not event.style):
                 self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
             elif name in mapping:
-                message = f"the key '{name}' appears twice (first at line {marks[name].key.line})"
+                message = f"the key '{name}' appears twice (first at line {self.marks[(*keys, name)].key.line})"
                 self.issues.append(Issue(at, message, "keep one of them"))
-            else:
-                mapping[name], marks[name] = value, Mark(self.at(event), at)
+            self.value(event, (*keys, name))
+            mapping[name] = self.value(next(self.events), (*keys, name), at)
         return mapping

@@ -153,8 +153,8 @@ class Rate:
     def __init__(self, statement: StatedBound, assumes: Any, line: int) -> None:
         if not isinstance(assumes, Mapping):
             raise UsageError(f"{statement.file}:{line}: ASSUMES is a dict, not {type(assumes).__name__}")
-        values = with_place(assumes, Position(statement.file, line, 1))
-        self.assumes = validated(RateAssumptions, values, "ASSUMES")
+        values = with_place({"ASSUMES": assumes}, Position(statement.file, line, 1))
+        self.assumes = validated(RateAssumptions, values, ("ASSUMES",))
         self.statement, self.takes = statement, list(inspect.signature(statement.function).parameters)[1:]
         known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
         if wrong := [name for name in self.takes if name not in known]:
