@@ -11,8 +11,7 @@ them, so that cells keep their ids in either spelling; anything else is the para
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -101,46 +100,38 @@ def _by_name(config: Marked) -> list[Marked]:
     """The config once for all combinations of names that its sections list, with the keys that each name has."""
     several = [config]
     for section, registry in REGISTRIES.items():
-        if not isinstance(names := config.get(section, "name"), tuple) or not names:
-            continue
-        own, origin = config.values[section], config.origin(section, "name")
-        fields = {name: registry[name].model_fields for name in names if isinstance(name, str) and name in registry}
-        variants = list[tuple[dict[str, Any], dict[Keys, Keys]]]()
-        for k, name in enumerate(names):
-            # A key of another name is that one's; one that no name has is a mistake.
-            others = {key for other in fields.values() for key in other} - {*fields.get(str(name), own)}
-            kept = {key: value for key, value in own.items() if key not in others} | {"name": name}
-            variants.append(({section: kept}, {(section, "name"): (*origin, k)}))
-        several = [config.over(*variant) for config in several for variant in variants]
+        if isinstance(names := config.get(section, "name"), tuple) and names:
+            fields = {name: registry[name].model_fields for name in names if isinstance(name, str) and name in registry}
+            several = [
+                own.over({section: _of_name(own.values[section], fields)})
+                for config in several
+                for own in config.entries((section, "name"))
+            ]
     return several
+
+
+def _of_name(section: Mapping[str, Any], fields: Mapping[str, Collection[str]]) -> dict[str, Any]:
+    """A section without keys that only other names have, of which the fields are given; one of none is a mistake."""
+    others = {key for keys in fields.values() for key in keys}.difference(fields.get(str(section["name"]), section))
+    return {key: value for key, value in section.items() if key not in others}
 
 
 def points(config: Marked, section: str, model: type[Parameters]) -> list[Marked]:
     """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
-    waiting, single = [config], list[Marked]()
-    while waiting:
-        config = waiting.pop()
-        lists = {keys: config.get(*keys) for keys in _lists_that_sweep(config, section, model)}
-        require_few(math.prod(map(len, lists.values())), config.at(section))
-        for keys, values in [*lists.items()][:1]:
-            origin = config.origin(*keys)
-            chosen = [config.with_value(keys, value, (*origin, k)) for k, value in enumerate(values)]
-            # the last is taken out first
-            waiting += chosen[::-1]
-        single += [config] * (not lists)
-    return single
+    several = [config]
+    while any(lists := [next(_lists_that_sweep(own, section, model), ()) for own in several]):
+        pairs = [*zip(several, lists, strict=True)]
+        require_few(sum(len(own.get(*keys)) if keys else 1 for own, keys in pairs), config.at(section))
+        several = [point for own, keys in pairs for point in (own.entries(keys) if keys else [own])]
+    return several
 
 
 def _lists_that_sweep(config: Marked, section: str, model: type[Parameters]) -> Iterator[Keys]:
     """Keys of lists that are several values, and not one."""
     for key, value in config.values[section].items():
-        chosen = isinstance(config.origin(section, key)[-1], int)  # out of such a list
-        if (
-            isinstance(value, tuple)
-            and value
-            and not chosen
-            and not (key in OF_THE_EXPERIMENT or takes_a_list(model, key))
-        ):
+        # a list in such a list is a value
+        sweeps = key not in OF_THE_EXPERIMENT and isinstance(config.origin(section, key)[-1], str)
+        if sweeps and isinstance(value, tuple) and value and not takes_a_list(model, key):
             yield section, key
     if section == "problem":
         yield from _lists_in_population(config.get(POPULATION), (POPULATION,))

@@ -132,9 +132,15 @@ class Marked:
         """The same with other values of some keys, which may have other origins."""
         return Marked({**self.values, **values}, self.marks, {**self.origins, **(origins or {})})
 
-    def with_value(self, keys: Keys, value: Any, origin: Keys | None = None) -> Marked:
-        """The same with another value at these keys, which may have another origin."""
-        return self.over(_changed(self.values, keys, value), {keys: origin} if origin else None)
+    def with_value(self, keys: Keys, value: Any) -> Marked:
+        """The same with another value at these keys."""
+        return self.over(_changed(self.values, keys, value))
+
+    def entries(self, keys: Keys) -> list[Marked]:
+        """The same with each entry of the list at these keys in its place."""
+        origin = self.origin(*keys)
+        values = (_changed(self.values, keys, entry) for entry in self.get(*keys))
+        return [self.over(own, {keys: (*origin, k)}) for k, own in enumerate(values)]
 
     def put(self, keys: Keys, value: Any, where: Position) -> Marked:
         """The same with another value at these keys, whose own place is given."""
