@@ -264,14 +264,12 @@ def _print_all(ctx: typer.Context, value: bool) -> None:
 
 
 def _version(ctx: typer.Context, value: bool) -> None:
-    """The version; with -v also what a report of a fault needs: libraries, commit, machine and the cache."""
+    """The version; with -v also what a report of a fault needs: libraries, machine and the cache."""
     if value:
         from dpexp.core import VERSION
-        from dpexp.store.fingerprint import commit, environment
+        from dpexp.store.fingerprint import environment
 
-        built = commit()
-        at = f" (commit {built['commit'][:12]}{', modified' if built['dirty'] else ''})" if built["commit"] else ""
-        say(environment() if ctx.params["verbose"] else f"dpexp {VERSION}{at}")
+        say(environment() if ctx.params["verbose"] else f"dpexp {VERSION}")
         raise typer.Exit
 
 
@@ -290,7 +288,7 @@ def _use_plugins(files: list[Path] | None) -> None:
 
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, help="Print the version and the commit.")
+        bool, typer.Option("--version", callback=_version, help="Print the version.")
     ] = False,
     verbose: Annotated[
         bool, typer.Option("-v", is_eager=True, help="With --version: libraries, machine, cache.")

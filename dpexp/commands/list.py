@@ -56,7 +56,9 @@ def _configured(path: Path, results: Path) -> list[str]:
     # One config that is wrong must not hide the others.
     except ConfigError as error:
         invalid = f"invalid: {counted(len(error.issues), 'problem')}, see dpexp validate {path}"
-        return [path.stem, str(path), "", error.issues[0].message if isinstance(error, NotChecked) else invalid]
+        return [path.stem, str(path), "", invalid]
+    except NotChecked as error:
+        return [path.stem, str(path), "", error.message]
     # Without solving for noise: a list is to answer at once.
     states = Counter(p.status for p in plan(experiment, results))
     state = ", ".join(f"{n} {status}" for status, n in states.items())

@@ -93,7 +93,7 @@ class Reader:
         for k, file in enumerate(files):
             where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
             if not self.trusted and path.name not in LOADED and path.resolve().parent not in research_folders():
-                raise NotChecked([Issue(where, f"not checked: needs --plugin {shlex.quote(file)}", UNTRUSTED)])
+                raise NotChecked(f"not checked: needs --plugin {shlex.quote(file)}", UNTRUSTED)
             try:
                 use(path)
             except (UsageError, RuntimeError) as error:
@@ -154,7 +154,7 @@ class Reader:
         for keys in (("problem", "data", "path"), (POPULATION, "design", "rows")):
             if isinstance(path := config.get(*keys), str):
                 if not self.trusted:
-                    raise NotChecked([Issue(config.at(*keys[:2]), f"not checked: reads {path}", UNTRUSTED)])
+                    raise NotChecked(f"not checked: reads {path}", UNTRUSTED)
                 # A path given on the command line, which has no line, starts where the command is run.
                 path = as_named(path, self.path.parent, typed=not config.at(*keys).line)
                 config = config.with_value(keys, path)

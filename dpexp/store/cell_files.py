@@ -72,8 +72,6 @@ class Stored:
     """digests of the first replicates, by which other code proves itself"""
     released: dict[str, Any]
     """on a user's own records: estimators, replicates, rule and digest; else empty"""
-    arithmetic: dict[str, str]
-    cpu_s: float
 
     def data(self) -> CellData:
         """Its numbers, read now. Raises Damaged, also where another file has taken its place."""

@@ -231,25 +231,24 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
 
 def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[dict[str, Computed], dict[str, str]]:
     """The chunks by cell, after its stored replicates, and the errors of the cells that failed. Raises Damaged."""
-    parts, failures = dict[str, list[tuple[CellData, float, np.ndarray | None]]](), dict[str, str]()
+    parts, failures = dict[str, list[tuple[CellData, np.ndarray | None]]](), dict[str, str]()
     # (d)
     for chunk, result in sorted(results, key=lambda pair: pair[0].replicates):
         for number, cell in enumerate(chunk.cells):
             if isinstance(result, Failed):
                 failures[cell.cell_id] = result.error
             else:
-                part = result.passed.of(number), result.cpu_s, result.models[number]
-                parts.setdefault(cell.cell_id, []).append(part)
+                parts.setdefault(cell.cell_id, []).append((result.passed.of(number), result.models[number]))
     fresh: dict[str, Computed] = {}
     for p in (p for p in todo if p.cell.cell_id not in failures):
-        pieces, seconds, models = map(list, zip(*parts[p.cell.cell_id], strict=True))
+        pieces, models = map(list, zip(*parts[p.cell.cell_id], strict=True))
         if p.stored and p.file is not None:
             pieces.insert(0, p.file.data())
             if p.file.released.get("estimators"):
                 models.insert(0, model_of(folder, p.cell.cell_id, p.file.released).values)
         models = [model for model in models if model is not None]
         model = np.concatenate(models, axis=1) if models else None
-        fresh[p.cell.cell_id] = Computed(pieces, sum(seconds), model)
+        fresh[p.cell.cell_id] = Computed(pieces, model)
     return fresh, failures
 
 

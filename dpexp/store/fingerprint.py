@@ -14,13 +14,12 @@ import ast
 import hashlib
 import os
 import platform
-import subprocess
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpexp.core import IMPORTED_AT
 from dpexp.core.errors import DpexpError
@@ -199,28 +198,11 @@ def arithmetic() -> dict[str, str]:
     return {**{name: versions()[name] for name in NUMERICAL}, "processor": processor, "linear algebra": algebra}
 
 
-def commit() -> dict[str, Any]:
-    """Git commit of the checkout that holds this package, and whether it has uncommitted changes; nulls outside one."""
-
-    def git(*arguments: str) -> str:
-        with suppress(OSError, subprocess.TimeoutExpired):
-            run = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=10)
-            return run.stdout.strip() if run.returncode == 0 else ""
-        return ""
-
-    if not git("ls-files", "--error-unmatch", "__init__.py"):
-        return {"commit": None, "dirty": None}
-    changes = git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": bool(changes)}
-
-
 def environment() -> str:
-    """What a report of a fault needs: versions, commit, machine, and the cache of compiled code."""
+    """What a report of a fault needs: versions, machine, and the cache of compiled code."""
     from dpexp.engine.compiled import folder
 
-    state = commit()
-    at = f"{state['commit']}{', modified' * bool(state['dirty'])}" if state["commit"] else "not in a git checkout"
     cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
-    rows = {**versions(), "commit": at, "processor": arithmetic()["processor"], "cores": os.cpu_count(),
+    rows = {**versions(), "processor": arithmetic()["processor"], "cores": os.cpu_count(),
             "system": platform.platform(), "compiled code": cache}  # fmt: skip
     return columns([[name, str(rows[name])] for name in sorted(rows, key=lambda name: name != "dpexp")])

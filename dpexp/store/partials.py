@@ -131,7 +131,7 @@ def save(folder: Path, chunk: Chunk, done: Done) -> None:
     """Store a finished chunk, in numpy's own format."""
     passed, buffer = done.passed, io.BytesIO()
     models = {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
-    arrays = {**passed._asdict(), "cpu_s": done.cpu_s, "keys": chunk.keys, **models}
+    arrays = {**passed._asdict(), "keys": chunk.keys, **models}
     np.savez(buffer, **{name: value for name, value in arrays.items() if value is not None})
     write_bytes_sealed(path_of(folder, chunk), buffer.getbuffer())
 
@@ -143,9 +143,9 @@ def stored_parts(folder: Path) -> dict[str, Done]:
         try:
             stored = np.load(io.BytesIO(read_bytes_sealed(path)))
             names = tuple(stored["estimators"].tolist()), tuple(stored["metrics"].tolist())
-            steps, values, cpu_s = stored["steps"], stored["values"], float(stored["cpu_s"])
+            steps, values = stored["steps"], stored["values"]
             for k, key in enumerate(stored["keys"].tolist()):
-                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), cpu_s, (stored.get(f"model {k}"),))
+                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), (stored.get(f"model {k}"),))
         # but for the first, another version of dpexp wrote it
         except (Damaged, ValueError, KeyError):
             path.unlink(missing_ok=True)

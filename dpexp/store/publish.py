@@ -19,7 +19,7 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Stored, published_cells, write_cell, write_model
-from dpexp.store.fingerprint import arithmetic, code_of, data_of, versions
+from dpexp.store.fingerprint import code_of, data_of, versions
 from dpexp.store.folder import SCHEMA_VERSION, Folder, table_of, write_document, write_table
 from dpexp.store.generation import Manifest, describe, read_generation, witness_of
 from dpexp.store.planning import CellPlan
@@ -35,7 +35,6 @@ class Computed(NamedTuple):
 
     pieces: Sequence[CellData]
     """in the order of the replicates; at least one"""
-    cpu_s: float
     model: np.ndarray | None
     """parameters to release [estimators, replicates, ...]"""
 
@@ -115,6 +114,5 @@ def _write(folder: Folder, cell: Cell, computed: Computed, data: CellData, deplo
         released = write_model(folder, cell, computed.model, facts)
     else:
         folder.model(cell.cell_id).unlink(missing_ok=True)
-    origin = {"code": code, "witness": witness_of(cell, data), "released": released, "arithmetic": arithmetic(),
-              "cpu_s": computed.cpu_s, "versions": versions()}  # fmt: skip
+    origin = {"code": code, "witness": witness_of(cell, data), "released": released, "versions": versions()}
     return write_cell(folder, cell, data, origin)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,8 +47,6 @@ class Done(NamedTuple):
 
     passed: Passed
     """without parameters"""
-    cpu_s: float
-    """of each cell"""
     models: tuple[np.ndarray | None, ...] = ()
     """parameters to release of each cell [estimators, replicates, ...]; None where a cell releases none of these"""
 
@@ -62,7 +59,7 @@ class Failed(NamedTuple):
 
 def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> Done | Failed:
     """The numbers of the cells, in their order; or the error. `secret` draws seeds from the operating system."""
-    steps, begin = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints), time.thread_time()
+    steps = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints)
     try:
         parts = [_pass(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
     except Exception as error:
@@ -71,7 +68,7 @@ def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = Fa
     values = parts[0][0].values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
     models = tuple(model for _, released in parts for model in released)
     passed = parts[0][0]._replace(values=values, parameters=None)
-    return Done(passed, (time.thread_time() - begin) / len(cells), models)
+    return Done(passed, models)
 
 
 def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], int]]:
