@@ -13,7 +13,7 @@ from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
 from dpexp.reporting.results.compared import ACCURACIES, Pair, certainty, compared, finals, levels, metrics_of, table_of
-from dpexp.reporting.results.gather import FROM, Line, Source, gather
+from dpexp.reporting.results.gather import FROM, Line, gather
 from dpexp.reporting.text_table import fitting_columns, terminal_width
 from dpexp.store import load_generation
 
@@ -34,11 +34,10 @@ def diff(
         raise UsageError("diff compares two results, or the levels of one setting", "dpexp diff A B, or A --by NAME")
     paths = [result_folder(Path(path), Path(results)) for path in (a, b) if path is not None]
     # A copy under another name is often what one compares with.
-    sources = [Source(path.parent, path.name, renamed=True) for path in paths]
-    gathered = gather(list(dict.fromkeys(sources)), only)
+    gathered = gather(list(dict.fromkeys(paths)), only, renamed=True)
     metrics, words = metrics_of(gathered, names_in(metric)), gathered.words
-    sides = [finals(gathered, source, metrics) for source in sources]
-    settings = [[run.settings for run in gathered.runs if run.source == source] for source in sources]
+    sides = [finals(gathered, path, metrics) for path in paths]
+    settings = [[run.settings for run in gathered.runs if run.folder == path] for path in paths]
     # What varies within a result is a setting; what differs between both is written in one line.
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
     lines = [

@@ -13,7 +13,6 @@ from dpexp.config.shipped import shipped as shipped_configs
 from dpexp.core.errors import DpexpError, ResultsMissing, UsageError
 from dpexp.core.terminal import each, note
 from dpexp.core.text import guess
-from dpexp.reporting.results.gather import Source
 from dpexp.store.folder import experiments_in, holds_results
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from dpexp.reporting.text_table import Table
 
 T = TypeVar("T")
-Work = str | tuple[Source, ...]
+Work = str | tuple[Path, ...]
 """one figure or table: a shipped one by its name, or that of some results together"""
 
 
@@ -50,8 +49,8 @@ class Selection:
             here = experiments_in(self.results)
             work = [name for name, item in self.known.items() if item.needs and {*item.needs} <= {*here}]
             in_shipped = {need for name in work for need in self.known[str(name)].needs}
-            work += [(Source(self.results, name),) for name in here if name not in in_shipped]
-        titles = [item if isinstance(item, str) else " and ".join(source.name for source in item) for item in work]
+            work += [(self.results / name,) for name in here if name not in in_shipped]
+        titles = [item if isinstance(item, str) else " and ".join(folder.name for folder in item) for item in work]
         made, errors = list[T](), dict[str, DpexpError]()
         for title, item in each(list(zip(titles, work, strict=True)), self.kind, lambda pair: pair[0]):
             try:
@@ -79,23 +78,22 @@ class Selection:
         """What is meant, each once. Raises UsageError for an unknown name, and for options that a shipped one lacks."""
         work = [self._lookup(name) for name in dict.fromkeys(names)]
         shipped = [item for item in work if isinstance(item, str)]
-        sources = tuple(dict.fromkeys(item for item in work if isinstance(item, Source)))
+        folders = tuple(dict.fromkeys(item for item in work if isinstance(item, Path)))
         if shipped and self.for_results:
             needs = " ".join(str(self.results / name) for name in self.known[shipped[0]].needs)
             message = f"--metric and the like are for results, and '{shipped[0]}' is a shipped {self.kind}"
             raise UsageError(message, f"name its results: {needs}" if needs else "")
-        return [*shipped, *([sources] if sources else [])]
+        return [*shipped, *([folders] if folders else [])]
 
-    def _lookup(self, name: str) -> str | Source:
+    def _lookup(self, name: str) -> str | Path:
         if is_path(name):
-            path = result_folder(Path(name).expanduser())
-            return Source(path.parent, path.name)
+            return result_folder(Path(name).expanduser())
         if name in self.known:
             return name
         configs = [path.stem for path in Path("configs").glob("*.yaml")]
         experiments = sorted({*configs, *experiments_in(self.results)})
         if name in experiments or name in shipped_configs():
-            return Source(self.results, name)
+            return self.results / name
         hint = f"{guess(name, [*self.known, *experiments, *shipped_configs()])}{self.kind}s: {listed(self.known)}"
         hint += f"; experiments: {', '.join(experiments)}" if experiments else f"; no experiments in {self.results}"
         raise UsageError(f"no {self.kind} and no experiment '{name}'", f"{hint}; a plug-in's needs --plugin FILE.py")

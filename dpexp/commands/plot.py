@@ -99,7 +99,7 @@ def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figu
         return results, (overlays() if request.theory else figures())[work]
     # The file of a result's figure must not take the place of a shipped one's.
     names = [*figures(), *(f"{name}_theory" for name in overlays())]
-    return work[0].results, figure_of(work, request, theories, names)
+    return work[0].parent, figure_of(work, request, theories, names)
 
 
 def _written(

@@ -18,7 +18,6 @@ from dpexp.plugins.loaded import error_words, shell
 from dpexp.reporting.page import Numbers, Section, epsilons, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.draw import figure_of
-from dpexp.reporting.results.gather import Source
 from dpexp.reporting.results.result_table import content_of
 from dpexp.store import write_text
 from dpexp.store.folder import experiments_in, holds_results
@@ -71,7 +70,7 @@ def _draw(sections: Sequence[Section], results: Path) -> None:
             if (own := set(figure.needs) & set(names))}  # fmt: skip
     in_figures = {name for _, figure in work.values() for name in figure.needs}
     for name in (name for name in names if name not in in_figures):
-        work[name] = name, figure_of([Source(results, name)], Declaration(), theories, figures())
+        work[name] = name, figure_of([results / name], Declaration(), theories, figures())
     for word, (name, figure) in each(list(work.items()), "figure", lambda item: item[0]):
         shown = picture(figure, results, shell(["plot", word], results))
         sections[names.index(name)].pictures.append(shown)

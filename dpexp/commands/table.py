@@ -12,7 +12,7 @@ from dpexp.commands.figure_names import Selection, Work
 from dpexp.core.errors import UsageError
 from dpexp.core.text import standard_json
 from dpexp.papers import tables, theories
-from dpexp.reporting.results.gather import Source, name_of
+from dpexp.reporting.results.gather import name_of
 from dpexp.reporting.text_table import FORMATS, Content, Table, render, terminal_width
 
 
@@ -71,18 +71,18 @@ def fit_files(names: Sequence[str]) -> list[Path]:
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
-def table_of(sources: Sequence[Source], request: Request, reserved: Collection[str] = ()) -> Table:
+def table_of(folders: Sequence[Path], request: Request, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
-    names = ", ".join(dict.fromkeys(source.name for source in sources))
+    names = ", ".join(dict.fromkeys(folder.name for folder in folders))
     options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or "",
                "statistic": request.statistic.replace("mean", "")}  # fmt: skip
-    name = name_of(sources, reserved, options)
+    name = name_of(folders, reserved, options)
 
     def build(_: Path) -> Content:
         from dpexp.reporting.results.gather import gather
         from dpexp.reporting.results.result_table import content_of
 
-        gathered = gather(sources, request.only)
+        gathered = gather(folders, request.only)
         return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())
 
     # the note has all parameters, so that nothing else is needed for a caption
@@ -93,11 +93,11 @@ def _selected(work: Work, request: Request, results: Path, form: str, width: int
     """A shipped table, or that of some results in the folder that it reads."""
     if isinstance(work, str):
         return _made(tables()[work], results, form, width)
-    return _made(table_of(work, request, tables()), work[0].results, form, width)
+    return _made(table_of(work, request, tables()), work[0].parent, form, width)
 
 
 def _made(own: Table, results: Path, form: str, width: int) -> tuple[str, str, dict[str, Any]]:
     """Name, text and document of a table, which is built once."""
     content = own.build(results)
-    text = render(own, content, results, form, width)
+    text = render(own, content, form, width)
     return own.name, text, {"table": own.name, "title": own.title, "note": content.note, "rows": content.records}

@@ -20,7 +20,7 @@ from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.reporting.statement import analyses_of
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    import pandas as pd
 
     from dpexp.reporting.figure import Drawing, Figure
 
@@ -102,67 +102,59 @@ class EpsilonCurve(Printed):
         return Figure(name, "", "any mechanism", "", (), lambda results: self.draw())
 
     def draw(self) -> Drawing:
-        """A panel for each release: guarantees solid, attained dashed, a band between the best of both."""
+        """A panel for each release: guarantees solid, attained dashed; of several settings or deltas the best alone."""
         import pandas as pd
 
-        from dpexp.reporting import style
         from dpexp.reporting.figure import Drawing
+        from dpexp.reporting.results.choose import Declaration
+        from dpexp.reporting.results.draw import Scene
+        from dpexp.reporting.results.gather import Line
+        from dpexp.reporting.results.metrics import Metric
 
-        kinds = [k for k in (ALL, LAST) if any(r["released"] == k and r["role"] != REFUSED for r in self.rows)]
-        canvas, panels = style.panels(4.2 * len(kinds), 3.4, len(kinds), log=False, sharey=True)
-        (x, values), omitted = next(iter(self.over.items())), dict[str, None]()
-        for axes, kind in zip(panels, kinds, strict=True):
-            if min(values) > 0 and max(values) > WIDE * min(values):
-                style.logarithmic(axes, "x")
-            style.logarithmic(axes, "y")
-            omitted |= dict.fromkeys(self._panel(axes, kind))
-            axes.set(xlabel=x, title=kind)
-            axes.legend(frameon=False, fontsize="small")
-        panels[0].set_ylabel(r"$\epsilon$")
+        (x, *others), (points, far) = self.over, self._points()
+        vary = [name for name in (*others, "delta", "analysis", "released", "role") if points[name].nunique() > 1]
+        hue, *panels = [name for name in vary if name != "role"] or [""]
+        declared = Declaration(x=x, hue=hue, facet=tuple(panels), style="role" * ("role" in vary))
+        run: Any = None  # numbers of no run
+        settings = points[[x, *vary]].to_dict("list")
+        lines = [
+            Line(run, "", {str(name): column[k] for name, column in settings.items()}, points.iloc[[k]], "")
+            for k in range(len(points))
+        ]
+        scene = Scene(lines, declared, Metric(r"$\varepsilon$", sampled=False), self.name, {})
         deltas = " and ".join(f"{delta:g}" for delta in self.deltas)
         caption = (
-            f"Epsilon of {self.name} against {x} at delta = {deltas}: guarantees (solid), what pairs of neighbours "
-            f"attain (dashed), and between the best of both the band that holds the truth. Parameters: "
-            f"{self._parameters or 'none'}."
+            f"Epsilon of {self.name} against {x} at delta = {deltas}: guarantees (solid) and what pairs of neighbours "
+            f"attain (dashed), with the truth between both. Parameters: {self._parameters or 'none'}."
         )
-        caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(omitted)}." if omitted else ""
+        caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(far)}." if far else ""
         # a figure's numbers have six digits in its file, and no guarantee is rounded down
         rows = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
                 for row in self._documents()]  # fmt: skip
-        return Drawing(canvas, pd.DataFrame(rows), caption)
+        return Drawing(scene.draw(), pd.DataFrame(rows), caption)
 
-    def _panel(self, axes: Axes, kind: str) -> list[str]:
-        """Draws one release; the names of what is too far above the best."""
-        from dpexp.reporting.style import BAND_ALPHA, BLACK, COLOURS
+    def _points(self) -> tuple[pd.DataFrame, list[str]]:
+        """What is drawn, as rows of a summary, and the names of analyses that are nowhere close to the best."""
+        import pandas as pd
 
-        (x, values), *others = self.over.items()
-        second = [{key: value} for key, own in others for value in own] or [{}]
-        groups = [{"delta": delta, **rest} for delta in self.deltas for rest in second]
-        far: list[str] = []
-        for colour, group in zip(itertools.cycle(COLOURS), groups, strict=False):
-            rows = [r for r in self.rows if all(r[key] == value for key, value in group.items())]
-            # what covers all iterates covers the last one, and what the last one shows all of them show
-            high = [r for r in rows if r["role"] == GUARANTEE and (kind == LAST or r["released"] == ALL)]
-            low = [r for r in rows if r["role"] == ATTAINED and (kind == ALL or r["released"] == LAST)]
-            best = [min((r["eps"] for r in high if r[x] == v and not r["secret"]), default=math.inf) for v in values]
-            attained = [max((r["eps"] for r in low if r[x] == v), default=math.nan) for v in values]
-            shade, dark, label = (colour, colour, "") if len(groups) > 1 else (COLOURS[3], BLACK, "attained")
-            if len(groups) > 1:
-                axes.plot(values, best, "-", color=colour, label=_words(group, len(self.deltas) > 1))
-                high = []
-            for name, secret in dict.fromkeys((r["analysis"], r["secret"]) for r in high):
-                own = {r[x]: r["eps"] for r in high if r["analysis"] == name}
-                line = [own.get(v, math.nan) for v in values]
-                if all(not eps <= FAR * least for eps, least in zip(line, best, strict=True)):
-                    far.append(name)
-                    continue
-                axes.plot(values, line, ":" if secret else "-", color=COLOURS[len(axes.lines) % len(COLOURS)],
-                          label=f"{name}, {secret} secret" if secret else name)  # fmt: skip
-            if low:
-                axes.plot(values, attained, "--", color=dark, label=label or None)
-            inside = [math.isfinite(a) and math.isfinite(b) for a, b in zip(attained, best, strict=True)]
-            axes.fill_between(values, attained, best, where=inside, color=shade, alpha=BAND_ALPHA, lw=0)
-        return far
+        rows = pd.DataFrame([row for row in self.rows if row["eps"] < math.inf])
+        # what covers all iterates covers the last one, and what the last one shows all of them show
+        wider = rows.assign(released=rows["role"].map({GUARANTEE: LAST, ATTAINED: ALL}))
+        rows = pd.concat([rows, wider[wider["released"].isin(rows["released"])]]).drop_duplicates()
+        rows = rows.assign(step=1, mean=rows["eps"], ci_lo=math.nan, ci_hi=math.nan, n=1, n_diverged=0)
+        public = rows["secret"] == ""
+        rows["analysis"] += ("; secret: " + rows["secret"]).mask(public, "")
+        places = [rows[name] for name in (*self.over, "delta", "released")]
+        least, most = (
+            rows["eps"].where(public & (rows["role"] == role)).groupby(places) for role in (GUARANTEE, ATTAINED)
+        )
+        if len(self.over) == len(self.deltas) == 1:
+            near = (rows["eps"] <= FAR * least.transform("min")).groupby(rows["analysis"]).transform("any")
+            return rows[near], list(rows["analysis"][~near].unique())
+        best = rows[(rows["eps"] == least.transform("min")) | (rows["eps"] == most.transform("max"))].assign(
+            analysis=""
+        )
+        return best.drop_duplicates([*self.over, "delta", "released", "role"]), []
 
 
 def _words(values: Mapping[str, float], delta: bool = False) -> str:

@@ -82,8 +82,8 @@ class Drawing(NamedTuple):
     data: pd.DataFrame
     caption: str = ""
     """where it was generated with the figure; else the caption of the figure"""
-    parameters: str = ""
-    """of the results, in lines: the head of the CSV"""
+    constants: str = ""
+    """the parameters that do not vary in its results: the head of the CSV"""
     look: Look = PLAIN
 
     def _repr_png_(self) -> bytes:
@@ -95,12 +95,10 @@ class Drawing(NamedTuple):
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""
         # the colours of EPS are changed for good, so it comes last
         pictures = {form: self.picture(form, title=name) for form in sorted(formats, key="eps".__eq__)}
-        head = "".join(f"# {line}\n" for line in self.parameters.splitlines())
+        head = f"# {self.constants}\n" if self.constants else ""
         numbers = self.data.map(csv_cell).rename(columns=csv_cell).to_csv(index=False, float_format="%.6g")
-        texts = {"csv": head + numbers, "caption.txt": f"{self.caption}\n"}
-        return {f"{name}.{form}": pictures[form] for form in formats} | {
-            f"{name}.{ending}": text.encode() for ending, text in texts.items()
-        }
+        texts = {"csv": (head + numbers).encode(), "caption.txt": f"{self.caption}\n".encode()}
+        return {f"{name}.{form}": (pictures | texts)[form] for form in (*formats, *texts)}
 
     def picture(self, form: str, dpi: float | None = None, title: str = "") -> bytes:
         """The picture in one format; `dpi` are those of the style where it is None."""
@@ -167,7 +165,8 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
     import matplotlib as mpl
     from matplotlib.text import Text
 
-    from dpexp.reporting.results.labels import of_experiments
+    from dpexp.reporting.results.gather import gather
+    from dpexp.reporting.results.labels import constants
     from dpexp.store.stats import CI_NAME
 
     with look.applied():
@@ -189,5 +188,6 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
             canvas.set_layout_engine("none")
     bands = f" Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
     caption = drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}"
-    parameters = drawing.parameters or of_experiments(results, figure.needs)
-    return drawing._replace(look=look, caption=caption, parameters=parameters)
+    folders = [] if drawing.constants else [results / name for name in dict.fromkeys(figure.needs)]
+    head = constants(gather(folders, partial=False)) if folders else drawing.constants
+    return drawing._replace(look=look, caption=caption, constants=head)

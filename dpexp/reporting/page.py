@@ -22,7 +22,7 @@ from dpexp.core.files import Damaged
 from dpexp.core.text import up
 from dpexp.plugins.loaded import error_words
 from dpexp.reporting.figure import Figure, drawn
-from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Source, gather
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, gather
 from dpexp.reporting.templates import filled
 from dpexp.store import Folder
 from dpexp.store.folder import read_document
@@ -101,7 +101,7 @@ def read_section(results: Path, name: str) -> Section:
     """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
     folder = Folder(results, name)
     try:
-        return Section(results, name, gathered=gather([Source(results, name)]))
+        return Section(results, name, gathered=gather([results / name]))
     # of a plug-in too, whose results must not cost the page of all others
     except Exception as error:
         words, hint = error_words(error)

@@ -43,7 +43,7 @@ class Table:
     build: Callable[[Path], Content]
 
 
-def render(table: Table, content: Content, results: Path, form: str, width: int = 0) -> str:
+def render(table: Table, content: Content, form: str, width: int = 0) -> str:
     """The content of a table in one of FORMATS; CSV and JSON hold the numbers in long form.
 
     `width` is that of a terminal, which text and Markdown are made to fit; 0 for one without end.
@@ -57,11 +57,7 @@ def render(table: Table, content: Content, results: Path, form: str, width: int 
         frame = pd.DataFrame(records, dtype=object).map(csv_cell).rename(columns=csv_cell)
         return frame.to_csv(index=False).rstrip("\n")
     if form == "tex":
-        from dpexp.reporting.results.labels import of_experiments
-
-        # title, note, and every parameter of the experiments
-        caption = " ".join(filter(None, [f"{table.title.rstrip('.')}.", note, of_experiments(results, table.needs)]))
-        return latex(table.name, caption, head, rows)
+        return latex(table.name, f"{table.title.rstrip('.')}. {note}".rstrip(), head, rows)
     title = f"**{table.title}**" if form == "md" else table.title
     return "\n\n".join([title, folded(head, rows, width, form == "md"), textwrap.fill(note, width) if width else note])
 

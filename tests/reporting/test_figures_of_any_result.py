@@ -19,7 +19,7 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import theories
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, needed
 from dpexp.reporting.results.draw import draw, figure_of
-from dpexp.reporting.results.gather import Source, exponent_of, gather
+from dpexp.reporting.results.gather import exponent_of, gather
 from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
@@ -123,7 +123,7 @@ run: {n: 300, replicates: 4, seed: 3, checkpoints: 12}
 def stored(folder, text):
     experiment = read_experiment(text, "toy.yaml")
     run(experiment, Options(folder, jobs=1, quiet=True))
-    return Source(folder, experiment.name)
+    return folder / experiment.name
 
 
 @pytest.fixture(scope="module")
@@ -131,21 +131,21 @@ def toy(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("toy"), TOY)
 
 
-def drawn(*sources, only=None, **options):
+def drawn(*folders, only=None, renamed=False, **options):
     with mpl.rc_context(RC):
-        return draw(gather(sources, only), Declaration(**options), theories())
+        return draw(gather(folders, only, renamed=renamed), Declaration(**options), theories())
 
 
 @pytest.mark.slow
 def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     drawing = drawn(toy)
     assert faults(drawing.canvas) == []
-    summary = load_summary(toy.results, "toy")
+    summary = load_summary(toy.parent, "toy")
     means = summary[summary.metric == "param_distance_sq"]["mean"]
     assert sorted(drawing.data["mean"]) == sorted(means)
     assert set(drawing.data.columns) >= {"alpha", "mu", "estimator", "step", "ci_lo", "ci_hi", "n", "n_diverged"}
-    for words in ("mu in {1, Uniform(1, 2), no privacy}", "alpha in {1/3, 1/2}", "problem=huber-linear", "seed=3"):
-        assert words in drawing.parameters, words
+    assert "problem=huber-linear" in drawing.constants
+    assert "seed=3" in drawing.constants
     csv = drawing.files("toy", ["svg"])["toy.csv"].decode()
     assert len(pd.read_csv(io.StringIO(csv), comment="#")) == len(drawing.data)
 
@@ -191,8 +191,8 @@ def test_several_results_share_a_figure_and_are_told_apart(toy, tmp_path):
     assert set(drawing.data.d) == {3, 4}
     assert len(drawing.canvas.axes) == 4
     twin = tmp_path / "twin"
-    shutil.copytree(toy.path, twin)
-    both = drawn(toy, Source(tmp_path, "twin", renamed=True), only="alpha=1/2")
+    shutil.copytree(toy, twin)
+    both = drawn(toy, twin, only="alpha=1/2", renamed=True)
     assert set(both.data.result) == {"toy", "twin"}
     assert len(both.data) == 2 * 6 * 12
 
@@ -224,7 +224,7 @@ TOO_MANY = {"momentum_grid"}
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SHIPPED if in_share(name, 8)])
 def test_every_shipped_config_draws(name, toys):
-    source = Source(toys.results([name]), name)
+    source = toys.results([name]) / name
     if name in TOO_MANY:
         with pytest.raises(UsageError, match="too many for one figure"):
             drawn(source)
@@ -245,7 +245,7 @@ def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, 
     call("plot", "figure1", "--results", results, "--out", tmp_path, "--format", "svg")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"figure1.svg", "figure1.csv", "figure1.caption.txt"}
-    assert b"# figure1: alpha in {1/3, 1/2, 2/3, 1}" in before["figure1.csv"]
+    assert b"algorithm=ldp-sgd" in before["figure1.csv"].splitlines()[0]
     call("plot", "figure1", "--results", results, "--out", tmp_path, "--format", "svg")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     own = call("plot", results / "figure1", "--out", tmp_path, "--format", "svg", "--json")
@@ -266,9 +266,9 @@ def test_other_options_make_other_files(toy, tmp_path):
     taken = [figure_of([toy], request, theories).name for request in options]
     assert len(set(taken)) == len(options)
     assert all(re.fullmatch(r"[\w.-]+", name) for name in taken)
-    shutil.copytree(toy.results / "toy", tmp_path / "toy")
-    shutil.copytree(toy.results / "toy", tmp_path / "toy_loss_gap")
-    own = Source(tmp_path, "toy")
+    shutil.copytree(toy, tmp_path / "toy")
+    shutil.copytree(toy, tmp_path / "toy_loss_gap")
+    own = tmp_path / "toy"
     assert figure_of([own], Declaration("loss_gap"), theories).name != "toy_loss_gap"
 
 
@@ -303,10 +303,10 @@ def test_colours_are_told_apart_in_grey_print_and_by_everybody(colours):
 def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, tmp_path):
     style = tmp_path / "mine.mplstyle"
     style.write_text("font.family: serif\nsavefig.dpi: 100\n")
-    call("plot", "toy", "--results", toy.results, "--out", tmp_path, "--format", "png,eps", "--width", 3.5,
+    call("plot", "toy", "--results", toy.parent, "--out", tmp_path, "--format", "png,eps", "--width", 3.5,
          "--style-file", style, "--no-title")  # fmt: skip
     boxes = ("--kind", "box", "--name", "boxes")
-    call("plot", "toy", "--results", toy.results, "--out", tmp_path, "--format", "png", *boxes)
+    call("plot", "toy", "--results", toy.parent, "--out", tmp_path, "--format", "png", *boxes)
     names = {path.name for path in tmp_path.glob("*.png")}
     assert names == {"toy_width-3.5_style-mine_no-title.png", "boxes.png"}
     eps = (tmp_path / "toy_width-3.5_style-mine_no-title.eps").read_text(errors="replace")
@@ -319,13 +319,13 @@ def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, t
     assert (boxes["median"] <= boxes.q75).all()
     style.write_text("font.size: 14\n")
     sizes = [
-        {text.get_fontsize() for text in plot.plot("toy", results=toy.results, style_file=file).canvas.findobj(Text)}
+        {text.get_fontsize() for text in plot.plot("toy", results=toy.parent, style_file=file).canvas.findobj(Text)}
         for file in (None, style)
     ]
     assert {round(size * 14 / 8.5, 6) for size in sizes[0]} == {round(size, 6) for size in sizes[1]}
     style.write_text("font.famly: serif\n")
     for file in ("none.mplstyle", style):
-        assert "style-file" in call("plot", "toy", "--results", toy.results, "--style-file", file, code=2).stderr
+        assert "style-file" in call("plot", "toy", "--results", toy.parent, "--style-file", file, code=2).stderr
 
 
 def test_many_panels_fit_a_page_and_a_column_of_a_journal(toy, tmp_path):
@@ -334,7 +334,7 @@ def test_many_panels_fit_a_page_and_a_column_of_a_journal(toy, tmp_path):
     )
     source = stored(tmp_path, text)
     for width in (3.35, 7.2):
-        canvas = plot.plot(str(source.path), results=tmp_path, width=width).canvas
+        canvas = plot.plot(str(source), results=tmp_path, width=width).canvas
         assert len(canvas.axes) == 8
         assert canvas.get_size_inches()[0] == width
         assert canvas.get_size_inches()[1] < 11

@@ -73,9 +73,21 @@ class Factor:
 
     names: tuple[str, ...]
     levels: tuple[tuple[Any, ...], ...]
-    """values of `names`, in the order in which they are drawn; a single one where there are no names"""
+    """values of `names`: numbers in their order, infinity last, and words in that of the config; one without names"""
     codes: tuple[int, ...]
     """the level of every line"""
+
+    @classmethod
+    def of(cls, names: Sequence[str], lines: Sequence[Settings]) -> Factor:
+        values = [tuple(map(line.get, names)) for line in lines]
+        orders = [list(dict.fromkeys(column)) for column in zip(*values, strict=True)]
+
+        def place(level: tuple[Any, ...]) -> list[tuple[int, Any]]:
+            pairs = zip(level, orders, strict=True)
+            return [(0, value) if is_number(value) else (1, order.index(value)) for value, order in pairs]
+
+        levels = sorted(dict.fromkeys(values), key=place)
+        return cls(tuple(names), tuple(levels), tuple(map(levels.index, values)))
 
 
 @dataclass(frozen=True)
@@ -108,29 +120,29 @@ def choose(
     names = needed(lines, vary, reserved)
     axes = [name for name in names if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
     counts = {name: len({line[name] for line in lines} - {math.inf}) for name in axes if name not in reserved}
-    curves = [name for name, count in counts.items() if count >= (SWEEP if checkpoints >= SWEEP else LEAST_CURVE)]
-    x = declared.x or (max(curves, key=counts.__getitem__) if curves else STEP if checkpoints >= SWEEP else DOTS)
+    longest, least = max(counts, key=counts.__getitem__, default=""), SWEEP if checkpoints >= SWEEP else LEAST_CURVE
+    x = declared.x or (longest if counts.get(longest, 0) >= least else STEP if checkpoints >= SWEEP else DOTS)
     if x not in (STEP, DOTS, *axes):
         raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *axes])}")
     free = [name for name in names if name not in (x, *reserved)]
     few_estimators = ESTIMATOR in free and len({line[ESTIMATOR] for line in lines}) <= MOST_STYLES
     style = [declared.style] if declared.style else [ESTIMATOR] if few_estimators else []
     free = [name for name in free if name not in style]
-    colour, panel = [declared.hue] if declared.hue else _colour(free, lines, sections), list(declared.facet)
-    panels, rows = _factor([*panel, *(name for name in free if name not in colour)], lines), _factor([], lines)
-    if x != DOTS and len(panels.levels) > MOST_PANELS:
+    colour = [declared.hue] if declared.hue else _colour(free, lines, sections)
+    panel, row = [*declared.facet, *(name for name in free if name not in colour)], list[str]()
+    if x != DOTS and (count := len(Factor.of(panel, lines).levels)) > MOST_PANELS:
         if declared.x or declared.facet:
-            raise UsageError(f"{len(panels.levels)} panels are too many", "--only picks cells")
+            raise UsageError(f"{count} panels are too many", "--only picks cells")
         x, free = DOTS, [name for name in names if name not in (*reserved, *style)]
     if x == DOTS:
         colour, style = ([declared.hue], style) if declared.hue else (style, [])
-        panels, rows = _factor(panel, lines), _factor(free, lines)
-    hue, dashes = _factor(colour, lines), _factor(style, lines)
+        panel, row = list(declared.facet), free
+    hue, dashes, panels, rows = (Factor.of(own, lines) for own in (colour, style, panel, row))
     for option, factor, limit in (("hue", hue, MOST_COLOURS), ("style", dashes, MOST_STYLES)):
         if len(factor.levels) > limit:
             message = f"--{option} {factor.names[0]}: {len(factor.levels)} values are more than {limit}"
             raise UsageError(message, "--facet has room for more; --only picks cells")
-    placed = [*([x] if x in names else []), *hue.names, *dashes.names, *panels.names, *rows.names]
+    placed = [*([x] if x in names else []), *colour, *style, *panel, *row]
     return Plan(x, hue, dashes, panels, rows, tuple(dict.fromkeys([*placed, *vary])))
 
 
@@ -163,43 +175,30 @@ def needed(lines: Sequence[Settings], names: Sequence[str], reserved: Sequence[s
 
 def _reserved(declared: Declaration, vary: Sequence[str]) -> list[str]:
     """Settings that the declaration names, each once; all of them vary."""
-    options = [("x", declared.x), ("hue", declared.hue), *(("facet", name) for name in declared.facet)]
-    options = [(option, name) for option, name in [*options, ("style", declared.style)] if name not in ("", STEP, DOTS)]
-    for option, name in options:
+    options = {"x": [declared.x], "hue": [declared.hue], "facet": declared.facet, "style": [declared.style]}
+    pairs = [(key, name) for key, names in options.items() for name in names if name not in ("", STEP, DOTS)]
+    for option, name in pairs:
         if name not in vary:
             hint = f"{guess(name, vary)}what varies: {', '.join(vary) or 'nothing'}"
             raise UsageError(f"--{option} {name}: it does not vary in these results", hint)
-    names = [name for _, name in options]
-    if len(set(names)) < len(names):
+    reserved = [name for _, name in pairs]
+    if len(set(reserved)) < len(reserved):
         raise UsageError("--x, --hue, --style and --facet name one setting twice", "each setting has one place")
-    return names
+    return reserved
 
 
 def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[str, str]) -> list[str]:
     """The names that make colours."""
     inside = [name for name in free if sections.get(name) in ("algorithm", "schedule")]
     method = [name for name in inside if not all(is_number(line.get(name)) for line in lines)]
-    if not method or len(_factor(method, lines).levels) > MOST_COLOURS:
+    if len(Factor.of(method, lines).levels) > MOST_COLOURS:
         method = []
-    groups = [*([method] if method else []), *([name] for name in free if name not in method)]
-    counts = {tuple(group): len(_factor(group, lines).levels) for group in groups}
+    groups = [method, *([name] for name in free if name not in method)]
+    counts = [(len(Factor.of(group, lines).levels), group) for group in groups if group]
 
-    def rank(group: tuple[str, ...]) -> tuple[int, int]:
-        budget = group[0].partition(".")[0] in ("mu", "eps")
-        return 0 if "algorithm" in group else 1 if budget else 2, -counts[group]
+    def rank(counted: tuple[int, list[str]]) -> tuple[bool, bool, int]:
+        count, group = counted
+        return "algorithm" in group, group[0].partition(".")[0] in ("mu", "eps"), count
 
-    few = sorted((group for group, count in counts.items() if count <= MOST_COLOURS), key=rank)
-    return list(few[0]) if few else []
-
-
-def _factor(names: Sequence[str], lines: Sequence[Settings]) -> Factor:
-    """Numbers in their order, infinity last; words in the order of the config."""
-    values = [tuple(map(line.get, names)) for line in lines]
-    orders = [list(dict.fromkeys(column)) for column in zip(*values, strict=True)]
-
-    def place(level: tuple[Any, ...]) -> list[tuple[int, Any]]:
-        pairs = zip(level, orders, strict=True)
-        return [(0, value) if is_number(value) else (1, order.index(value)) for value, order in pairs]
-
-    levels = sorted(dict.fromkeys(values), key=place)
-    return Factor(tuple(names), tuple(levels), tuple(map(levels.index, values)))
+    few = [(count, group) for count, group in counts if count <= MOST_COLOURS]
+    return max(few, key=rank)[1] if few else []

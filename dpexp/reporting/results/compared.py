@@ -6,22 +6,23 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpexp.config.cell_settings import Words
-from dpexp.config.error_messages import suggest
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.gather import Gathered, Line, Source, lines_of
+from dpexp.reporting.results.gather import Gathered, Line, lines_of
+from dpexp.reporting.results.metrics import COEFFICIENTS
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
-"""compared where both have it, else every metric of both"""
+"""compared where all cells have it, else every metric that all have"""
 ACCURACIES = (
     "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: n other ones "
     "would move an accuracy p by up to 1.96 sqrt(p (1 - p) / n)."
@@ -38,23 +39,16 @@ class Pair(NamedTuple):
     name_b: str = "B"
 
 
-def finals(gathered: Gathered, source: Source, metrics: Sequence[str]) -> list[Line]:
+def finals(gathered: Gathered, folder: Path, metrics: Sequence[str]) -> list[Line]:
     """The lines of one result in these metrics."""
-    return [line for metric in metrics for line in lines_of(gathered, metric) if line.run.source == source]
+    return [line for metric in metrics for line in lines_of(gathered, metric) if line.run.folder == folder]
 
 
 def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
-    """The metrics that are compared. Raises UsageError for one that not all results have."""
-    of_runs = gathered.summary[["run", "metric"]].drop_duplicates()
-    metrics = {source: set[str]() for source in gathered.sources}
-    for run, metric in of_runs.itertuples(index=False):
-        metrics[gathered.runs[run].source].add(metric)
-    shared = [name for name in map(str, of_runs["metric"].unique()) if all(name in own for own in metrics.values())]
-    for name in names:
-        if name not in shared:
-            where = "both results" if len(gathered.sources) > 1 else "the result"
-            raise UsageError(f"--metric {name}: not in {where}", suggest(name, shared))
-    return list(names) or ([MAIN] if MAIN in shared else shared)
+    """The metrics that are compared. Raises UsageError for one that not all cells have."""
+    several = [gathered.coordinates if gathered.metric(name) == COEFFICIENTS else [name] for name in names]
+    shared = gathered.metrics
+    return list(chain(*several)) or ([MAIN] if MAIN in shared else shared)
 
 
 def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[Pair]:

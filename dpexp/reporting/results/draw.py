@@ -9,13 +9,15 @@ reference slope. (d) The legend has every colour, line style, marker and shading
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
@@ -25,7 +27,7 @@ from dpexp.reporting.results.choose import DOTS, ESTIMATOR, STEP, Declaration, c
 from dpexp.reporting.results.gather import (
     OWN_RECORDS,
     Gathered,
-    Source,
+    Line,
     Theory,
     column_of,
     curves_of,
@@ -34,17 +36,18 @@ from dpexp.reporting.results.gather import (
     lines_of,
     name_of,
 )
-from dpexp.reporting.results.labels import level_labels, parameter_label, parameters, value_label
-from dpexp.reporting.results.metrics import STATISTICS, TERM, metric_of
+from dpexp.reporting.results.labels import constants, level_labels, parameter_label, value_label
+from dpexp.reporting.results.metrics import STATISTICS, TERM, Metric, metric_of
 from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 LOGARITHMIC = 8.0
 """largest over smallest from which an axis of positive numbers is logarithmic"""
-MOST_ROWS = 200
+MOST_ROWS, MOST_MARKERS = 200, 30
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
 NO_THEORY = (
@@ -61,62 +64,77 @@ def declared(
     Raises ResultsMissing where the results have other settings than the declaration names.
     """
     needs = {*declaration.facet, declaration.hue, declaration.style} - {"", ESTIMATOR, TERM}
-    gathered = gather([Source(results, name) for name in experiments], declaration.only or None, False, sorted(needs))
+    gathered = gather([results / name for name in experiments], declaration.only or None, False, sorted(needs))
     return draw(gathered, declaration, theories)._replace(caption="")
 
 
 def figure_of(
-    sources: Sequence[Source],
+    folders: Sequence[Path],
     figure: Declaration,
     theories: Callable[[], Sequence[Theory]],
     others: Collection[str] = (),
 ) -> Figure:
     """The figure of some results, under a name that is none of `others`."""
     options = {key: value for key, value in vars(figure).items() if value != getattr(Declaration, key)}
-    needs = tuple(dict.fromkeys(source.name for source in sources))
-    return Figure(name_of(sources, others, options), "any result", "", "", needs,
-                  lambda results: draw(gather(sources, figure.only or None), figure, theories()))  # fmt: skip
+    needs = tuple(dict.fromkeys(folder.name for folder in folders))
+    return Figure(name_of(folders, others, options), "any result", "", "", needs,
+                  lambda results: draw(gather(folders, figure.only or None), figure, theories()))  # fmt: skip
+
+
+def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:
+    """The figure, its numbers and its caption. Raises UsageError where it cannot be drawn as declared."""
+    declared = declaration or Declaration()
+    # whiskers are quantiles, and boxes are rows
+    declared = replace(declared, statistic="quantiles", x=DOTS) if declared.kind == "box" else declared
+    gathered = gathered.of(declared.estimator, declared.statistic)
+    name = gathered.metric(declared.metric)
+    shared = [{str(run.settings[name]) for run in gathered.runs} for name in ("problem", "algorithm")]
+    same = ", ".join(name for names in shared for name in names if len(names) == 1)
+    title = declared.title or (f"{gathered.names}: {same}" if same else gathered.names)
+    lines, metric = lines_of(gathered, name), metric_of(name, declared.statistic)
+    scene = Scene(lines, declared, metric, title, gathered.sections, theories)
+    if declared.theory and not scene.theory:
+        raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
+    return Drawing(scene.draw(), scene.numbers(), caption(scene, gathered), constants(gathered))
 
 
 class Scene:
     """The table of a figure and the scales of its axes. Raises UsageError for a declaration that cannot be met."""
 
-    def __init__(self, gathered: Gathered, declared: Declaration, theories: Sequence[Theory]) -> None:
-        self.boxes = declared.kind == "box"
-        # whiskers are quantiles, and boxes are rows
-        declared = replace(declared, statistic="quantiles", x=DOTS) if self.boxes else declared
-        self.declared, self.theories = declared, theories
-        self.gathered = gathered.of(declared.estimator, declared.statistic)
-        self.statistic, self.means = STATISTICS[declared.statistic], declared.statistic == "mean"
-        name = self.gathered.metric(declared.metric)
-        self.metric = metric_of(name, declared.statistic)
-        self.lines = lines_of(self.gathered, name)
-        self.replicates = from_to(line.replicates for line in self.lines)
-        settings = [line.settings for line in self.lines]
+    def __init__(
+        self, lines: Sequence[Line], declared: Declaration, metric: Metric, title: str, sections: Mapping[str, str],
+        theories: Sequence[Theory] = (),
+    ) -> None:  # fmt: skip
+        self.lines, self.declared, self.metric, self.title, self.theories = lines, declared, metric, title, theories
+        self.boxes, self.statistic = declared.kind == "box", STATISTICS[declared.statistic]
+        settings = [line.settings for line in lines]
+        self.words, self.replicates = Words(settings), from_to(line.replicates for line in lines)
         # step 0 has no place on a logarithmic axis
-        checkpoints = min(int((line.rows["step"] > 0).sum()) for line in self.lines)
-        self.plan = plan = choose(settings, gathered.sections, checkpoints, declared)
+        checkpoints = min(int((line.rows["step"] > 0).sum()) for line in lines)
+        self.plan = plan = choose(settings, sections, checkpoints, declared)
         self.steps, self.turned = plan.x == STEP, plan.x == DOTS
         """turned: rows are along the vertical axis, and values along the other one"""
         factors = {"panel": plan.panel, "colour": plan.colour, "style": plan.style, "row": plan.row}
-        self.labels = {key: level_labels(factor, gathered.words, settings) for key, factor in factors.items()}
+        self.labels = {key: level_labels(factor, self.words, settings) for key, factor in factors.items()}
         if len(self.labels["row"]) > MOST_ROWS:
             message = f"{len(self.labels['row'])} settings are too many for one figure"
             raise UsageError(message, "--only picks cells, such as mu=1")
         self.colours = style.colours_of(plan.colour)
-        self.theory_names: list[str] = []
+        self.theory: dict[str, str] = {}
+        """kinds of curves by their names: `bound, Theorem 3` is a bound"""
         self.table = self._table()
-        if declared.theory and not self.theory_names:
-            raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
-        self.kinds = list(dict.fromkeys(map(kind_of, self.theory_names)))
+        self.kinds = list(dict.fromkeys(self.theory.values()))
+        # markers of a line with many points would hide all else
+        many = not self.turned and self.table["x"].nunique() > MOST_MARKERS
+        self.markers = [""] * len(style.MARKERS) if many or self.steps else style.MARKERS
         calm = self.table[self.table["n_diverged"] == 0]
-        self.y_log = not self.metric.share and _spans_decades(calm["mean"])
+        self.y_log = not metric.share and _spans_decades(calm["mean"])
         self.x_log = self.steps or (not self.turned and _spans_decades(self.table["x"]))
         finite = self.table["x"][np.isfinite(self.table["x"])]
         first, last = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
         # infinity is a fifth beyond the last finite number
         self.beyond = last * max((last / first) ** 0.18, 1.5) if self.x_log else last + max(0.18 * (last - first), 0.5)
-        self.table["at"] = self.table["x"].where(np.isfinite(self.table["x"]), self.beyond)
+        self.table["at"] = self.table["x"].clip(upper=self.beyond)
 
     def _table(self) -> pd.DataFrame:
         """(a)"""
@@ -130,38 +148,114 @@ class Scene:
             colour, curves = plan.colour.codes[number], {}
             if self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned)):
                 curves = curves_of(self.theories, line, rows["step"].to_numpy(), drawn=True)
-            self.theory_names += [name for name in curves if name not in self.theory_names]
+            kinds = {name: name.partition(",")[0] for name in curves}
+            self.theory |= kinds
             # within a row by the colour
             place = plan.row.codes[number] + 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
             x = rows["step"] if self.steps else place if self.turned else float(line.settings[plan.x])
             parts.append(rows.assign(line=number, panel=plan.panel.codes[number], colour=colour, x=x,
                                      style=plan.style.codes[number],
-                                     **{kind_of(name): values for name, values in curves.items()}))  # fmt: skip
+                                     **{kinds[name]: values for name, values in curves.items()}))  # fmt: skip
         return pd.concat(parts, ignore_index=True).sort_values(["panel", "line", "step"], kind="stable")
 
     def numbers(self) -> pd.DataFrame:
         """What is drawn: the settings of every line, its rows and the curves of theory."""
         import pandas as pd
 
-        lines, value = self.table["line"], "mean" if self.means else "median"
+        lines, value = self.table["line"], "mean" if self.declared.statistic == "mean" else "median"
         columns = {column_of(name): [self.lines[k].settings.get(name) for k in lines] for name in self.plan.names}
         own = ["step", "mean", "ci_lo", "ci_hi", "n", "n_diverged", *["q25", "q75"] * self.boxes]
         table = self.table[[*own, *self.kinds]].rename(columns={"mean": value})
         return pd.concat([pd.DataFrame(columns, index=table.index, dtype=object), table], axis=1).reset_index(drop=True)
 
-    def exponent(self, panel: int) -> float | None:
-        """What theory gives the first estimator of a panel; None where it gives none, or several."""
-        plain = self.steps and self.y_log and not self.declared.theory and self.means
-        lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
-        first = lines[0].estimator
-        cells = [cell for line in lines if line.estimator == first and (cell := line.run.cell)]
-        exponents = {exponent_of(self.theories, cell, first, lines[0].metric) for cell in cells if plain}
-        return next(iter(exponents)) if len(exponents) == 1 and self.metric.error else None
+    @cached_property
+    def slopes(self) -> dict[int, float]:
+        """By panel what theory gives its first estimator; no panel where it gives none, or several."""
+        slopes = {}
+        plain = self.steps and self.y_log and self.metric.error and self.declared.statistic == "mean"
+        for panel in range(len(self.plan.panel.levels)) if plain and not self.declared.theory else ():
+            lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
+            own = [line for line in lines if line.estimator == lines[0].estimator]
+            exponents = {
+                exponent_of(self.theories, cell, line.estimator, line.metric) for line in own if (cell := line.run.cell)
+            }
+            if len(exponents) == 1 and (slope := exponents.pop()) is not None:
+                slopes[panel] = slope
+        return slopes
 
+    def draw(self) -> Canvas:
+        """(b) As wide as matplotlib's settings say, and as high as panels and words need."""
+        import matplotlib as mpl
+        from matplotlib.figure import Figure as Canvas
 
-def kind_of(name: str) -> str:
-    """What a curve is, without the theorem: `bound, Theorem 3` is a bound."""
-    return name.partition(",")[0]
+        width, count = float(mpl.rcParams["figure.figsize"][0]), len(self.labels["panel"])
+        # as many columns as there is room for, and more where a page would be too high
+        usual = 2 if count in (2, 4) or self.turned else max(3, math.ceil(math.sqrt(count)))
+        columns = max(min(count, usual, int(width / NARROW)), math.ceil(count * 1.1 / TALL))
+        rows = -(-count // columns)
+        canvas = Canvas(figsize=(width, 1.0), layout="constrained")
+        title = style.wrapped(self.title, width - 0.2, "large")
+        extra = style.legend(canvas, _entries(self), width) + 0.18 * title.count("\n") + 0.3
+        height = max(min(0.8 * width / columns, 3.4, (TALL - extra) / rows), 1.1)
+        # so that a hundred rows fit a page
+        few_rows = 0.2 * len(self.labels["row"]) < TALL
+        size, room = ("small", 2.6) if few_rows else ("xx-small", width / 2)
+        names = [style.wrapped(name, room, size) for name in self.labels["row"]]
+        if self.turned:
+            line = 0.016 * style.points(size) * max(name.count("\n") + 1 for name in names)
+            height = 0.8 + len(names) * (max(0.2, 0.05 + line) if few_rows else line)
+        canvas.set_size_inches(width, height * rows + extra)
+        panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        for axes in panels[count:]:
+            axes.remove()
+        label = ("final " if not self.steps and self.metric.symbol else "") + self.metric.words
+        label = style.wrapped(label, width / columns if self.turned else height * rows - 0.3)
+        label += f"\n${self.metric.symbol}$" if self.metric.symbol else ""
+        x_label = label if self.turned else "steps" if self.steps else parameter_label(self.plan.x)
+        self._scale(panels[0], max(3, int(2 * width / columns)), names, size)
+        for number, (axes, (_, inside)) in enumerate(zip(panels, self.table.groupby("panel"), strict=False)):
+            axes.set_title(style.wrapped(self.labels["panel"][number], width / columns - 0.5))
+            axes.set_axisbelow(True)
+            axes.use_sticky_edges = False
+            axes.margins(0.05, 0.12)
+            last = number + columns >= count  # no panel is below it
+            axes.tick_params(labelbottom=last)
+            axes.set_xlabel(x_label if last else "")
+            key: tuple[int, ...]
+            for key, own in inside.groupby([*["line"] * self.steps, "colour", "style"]):  # type: ignore[assignment]
+                points, look = own.sort_values("x"), key[-2:]
+                _line(self, axes, points, *look)
+                for kind in self.kinds:
+                    _theory(self, axes, points, kind, *look)
+            if number in self.slopes:
+                _reference(axes, inside[inside["n_diverged"] == 0], self.slopes[number])
+        if self.kinds and self.y_log and not self.turned:
+            # room for theory, of which a bound may leave at the top
+            low, high = panels[0].get_ylim()
+            panels[0].set_ylim(low / 3, high * (30 if "bound" in self.kinds else 3))
+        if not self.turned:
+            canvas.supylabel(label) if columns < count else panels[0].set_ylabel(label)
+        canvas.suptitle(title)
+        return canvas
+
+    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
+        """Scales and the names of few values, of infinity and of rows, with at most so many decades named.
+
+        Panels share them with the first one.
+        """
+        if self.y_log:
+            style.logarithmic(axes, "x" if self.turned else "y", ticks if self.turned else 6)
+        if self.x_log:
+            style.logarithmic(axes, "x", ticks)
+        values = sorted(set(self.table["x"]))
+        if self.turned:
+            axes.set_yticks(range(len(rows)), rows, fontsize=size)
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+        elif not self.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
+            # so many names as there is room for, the last one among them
+            named = values[:: -max(1, -(-len(values) // ticks))]
+            names = [value_label(self.plan.x, value, self.words).replace(" ", "\n") for value in named]
+            style.ticks_at(axes, [min(value, self.beyond) for value in named], names)
 
 
 def _spans_decades(values: pd.Series[float]) -> bool:
@@ -170,102 +264,23 @@ def _spans_decades(values: pd.Series[float]) -> bool:
     return bool(len(finite) and finite.min() > 0 and finite.max() / finite.min() >= LOGARITHMIC)
 
 
-def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:
-    """The figure, its numbers and its caption. Raises UsageError where it cannot be drawn as declared."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure as Canvas
-
-    scene = Scene(gathered, declaration or Declaration(), theories)
-    width, count = float(mpl.rcParams["figure.figsize"][0]), len(scene.labels["panel"])
-    # as many columns as there is room for, and more where a page would be too high
-    usual = 2 if count in (2, 4) or scene.turned else max(3, math.ceil(math.sqrt(count)))
-    columns = max(min(count, usual, int(width / NARROW)), math.ceil(count * 1.1 / TALL))
-    rows = -(-count // columns)
-    canvas = Canvas(figsize=(width, 1.0), layout="constrained")
-    shared = [{str(run.settings[name]) for run in gathered.runs} for name in ("problem", "algorithm")]
-    same = ", ".join(name for names in shared for name in names if len(names) == 1)
-    title = scene.declared.title or (f"{gathered.names}: {same}" if same else gathered.names)
-    title = style.wrapped(title, width - 0.2, "large")
-    extra = style.legend(canvas, _entries(scene), width) + 0.18 * title.count("\n") + 0.3
-    height = max(min(0.8 * width / columns, 3.4, (TALL - extra) / rows), 1.1)
-    # so that a hundred rows fit a page
-    few_rows = 0.2 * len(scene.labels["row"]) < TALL
-    size, room = ("small", 2.6) if few_rows else ("xx-small", width / 2)
-    names = [style.wrapped(name, room, size) for name in scene.labels["row"]]
-    if scene.turned:
-        line = 0.016 * style.points(size) * max(name.count("\n") + 1 for name in names)
-        height = 0.8 + len(names) * (max(0.2, 0.05 + line) if few_rows else line)
-    canvas.set_size_inches(width, height * rows + extra)
-    panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for axes in panels[count:]:
-        axes.remove()
-    label = ("final " if not scene.steps and scene.metric.symbol else "") + scene.metric.words
-    label = style.wrapped(label, width / columns if scene.turned else height * rows - 0.3)
-    label += f"\n${scene.metric.symbol}$" if scene.metric.symbol else ""
-    for number, (axes, (_, inside)) in enumerate(zip(panels, scene.table.groupby("panel"), strict=False)):
-        axes.set_title(style.wrapped(scene.labels["panel"][number], width / columns - 0.5))
-        axes.set_axisbelow(True)
-        axes.use_sticky_edges = False
-        axes.margins(0.05, 0.12)
-        last = number + columns >= count  # no panel is below it
-        axes.tick_params(labelbottom=last)
-        _axes(scene, axes, max(3, int(2 * width / columns)), names, size)
-        key: tuple[int, ...]
-        for key, own in inside.groupby([*["line"] * scene.steps, "colour", "style"]):  # type: ignore[assignment]
-            points, look = own.sort_values("x"), key[-2:]
-            _line(scene, axes, points, *look)
-            for kind in scene.kinds:
-                _theory(scene, axes, points, kind, *look)
-        _reference(axes, inside[inside["n_diverged"] == 0], scene.exponent(number))
-        x_label = label if scene.turned else "steps" if scene.steps else parameter_label(scene.plan.x)
-        axes.set_xlabel(x_label if last else "")
-    if scene.kinds and scene.y_log and not scene.turned:
-        # room for theory, of which a bound may leave at the top
-        low, high = panels[0].get_ylim()
-        panels[0].set_ylim(low / 3, high * (30 if "bound" in scene.kinds else 3))
-    if not scene.turned:
-        canvas.supylabel(label) if columns < count else panels[0].set_ylabel(label)
-    canvas.suptitle(title)
-    return Drawing(canvas, scene.numbers(), _caption(scene), parameters(scene.gathered))
-
-
-def _caption(scene: Scene) -> str:
+def caption(scene: Scene, gathered: Gathered) -> str:
     """What the picture cannot say by itself; parameters are in the head of the CSV."""
     last = from_to(int(line.rows["step"].iloc[-1]) for line in scene.lines)
     place = f"against the number of steps, to {last}" if scene.steps else f"at the last step, {last}"
     place += "" if scene.steps or scene.turned else f", against {scene.plan.x}"
     bands = "Boxes: quartiles. Points: medians. Bars" if scene.boxes else "Bands"
-    sentences = [OWN_RECORDS] if any(run.own_records for run in scene.gathered.runs) else []
-    sentences.append(f"{scene.gathered.names}: {scene.metric.words}, {place}.")
+    sentences = [OWN_RECORDS] if any(run.own_records for run in gathered.runs) else []
+    sentences.append(f"{gathered.names}: {scene.metric.words}, {place}.")
     sentences.append(f"{bands}: {scene.statistic.band} over {scene.replicates} replicates." if scene.replicates != "1"
                      else "One replicate of every setting, so there is no band.")  # fmt: skip
-    if scene.theory_names:
-        sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory_names)}.")
+    if scene.theory:
+        sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory)}.")
     if wild := [line for line in scene.lines if line.diverged]:
         largest = max(line.diverged for line in wild)
         settings = f"{counted(len(wild), 'setting')}, at most {largest} of {wild[0].replicates}"
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
-    return " ".join([*sentences, *(f"{remark}." for remark in scene.gathered.remarks)])
-
-
-# --- (b)
-
-
-def _axes(scene: Scene, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
-    """Scales and the names of few values, of infinity and of rows, with at most so many decades named."""
-    if scene.y_log:
-        style.logarithmic(axes, "x" if scene.turned else "y", ticks if scene.turned else 6)
-    if scene.x_log:
-        style.logarithmic(axes, "x", ticks)
-    values = sorted(set(scene.table["x"]))
-    if scene.turned:
-        axes.set_yticks(range(len(rows)), rows, fontsize=size)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-    elif not scene.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
-        # so many names as there is room for, the last one among them
-        named = values[:: -max(1, -(-len(values) // ticks))]
-        words = [value_label(scene.plan.x, value, scene.gathered.words).replace(" ", "\n") for value in named]
-        style.ticks_at(axes, [min(value, scene.beyond) for value in named], words)
+    return " ".join([*sentences, *(f"{remark}." for remark in gathered.remarks)])
 
 
 def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -> None:
@@ -281,7 +296,7 @@ def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -
         axes.fill_between(at, low.where(mean.notna()), high, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
         wild = wild.head(1)
     else:
-        marker = style.MARKERS[dashes if scene.plan.style.names else hue]
+        marker = scene.markers[dashes if scene.plan.style.names else hue]
         look: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 4}
         bars = [side.clip(lower=0).replace(math.inf, 0) for side in (mean - low, high - mean)]
         points = (mean, at, None, bars) if scene.turned else (at, mean, bars)
@@ -320,9 +335,9 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str, hue: int, d
         axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
 
 
-def _reference(axes: Axes, rows: pd.DataFrame, slope: float | None) -> None:
+def _reference(axes: Axes, rows: pd.DataFrame, slope: float) -> None:
     """A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
-    if slope is None or rows.empty:
+    if rows.empty:
         return
     last = float(rows["step"].max())
     late = rows[rows["step"] >= last / style.GUIDE]
@@ -341,28 +356,29 @@ def _entries(scene: Scene) -> list[Any]:
     def entry(words: str, **look: Any) -> Any:
         return Line2D([], [], label=words, **{"color": style.GREY, "markersize": 4.5, "linestyle": "", **look})
 
-    plan, dotted, line = scene.plan, not scene.steps, "" if scene.turned else "-"
-    styled = bool(plan.style.names)
+    dotted, styled, line = not scene.steps, bool(scene.plan.style.names), "" if scene.turned else "-"
     handles = [
-        entry(words, color=scene.colours[k], linewidth=1.2 if dotted else 2.0, linestyle="-" if styled else line,
-              marker=style.MARKERS[k] if dotted and not styled else "")
-        for k, words in enumerate(scene.labels["colour"] if plan.colour.names else ())
+        entry(words, color=colour, linewidth=1.2 if dotted else 2.0, linestyle="-" if styled else line,
+              marker="" if styled else marker)
+        for words, colour, marker in zip(scene.labels["colour"], scene.colours, scene.markers, strict=False)
+        if scene.plan.colour.names
     ]  # fmt: skip
     handles += [
-        entry(words, linestyle=line and style.STYLES[k], marker=style.MARKERS[k] if dotted else "")
-        for k, words in enumerate(scene.labels["style"] if styled else ())
+        entry(words, linestyle=line and look, marker=marker)
+        for words, look, marker in zip(scene.labels["style"], style.STYLES, scene.markers, strict=False)
+        if styled
     ]
     words = f"{'quartiles, ' * scene.boxes}{scene.statistic.short}, {scene.replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
     if scene.replicates == "1":
-        handles.append(entry("one replicate", marker="o" if dotted else ""))
+        handles += [entry("one replicate", marker="o" if dotted else "")] * scene.metric.sampled
     elif dotted and not scene.boxes:
         handles.append(entry(words, marker="_" if scene.turned else "|", markersize=9))
     else:
         handles.append(entry(words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
     if (scene.table["n_diverged"] > 0).any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
-    if any(scene.exponent(panel) is not None for panel in range(len(scene.labels["panel"]))):
+    if scene.slopes:
         handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     if scene.turned and scene.kinds:
         return [*handles, entry(" or ".join(scene.kinds), color="black", marker="|", markersize=9)]

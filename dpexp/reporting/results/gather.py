@@ -43,35 +43,25 @@ CLOSURE = "prediction, closure of moments"
 Curves = Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True)
-class Source:
-    """A results folder of one experiment; `renamed` if a copy under another name, of older code or config, is shown."""
-
-    results: Path
-    name: str
-    renamed: bool = False
-
-    @property
-    def path(self) -> Path:
-        return self.results / self.name
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """One cell of a result: its parameters as the manifest has them and by column, and its row of cells.parquet."""
 
-    source: Source
+    generation: Generation
     parameters: dict[str, Any]
     settings: Settings
     row: dict[str, Any]
-    generation: Generation
+
+    @property
+    def folder(self) -> Path:
+        return self.generation.folder.root
 
     @cached_property
     def cell(self) -> Cell | None:
         """The cell made again; None where it needs a plug-in, or has parameters of another version."""
         # pydantic's errors of parameters are ValueErrors
         with suppress(ResultsMissing, ValueError):
-            return stored_cell(self.source.name, self.parameters)
+            return stored_cell(self.folder.name, self.parameters)
         return None
 
     @property
@@ -84,7 +74,6 @@ class Run:
 class Gathered:
     """Runs of one result or several, and the rows of their summaries, whose column `run` is the place in `runs`."""
 
-    sources: tuple[Source, ...]
     runs: tuple[Run, ...]
     summary: pd.DataFrame
     sections: dict[str, str]
@@ -99,7 +88,7 @@ class Gathered:
     @property
     def names(self) -> str:
         """Those of the results."""
-        return ", ".join(dict.fromkeys(source.name for source in self.sources))
+        return ", ".join(dict.fromkeys(run.folder.name for run in self.runs))
 
     @property
     def metrics(self) -> list[str]:
@@ -140,70 +129,71 @@ def _require(option: str, names: Sequence[str], known: Sequence[str]) -> None:
 
 
 def gather(
-    sources: Sequence[Source], only: str | None = None, partial: bool = True, needs: Sequence[str] = ()
-) -> Gathered:
-    """Everything that figures and tables of these results need.
+    folders: Sequence[Path], only: str | None = None, partial: bool = True, needs: Sequence[str] = (),
+    renamed: bool = False,
+) -> Gathered:  # fmt: skip
+    """Everything that figures and tables of the results in these folders need.
 
     `only` has conditions on the columns of cells, as `dpexp run --only` takes it. Where `partial`, missing and failed
-    cells are left out with a remark. Raises ResultsMissing where results are missing, stale or without one of the
-    columns `needs`, UsageError where `only` is wrong or a part of it matches no cell.
+    cells are left out with a remark; where `renamed`, a copy under another name is shown, of older code or config.
+    Raises ResultsMissing where results are missing, stale or without one of the columns `needs`, UsageError where
+    `only` is wrong or a part of it matches no cell.
     """
     import pandas as pd
 
     # compared with today's code once, and not once for every cell
-    generations = [load_generation(source.results, source.name, source.renamed, partial) for source in sources]
+    generations = [load_generation(folder.parent, folder.name, renamed, partial) for folder in folders]
     rows, remarks = list[dict[str, dict[str, Any]]](), list[str]()
-    for source, generation in zip(sources, generations, strict=True):
+    for folder, generation in zip(folders, generations, strict=True):
         records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
         rows.append({str(row["cell_id"]): row for row in records if row["status"] != "failed"})
-        if source.renamed and (why := generation.why_stale()):
-            remarks.append(f"{source.path} is not what today's code gives: {why}")
+        if renamed and (why := generation.why_stale()):
+            remarks.append(f"{folder} is not what today's code gives: {why}")
         if missing := len(generation.manifest["cells"].keys() - rows[-1].keys()):
             part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
-            remarks.append(f"{source.path}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
+            remarks.append(f"{folder}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
     selection = [frozenset(own) for own in rows] if only is None else select(only, rows)
-    cells: list[tuple[Source, dict[str, Any], dict[str, Any], Generation]] = []
-    frames = []
-    for source, generation, own, selected in zip(sources, generations, rows, selection, strict=True):
-        trees = {k: tree for k, tree in generation.manifest["cells"].items() if k in selected}
-        places = {cell_id: len(cells) + k for k, cell_id in enumerate(trees)}
-        cells += [(source, tree, own[cell_id], generation) for cell_id, tree in trees.items()]
-        summary = summary_of(generation)
-        frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
+    cells = [
+        (generation, tree, own[cell_id])
+        for generation, own, selected in zip(generations, rows, selection, strict=True)
+        for cell_id, tree in generation.manifest["cells"].items()
+        if cell_id in selected
+    ]
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
-    flats = [flat(tree) for _, tree, _, _ in cells]
-    settings = named(flats, [str(row["budget"]) for _, _, row, _ in cells])
-    if len(sources) > 1:
+    flats = [flat(tree) for _, tree, _ in cells]
+    settings = named(flats, [str(row["budget"]) for _, _, row in cells])
+    if len(folders) > 1:
         # by a name, or a path where two results have the same name
-        names = [source.name for source in sources]
-        origins = {s.path: s.name if names.count(s.name) == 1 else str(s.path) for s in sources}
-        settings = [{FROM: origins[cell[0].path], **own} for cell, own in zip(cells, settings, strict=True)]
-    runs = [
-        Run(source, tree, own, row, generation)
-        for (source, tree, row, generation), own in zip(cells, settings, strict=True)
-    ]
-    section_of = {**sections(flats), FROM: FROM}
-    return Gathered(tuple(sources), tuple(runs), pd.concat(frames, ignore_index=True), section_of, tuple(remarks))
+        names = [folder.name for folder in folders]
+        origins = {folder: folder.name if names.count(folder.name) == 1 else str(folder) for folder in folders}
+        settings = [{FROM: origins[cell[0].folder.root], **own} for cell, own in zip(cells, settings, strict=True)]
+    runs = tuple(Run(*cell[:2], own, cell[2]) for cell, own in zip(cells, settings, strict=True))
+    frames = []
+    for generation in generations:
+        places = {run.row["cell_id"]: k for k, run in enumerate(runs) if run.generation is generation}
+        summary = summary_of(generation)
+        frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
+    return Gathered(runs, pd.concat(frames, ignore_index=True), {**sections(flats), FROM: FROM}, tuple(remarks))
 
 
 def name_of(
-    sources: Sequence[Source], shipped: Collection[str], options: Mapping[str, bool | str | Sequence[str]]
+    folders: Sequence[Path], shipped: Collection[str], options: Mapping[str, bool | str | Sequence[str]]
 ) -> str:
     """The name of the files of results, with the options that are given, so that no two calls write one file.
 
     It is never that of a shipped figure or table, or of another result in the same folder. What is long, or has signs
     that no name should have, ends in a digest.
     """
-    names, parts = list(dict.fromkeys(source.name for source in sources)), []
+    names, parts = list(dict.fromkeys(folder.name for folder in folders)), []
     for key, value in {"": "_and_".join(names), **options}.items():
         words = [] if isinstance(value, bool) else [value] if isinstance(value, str) else list(value)
         if value:
             text = "-".join([key] * (key not in ("", "metric")) + words)
             safe = re.sub(r"[^\w.-]+", "-", text)
             parts.append(safe if len(safe) <= 80 and safe == text else f"{safe[:40].strip('-')}-{digest(text, 4)}")
-    name, others = "_".join(parts), {other for source in sources for other in experiments_in(source.results)}
+    name, others = "_".join(parts), {other for folder in folders for other in experiments_in(folder.parent)}
     return f"{name}_result" if name in {*shipped, *(others - {*names})} else name
 
 

@@ -1,17 +1,15 @@
-"""What settings and their levels are called in legends, titles and tables, and all parameters of results in words."""
+"""What settings and their levels are called in legends, titles and tables, and what all cells of results share."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from dpexp.config.cell_settings import NON_PRIVATE, Words, varying
-from dpexp.reporting.digits import from_to
 from dpexp.reporting.results.choose import ESTIMATOR, Factor, is_number
-from dpexp.reporting.results.gather import FROM, Gathered, Run, Source, gather
+from dpexp.reporting.results.gather import FROM, Gathered
 from dpexp.reporting.results.metrics import SYMBOLS
 
 NO_PRIVACY = "no privacy"
@@ -21,9 +19,8 @@ PARAMETERS = {
     "alpha": "decay of the step size", "length": "length of the path", "clip": "clipping bound",
 }  # fmt: skip
 """words for parameters whose names are symbols or short"""
-BARE = (FROM, "algorithm", "problem", "schedule")
+BARE = (FROM, "algorithm", "problem", "schedule", "analysis", "released", "role")
 """names that their values explain"""
-MOST_VALUES = 12
 
 
 def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -75,34 +72,9 @@ def parameter_label(name: str) -> str:
     return f"{PARAMETERS.get(key, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
 
 
-def constants(runs: Sequence[Run], words: Words) -> str:
+def constants(gathered: Gathered) -> str:
     """`name=value` of what all cells share, in the order of the config."""
+    runs, words = gathered.runs, gathered.words
     vary = {*varying(run.settings for run in runs), FROM}
-    return ", ".join(words.pair(k, v) for k, v in runs[0].settings.items() if k not in vary and v is not None)
-
-
-def parameters(gathered: Gathered) -> str:
-    """All parameters in lines: what varies in each experiment, and what is the same in all of them."""
-    words, lines = gathered.words, []
-    common = [name for name in varying(run.settings for run in gathered.runs) if name != FROM]
-    for experiment in dict.fromkeys(run.source.name for run in gathered.runs):
-        runs, parts = [run for run in gathered.runs if run.source.name == experiment], []
-        for name in common:
-            # cells that lack a parameter are left out
-            own = list(dict.fromkeys(v for run in runs if (v := run.settings.get(name)) is not None))
-            own = sorted(own) if all(map(is_number, own)) else own
-            labels = [value_label(name, value, words) for value in own]
-            if len(labels) > MOST_VALUES:
-                parts.append(f"{name}: {len(labels)} values from {labels[0]} to {labels[-1]}")
-            elif labels:
-                parts.append(f"{name} in {{{', '.join(labels)}}}")
-        replicates = from_to(int(run.row["replicates"]) for run in runs)
-        lines.append(f"{experiment}: {'; '.join([*parts, f'{replicates} replicates'])}.")
-    same = constants(gathered.runs, words)
-    return "\n".join([*lines, *([f"The same in all: {same}."] if same else [])])
-
-
-def of_experiments(results: Path, experiments: Sequence[str]) -> str:
-    """All parameters of stored experiments."""
-    sources = [Source(results, name) for name in dict.fromkeys(experiments)]
-    return parameters(gather(sources, partial=False)) if sources else ""
+    pairs = [words.pair(k, v) for k, v in runs[0].settings.items() if k not in vary and v is not None]
+    return f"The same in all: {', '.join(pairs)}."

@@ -17,6 +17,8 @@ class Metric(NamedTuple):
     """whether it is a distance from an optimum: a rate is a slope of its logarithm"""
     share: bool = False
     """whether it is between 0 and 1, so that a linear axis shows it best"""
+    sampled: bool = True
+    """whether it is over replicates, with a band"""
 
 
 class Statistic(NamedTuple):

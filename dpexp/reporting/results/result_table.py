@@ -87,7 +87,7 @@ def content_of(
     note = _note(statistic, columns, main, slopes)
     note += f" {NO_GUARANTEE} claimed by an analysis that is no guarantee." if starred else ""
     note += f" In every row: {', '.join(f'{name} = {value}' for name, value in same)}." if same else ""
-    note += f" The same in all: {constants(gathered.runs, gathered.words)}."
+    note += f" {constants(gathered)}"
     note += "".join(f" {remark}." for remark in gathered.remarks)
     private = any(run.own_records for run in gathered.runs)
     return Content(head, rows, f"{OWN_RECORDS} {note}" if private else note, records)
