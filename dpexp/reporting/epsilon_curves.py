@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dpexp.core.errors import UsageError
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
@@ -138,6 +139,8 @@ class EpsilonCurve(Printed):
         import pandas as pd
 
         rows = pd.DataFrame([row for row in self.rows if row["eps"] < math.inf])
+        if rows.empty:
+            raise UsageError(f"no analysis of {self.name} has a finite epsilon here", "the table names the reasons")
         # what covers all iterates covers the last one, and what the last one shows all of them show
         wider = rows.assign(released=rows["role"].map({GUARANTEE: LAST, ATTAINED: ALL}))
         rows = pd.concat([rows, wider[wider["released"].isin(rows["released"])]]).drop_duplicates()

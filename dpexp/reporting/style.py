@@ -23,6 +23,7 @@ RC: Any = {
     "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False, "figure.figsize": (7.2, 3.4),
     "lines.linewidth": 1.4, "figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42, "ps.fonttype": 42,
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
+    "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
 }  # fmt: skip
 """all text is relative to `font.size`, so that a style file resizes it by one line"""
 BLACK = "#111111"
@@ -32,7 +33,7 @@ with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA, BOX_ALPHA = 0.22, 0.45
 GUIDE = 30.0
-"""last step over first step of a reference slope, and of an asymptote"""
+"""last step over first step of a guide of a slope, and of an asymptote"""
 COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", BLACK, "#b58ad6", "#5c5c5c", "#8fb8de")
 """the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")
@@ -103,7 +104,7 @@ def legend(canvas: Figure, handles: Sequence[Any], inches: float) -> float:
 
 
 def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
-    """The axis x or y logarithmic, with at most so many decades named and quiet minor ticks."""
+    """The axis x or y logarithmic, with at most so many decades named and minor ticks without names."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})
@@ -111,7 +112,6 @@ def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
     axis.set_major_locator(LogLocator(numticks=decades))
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=2, width=0.5)
 
 
 def panels(

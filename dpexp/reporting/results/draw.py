@@ -2,8 +2,8 @@
 
 (a) The table has a row for each line and step, or its last step, with its panel, colour, style and place along the
 axis, and the curves of theory. (b) A panel for every level of what makes panels; axes are shared, and hold all that has
-not diverged. A line ends with a cross where a replicate diverges. (c) Theory has open markers; else there is a
-reference slope. (d) The legend has every colour, line style, marker and shading of the figure.
+not diverged. A line ends with a cross where a replicate diverges. (c) Theory has open markers. (d) The legend has every
+colour, line style, marker and shading of the figure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
-from dpexp.core.text import counted, fraction
+from dpexp.core.text import counted
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
@@ -31,7 +30,6 @@ from dpexp.reporting.results.gather import (
     Theory,
     column_of,
     curves_of,
-    exponent_of,
     gather,
     lines_of,
     name_of,
@@ -168,21 +166,6 @@ class Scene:
         table = self.table[[*own, *self.kinds]].rename(columns={"mean": value})
         return pd.concat([pd.DataFrame(columns, index=table.index, dtype=object), table], axis=1).reset_index(drop=True)
 
-    @cached_property
-    def slopes(self) -> dict[int, float]:
-        """By panel what theory gives its first estimator; no panel where it gives none, or several."""
-        slopes = {}
-        plain = self.steps and self.y_log and self.metric.error and self.declared.statistic == "mean"
-        for panel in range(len(self.plan.panel.levels)) if plain and not self.declared.theory else ():
-            lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
-            own = [line for line in lines if line.estimator == lines[0].estimator]
-            exponents = {
-                exponent_of(self.theories, cell, line.estimator, line.metric) for line in own if (cell := line.run.cell)
-            }
-            if len(exponents) == 1 and (slope := exponents.pop()) is not None:
-                slopes[panel] = slope
-        return slopes
-
     def draw(self) -> Canvas:
         """(b) As wide as matplotlib's settings say, and as high as panels and words need."""
         import matplotlib as mpl
@@ -212,7 +195,7 @@ class Scene:
         label = style.wrapped(label, width / columns if self.turned else height * rows - 0.3)
         label += f"\n${self.metric.symbol}$" if self.metric.symbol else ""
         x_label = label if self.turned else "steps" if self.steps else parameter_label(self.plan.x)
-        self._scale(panels[0], max(3, int(2 * width / columns)), names, size)
+        self._scale(panels[0], max(3, int(2 * width / columns)), names)
         for number, (axes, (_, inside)) in enumerate(zip(panels, self.table.groupby("panel"), strict=False)):
             axes.set_title(style.wrapped(self.labels["panel"][number], width / columns - 0.5))
             axes.set_axisbelow(True)
@@ -220,6 +203,8 @@ class Scene:
             axes.margins(0.05, 0.12)
             last = number + columns >= count  # no panel is below it
             axes.tick_params(labelbottom=last)
+            if self.turned:
+                axes.tick_params("y", labelsize=size)
             axes.set_xlabel(x_label if last else "")
             key: tuple[int, ...]
             for key, own in inside.groupby([*["line"] * self.steps, "colour", "style"]):  # type: ignore[assignment]
@@ -227,8 +212,6 @@ class Scene:
                 _line(self, axes, points, *look)
                 for kind in self.kinds:
                     _theory(self, axes, points, kind, *look)
-            if number in self.slopes:
-                _reference(axes, inside[inside["n_diverged"] == 0], self.slopes[number])
         if self.kinds and self.y_log and not self.turned:
             # room for theory, of which a bound may leave at the top
             low, high = panels[0].get_ylim()
@@ -238,7 +221,7 @@ class Scene:
         canvas.suptitle(title)
         return canvas
 
-    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
+    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
         """Scales and the names of few values, of infinity and of rows, with at most so many decades named.
 
         Panels share them with the first one.
@@ -249,7 +232,7 @@ class Scene:
             style.logarithmic(axes, "x", ticks)
         values = sorted(set(self.table["x"]))
         if self.turned:
-            axes.set_yticks(range(len(rows)), rows, fontsize=size)
+            axes.set_yticks(range(len(rows)), rows)
             axes.set_ylim(len(rows) - 0.4, -0.6)
         elif not self.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
             # so many names as there is room for, the last one among them
@@ -335,17 +318,6 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str, hue: int, d
         axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
 
 
-def _reference(axes: Axes, rows: pd.DataFrame, slope: float) -> None:
-    """A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
-    if rows.empty:
-        return
-    last = float(rows["step"].max())
-    late = rows[rows["step"] >= last / style.GUIDE]
-    # where a guide that touches a curve from below is at the last step
-    level, start = 0.6 * float((late["mean"] * (late["step"] / last) ** -slope).min()), float(late["step"].min())
-    style.guide(axes, (start, last), level, slope, f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}")
-
-
 # --- (d)
 
 
@@ -378,8 +350,6 @@ def _entries(scene: Scene) -> list[Any]:
         handles.append(entry(words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
     if (scene.table["n_diverged"] > 0).any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
-    if scene.slopes:
-        handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     if scene.turned and scene.kinds:
         return [*handles, entry(" or ".join(scene.kinds), color="black", marker="|", markersize=9)]
     return [*handles, *(entry(kind, linestyle="-", **style.THEORY[k]) for k, kind in enumerate(scene.kinds))]
