@@ -148,20 +148,18 @@ class EpsilonCurve(Printed):
         public = rows["secret"] == ""
         rows["analysis"] += ("; secret: " + rows["secret"]).mask(public, "")
         places = [rows[name] for name in (*self.over, "delta", "released")]
-        least, most = (
+        least, largest = (
             rows["eps"].where(public & (rows["role"] == role)).groupby(places) for role in (GUARANTEE, ATTAINED)
         )
         if len(self.over) == len(self.deltas) == 1:
             near = (rows["eps"] <= FAR * least.transform("min")).groupby(rows["analysis"]).transform("any")
             return rows[near], list(rows["analysis"][~near].unique())
-        best = rows[(rows["eps"] == least.transform("min")) | (rows["eps"] == most.transform("max"))].assign(
-            analysis=""
-        )
-        return best.drop_duplicates([*self.over, "delta", "released", "role"]), []
+        best = rows[(rows["eps"] == least.transform("min")) | (rows["eps"] == largest.transform("max"))]
+        return best.drop_duplicates([*self.over, "delta", "released", "role"]).assign(analysis=""), []
 
 
-def _words(values: Mapping[str, float], delta: bool = False) -> str:
-    return ", ".join(f"{key} = {value:g}" for key, value in values.items() if delta or key != "delta")
+def _words(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{key} = {value:g}" for key, value in values.items())
 
 
 def _cell(row: Row, best: float) -> str:
