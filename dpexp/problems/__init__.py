@@ -1,9 +1,9 @@
 """PROBLEMS: the registry of problems, one file each."""
 
 from dpexp.core.parameters import Registry
+from dpexp.problems.finite_sum import LogisticRidge, RippledMean, Sigmoid, WelschRegression
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import InsensitiveLinear, MallowsLogistic, PinballLinear
-from dpexp.problems.nonconvex_sums import LogisticRidge, RippledMean, Sigmoid, WelschRegression
 from dpexp.problems.problem import Problem
 from dpexp.problems.softmax import Softmax
 

@@ -1,17 +1,23 @@
 """Finite sums F(w) = (1/N) sum_i f(w; x_i, y_i) of smooth, Lipschitz, non-convex losses (`momentum`, section 2).
 
 Every problem states G, a bound on |grad f| over all w and all records of the allowed form, and L, a Lipschitz constant
-of grad f in w. They are analytic: an estimate from the data would itself reveal data.
+of grad f in w. They are analytic: an estimate from the data would itself reveal data. Here are a mean with ripples, and
+linear predictors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+import math
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.core.caches import kept_once
+from dpexp.core.parameters import Dimension, Finite, Positive, RecordCount, Seed, integral
+from dpexp.core.seeds import generator
 from dpexp.problems.problem import Problem
+from dpexp.problems.softmax import DataSource, Softmax
 
 if TYPE_CHECKING:
     from dpexp.engine.finite_sum.losses import RecordLoss
@@ -93,3 +99,168 @@ class FiniteSum(Problem):
 @kept_once(8)
 def _records(problem: FiniteSum) -> Sample:
     return Sample(*(np.ascontiguousarray(part, dtype=np.float64) for part in problem.build()))
+
+
+class RippledMean(FiniteSum):
+    """sqrt(1 + |w - x|^2) - 1 + a sin(b x.w) over N points, coercive, with G = 1 + a b and L = 1 + a b^2 for any d.
+
+    Points are 0.6 e_1 + spread z / sqrt d, z standard normal, moved onto the unit ball where they leave it.
+    """
+
+    name: Literal["rippled-mean"] = "rippled-mean"
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
+
+    N: RecordCount = 1000
+    d: Dimension = 10
+    data_seed: Seed = 0
+    spread: Positive = 0.5
+    distance: Finite = 2.0
+    """|w_1|; beyond it no gradient is nearly linear any more"""
+    amplitude: Positive = 0.25
+    frequency: Positive = 2.0
+
+    @property
+    def count(self) -> int:
+        return self.N
+
+    @property
+    def dimension(self) -> int:
+        return self.d
+
+    @property
+    def lipschitz(self) -> float:
+        return 1 + self.amplitude * self.frequency
+
+    @property
+    def smoothness(self) -> float:
+        return 1 + self.amplitude * self.frequency**2
+
+    def build(self) -> Sample:
+        z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
+        x = self.spread / math.sqrt(self.d) * z
+        x[:, 0] += 0.6
+        return Sample(x / np.maximum(1.0, np.linalg.norm(x, axis=1, keepdims=True)), np.zeros(self.N))
+
+    def start(self) -> np.ndarray:
+        # on the other side of 0, at the stated distance, so that there is a way to go
+        return np.full(self.d, -self.distance / math.sqrt(self.d))
+
+
+class NonconvexLinear(FiniteSum):
+    """f(w; x, y) = value(x.w, y), with |x| <= `radius`.
+
+    Records are synthetic, of norm 1, or those of a data set, whose preparation gives each the norm sqrt(1.0625)
+    whatever the others are. Labels are -1 and 1; of a data set `positive` is the class 1.
+    """
+
+    data: Literal["synthetic", "adult", "digits", "fashion"] = "synthetic"
+    positive: Annotated[int, Field(ge=0), BeforeValidator(integral)] = 1
+    N: RecordCount | None = None
+    """the first N records; all of a data set, or 1000 synthetic ones, where it is left out"""
+    d: Dimension | None = None
+    """parameters of synthetic data, 10 where it is left out"""
+    data_seed: Seed = 0
+    slope: ClassVar[float]
+    """largest |derivative| in u = x.w"""
+    curvature: ClassVar[float]
+    """largest |second derivative| in u"""
+    regression: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _own_dimension(self) -> NonconvexLinear:
+        if self.data != "synthetic":
+            records, _, classes = self._labelled.shape
+            if self.d is not None:
+                raise ValueError("a data set has its own d; leave it out")
+            if self.N is not None and records < self.N:
+                raise ValueError(f"{self.data} has {records:,} records to train on, not N = {self.N:,}")
+            if self.positive >= classes:
+                raise ValueError(f"{self.data} has the classes 0 to {classes - 1}, not positive = {self.positive}")
+        return self
+
+    @property
+    def _labelled(self) -> Softmax:
+        """The data set with its usual split."""
+        return Softmax(data=DataSource.model_validate({"name": self.data}))
+
+    @property
+    def count(self) -> int:
+        return self.N or (1000 if self.data == "synthetic" else self._labelled.shape.records)
+
+    @property
+    def dimension(self) -> int:
+        return (self.d or 10) if self.data == "synthetic" else self._labelled.shape.width
+
+    @property
+    def radius(self) -> float:
+        """No record is longer."""
+        # records of data sets are prepared in float32
+        return 1.0 if self.data == "synthetic" else math.sqrt(1.0625) * (1 + 1e-6)
+
+    @property
+    def lipschitz(self) -> float:
+        return self.slope * self.radius
+
+    @property
+    def smoothness(self) -> float:
+        return self.curvature * self.radius**2
+
+    def build(self) -> Sample:
+        if self.data != "synthetic":
+            train, rows = self._labelled.train, slice(self.N)
+            return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
+        rng, n, d = generator(self.data_seed, 0, "data"), self.count, self.dimension
+        x = rng.standard_normal((n, d))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
+        u = 3 * x.sum(axis=1)
+        if self.regression:
+            # a tenth of the responses are outliers, which the loss should bound
+            wild = rng.random(n) < 0.1
+            return Sample(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
+        chances = np.array([1 / (1 + math.exp(-v)) for v in u])
+        return Sample(x, np.where(rng.random(n) < chances, 1.0, -1.0))
+
+
+class Sigmoid(NonconvexLinear):
+    """4 s(-y x.w), a smooth count of errors: G = |x|, L = 4 / (6 sqrt 3) |x|^2."""
+
+    name: Literal["sigmoid"] = "sigmoid"
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 4 / (6 * math.sqrt(3))
+
+    @property
+    def constants(self) -> np.ndarray:
+        return np.array([4.0])
+
+
+class WelschRegression(NonconvexLinear):
+    """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
+
+    name: Literal["welsch-regression"] = "welsch-regression"
+    curvature: ClassVar[float] = 1.0
+    regression: ClassVar[bool] = True
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
+    c: Positive = 2.0
+
+    @property
+    def lipschitz(self) -> float:
+        return self.c / math.sqrt(2 * math.e) * self.radius
+
+
+class LogisticRidge(NonconvexLinear):
+    """log(1 + exp(-y x.w)) + lam sum_j w_j^2 / (1 + w_j^2).
+
+    The ridge does not depend on the data, so it adds nothing to a difference between neighbours: G = |x| bounds the
+    part of a gradient that does. L = |x|^2 / 4 + 2 lam.
+    """
+
+    name: Literal["logistic-ridge"] = "logistic-ridge"
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.25
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("lam",)
+    lam: Positive = 0.1
+
+    @property
+    def smoothness(self) -> float:
+        return super().smoothness + 2 * self.lam

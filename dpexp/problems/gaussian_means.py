@@ -48,7 +48,7 @@ class GaussianMeans:
             raise unknown
         points = sobol_points(problem.law, ROWS, 3)
         places = placed(problem, points)
-        self.x, self.mass, self.problem = points.x, points.mass, problem
+        self.points, self.problem = points, problem
         self.true = np.zeros(len(points.x)) if problem.labels else places.true
         # a size of 0 has no table
         self.spread = np.maximum(places.spread, 1e-3 * places.spread.max())
@@ -67,9 +67,9 @@ class GaussianMeans:
         self.off = self(optimum_of(problem), np.zeros((problem.p, problem.p))).gradient
 
     def __call__(self, m: np.ndarray, c: np.ndarray) -> ScoreMeans:
-        q = self.x.shape[1]
-        middle, along, level = self.x @ m[:q] - self.true, np.zeros(len(self.x)), self.spread[:, None]
-        variance = np.sum((self.x @ c[:q, :q]) * self.x, axis=1)
+        rows, x, q = self.points, self.points.x, self.points.x.shape[1]
+        middle, along, level = x @ m[:q] - self.true, np.zeros(len(x)), self.spread[:, None]
+        variance = np.sum((x @ c[:q, :q]) * x, axis=1)
         nodes, shares = _NODES if np.any(c) else _MIDDLE
         scales, of_scales = _MIDDLE
         if self.problem.has_scale:
@@ -77,24 +77,21 @@ class GaussianMeans:
             deviation = math.sqrt(max(float(c[q, q]), 0.0))
             if deviation > 0:
                 scales, of_scales = _SCALES
-                along = self.x @ c[:q, q] / deviation
+                along = x @ c[:q, q] / deviation
             level = np.maximum(m[q] + deviation * scales, self.problem.scale_min) / self.stretch[:, None]
         across = np.sqrt(np.maximum(variance - along**2, 0.0))
         centre = (middle[:, None] + along[:, None] * scales) / self.unit[:, None]
         # (b)
         level = np.interp(level, self.levels, np.arange(len(self.levels)))
-        values = np.zeros((len(self.x), self.tables.shape[2]))
+        values = np.zeros((len(x), self.tables.shape[2]))
         _look_up(self.tables, centre, across / self.unit, level, nodes, np.outer(of_scales, shares), values)
         g, dg, gg, *of_scale = values.T
-        of_rows = [
-            (self.x * (self.mass[power] * f)[:, None]).T @ self.x for power, f in ((1, dg / self.stretch), (2, gg))
-        ]
-        gradient = self.x.T @ (self.mass[1] * g)
+        gradient, of_rows = rows.mean(1, g), [rows.moments(1, dg / self.stretch), rows.moments(2, gg)]
         if of_scale:
             h, dh, gh, hh, dh_scale = of_scale
-            gradient = np.append(gradient, self.mass[1] @ h)
-            sides = self.x.T @ (self.mass[1] * dh / self.stretch), self.x.T @ (self.mass[2] * gh)
-            corners = self.mass[1] @ (dh_scale / self.stretch), self.mass[2] @ hh
+            gradient = np.append(gradient, rows.mean(1, h)[0])
+            sides = rows.mean(1, dh / self.stretch), rows.mean(2, gh)
+            corners = rows.mean(1, dh_scale / self.stretch)[0], rows.mean(2, hh)[0]
             of_rows = [bordered(*parts) for parts in zip(of_rows, sides, corners, strict=True)]
         return ScoreMeans(gradient - self.off, *of_rows)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import Value, maximum, minimum, normal_square_below, where
-from dpexp.problems.laws import look_up, tables_of
+from dpexp.problems.laws import tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.weights import WEIGHT_CAP, MallowsWeight, NoWeight
 
@@ -179,5 +179,5 @@ class HuberLinear(LinearPredictorProblem):
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """By two look-ups: half the square of a residual, less half the squares beyond c scale."""
         table, a, q = tables_of(self.error_law).integral, u / spread, self.c * scale / spread
-        inside = 2 * (look_up(table, a + q) - look_up(table, a - q)) + q * (2 * a - q)
+        inside = 2 * (table(a + q) - table(a - q)) + q * (2 * a - q)
         return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)

@@ -114,22 +114,18 @@ GRID, GROWTH = (f(np.arange(-_HALF, _HALF + 1) * STEP) for f in (np.sinh, np.cos
 
 
 class Tables(NamedTuple):
-    """Partial moments of unit errors, for `look_up`, [G, 2] each."""
+    """Partial moments of unit errors."""
 
-    over: np.ndarray  # U(a) = E[(e - a)_+ - e_+], so that E[(a - e)_+ - (-e)_+] = U(a) + a
-    integral: np.ndarray  # V(a), the integral of U from 0: E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, if that is finite
+    over: Function  # U(a) = E[(e - a)_+ - e_+], so that E[(a - e)_+ - (-e)_+] = U(a) + a
+    integral: Function  # V(a), the integral of U from 0: E[e_+^2 - (e - a)_+^2] / 2 less a E e_+, if that is finite
 
 
-def look_up(table: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Values at a of a function that is given on `GRID` with its derivative in asinh(a), [G, 2]; cubic between."""
-    place = np.arcsinh(a) / STEP + len(table) // 2
-    k = np.clip(place.astype(np.int64), 0, len(table) - 2)
-    s = place - k
-    low, right = table[k], table[k + 1]
-    value, end = low[..., 0], right[..., 0]
-    slope, last = low[..., 1] * STEP, right[..., 1] * STEP
-    gap = end - value
-    return np.asarray(value + s * (slope + s * (3 * gap - 2 * slope - last + s * (slope + last - 2 * gap))))
+def tabulated(values: np.ndarray, slopes: np.ndarray) -> Function:
+    """A function from its values on `GRID` and its derivatives in a there; cubic in asinh(a) between."""
+    from scipy.interpolate import CubicHermiteSpline
+
+    spline = CubicHermiteSpline(np.arange(-_HALF, _HALF + 1) * STEP, values, slopes * GROWTH)
+    return lambda a: np.asarray(spline(np.arcsinh(a)))
 
 
 def summed(cells: np.ndarray) -> np.ndarray:
@@ -150,7 +146,7 @@ def tables_of(errors: ErrorLaw) -> Tables:
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
     lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
     second = summed(first[:-1] * np.diff(a) - lost)
-    return Tables(np.stack([first, -law.survival(a) * GROWTH], 1), np.stack([second, first * GROWTH], 1))
+    return Tables(tabulated(first, -law.survival(a)), tabulated(second, first))
 
 
 def compiled_population(population: Population, own: CompiledErrors) -> tuple[RowShape, CompiledErrors, RowNumbers]:

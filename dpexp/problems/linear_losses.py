@@ -23,7 +23,7 @@ from dpexp.engine.lanes.elementwise import (
     sqrt,
     where,
 )
-from dpexp.problems.laws import look_up, tables_of
+from dpexp.problems.laws import tables_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment
 from dpexp.problems.population import ErrorLaw
@@ -93,7 +93,7 @@ class PinballLinear(LinearPredictorProblem):
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         a = u / spread
-        return np.asarray(spread * (look_up(tables_of(self.error_law).over, a) + (1 - self.tau) * a))
+        return np.asarray(spread * (tables_of(self.error_law).over(a) + (1 - self.tau) * a))
 
 
 def bounded_response(t: Value, e: Value, k: np.ndarray) -> Value:
@@ -146,7 +146,7 @@ class InsensitiveLinear(LinearPredictorProblem):
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         over, a, b = tables_of(self.error_law).over, (u + self.width) / spread, (u - self.width) / spread
-        return np.asarray(spread * (look_up(over, a) + look_up(over, b) + b))
+        return np.asarray(spread * (over(a) + over(b) + b))
 
     def smoothness(self) -> float:
         """At most two densities of the errors, 2 / support each: valid everywhere, since at theta* it may be 0."""

@@ -19,7 +19,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.problems import population_gaps as gaps
 from dpexp.problems import population_means as means
-from dpexp.problems.laws import compiled_population, look_up, response_of
+from dpexp.problems.laws import compiled_population, response_of
 from dpexp.problems.mallows import rule
 from dpexp.problems.population import ErrorLaw, Population, RowLaw
 from dpexp.problems.problem import Problem
@@ -266,7 +266,7 @@ class LinearPredictorProblem(Problem):
         """
         if self.has_scale or (not self.labels and np.ptp(spread) > 0):
             raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
-        return look_up(means.loss_table(self), u if self.labels else u / self.error_law.size)
+        return means.loss_table(self)(u if self.labels else u / self.error_law.size)
 
     def model(self) -> PassModel:
         """The functions and numbers from which the engine simulates this problem."""

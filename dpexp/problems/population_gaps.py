@@ -16,7 +16,6 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.problems import population_means as means
-from dpexp.problems.laws import look_up
 from dpexp.problems.population_means import Places, optimum_of, places_of
 from dpexp.problems.row_rules import rows_along, sobol_points
 
@@ -33,7 +32,7 @@ def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndar
     t = places.rows.predictor(theta[:, : problem.d + 1])
     scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
     if problem.labels and not means.is_canonical(problem):
-        of_zero, of_one = (look_up(means.loss_table(problem, label), t) for label in (0.0, 1.0))
+        of_zero, of_one = (means.loss_table(problem, label)(t) for label in (0.0, 1.0))
         return np.asarray(of_zero + places.spread * (of_one - of_zero))
     if problem.labels:
         return problem.mean_loss(t, places.spread, scale) - places.spread * t

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.problems.laws import GRID, GROWTH, law_of, response_of, summed
+from dpexp.problems.laws import GRID, Function, law_of, response_of, summed, tabulated
 from dpexp.problems.mallows import cubic_moment, symmetrised
 from dpexp.problems.row_rules import Points, Rows, rows_along
 
@@ -180,9 +180,8 @@ def is_canonical(problem: LinearPredictorProblem) -> bool:
 
 
 @kept_once(16)
-def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> np.ndarray:
-    """The mean loss at u = size a for a on `laws.GRID`, less that at 0, and its derivative in asinh(a), [G, 2]; of
-    labels that of one label at the predictor u.
+def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> Function:
+    """The mean loss at u = size a, less that at 0, by a; of labels that of one label at the predictor u.
 
     It is the integral of the mean score, cell by cell from values and slopes at the ends (Euler and Maclaurin).
     """
@@ -194,7 +193,7 @@ def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> np.ndarra
         means = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
     wide = np.diff(u)
     cells = wide * (means.g[1:] + means.g[:-1]) / 2 - wide**2 * np.diff(means.dg) / 12
-    return np.stack([summed(cells), means.g * size * GROWTH], axis=1)
+    return tabulated(summed(cells), means.g * size)
 
 
 # --- all rows -------------------------------------------------------------------------------------------------------
@@ -244,6 +243,14 @@ def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray)
     return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta))
 
 
+def _moved(
+    problem: LinearPredictorProblem, places: Places, theta: np.ndarray, name: str, k: int, step: float, order: int = 1
+) -> np.ndarray:
+    """Derivative of a mean in parameter k, 0 or -1: in t, or in the scale; [K]."""
+    along = np.eye(problem.p)[k]
+    return _derivative(lambda h: getattr(means_at(problem, places, theta + h * along), name), step, order)
+
+
 def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
     """Gradient of the risk at theta [p], for the means there."""
     gradient = places.rows.mean(1, means.g)
@@ -254,24 +261,28 @@ def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarr
 
 def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
     """Hessian of the risk at theta [p], for the means there."""
-    hessian = _second(problem, places, theta, means, 1)
     if not problem.has_scale:
-        return hessian
-    u, scale = places.rows.predictor(theta[:-1]) - places.true, float(theta[-1])
-    in_scale = _derivative(lambda h: errors_of(problem, u, places.spread, scale + h).h, 1e-2 * scale)
-    return bordered(hessian, places.rows.mean(1, means.dh), places.rows.mean(1, in_scale)[0])
+        return _second(problem, places, theta, means, "dg")
+    in_scale = _moved(problem, places, theta, "h", -1, 1e-2 * float(theta[-1]))
+    return _second(problem, places, theta, means, "dg", means.dh, in_scale)
 
 
-def _second(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means, power: int) -> np.ndarray:
-    """E[w^power f x x'], f the second derivative of the loss (power 1) or its squared score (power 2); (d)."""
-    rows, name = places.rows, ("dg", "gg")[power - 1]
+def _second(
+    problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means, name: str, *of_scale: np.ndarray
+) -> np.ndarray:
+    """E[w f x x'], f the second derivative `dg` of the loss, or E[w^2 f x x'], f its squared score `gg`; (d).
+
+    With a scale, also of the products or derivatives in t and the scale, and in the scale alone.
+    """
+    rows, power = places.rows, 1 + (name == "gg")
     second = rows.moments(power, getattr(means, name))
     if (rest := rows.beside(theta[: problem.d + 1])) is not None:
-        moved = np.eye(problem.p)[0]
-        slope = _derivative(lambda h: getattr(means_at(problem, places, theta + h * moved), name), 0.02)
-        third = rows.tensor(slope, power)
+        third = rows.tensor(_moved(problem, places, theta, name, 0, 0.02), power)
         second = second if third is None else second + third @ rest
-    return second
+    if not of_scale:
+        return second
+    side, corner = (rows.mean(power, f) for f in of_scale)
+    return bordered(second, side, corner[0])
 
 
 def bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
@@ -334,36 +345,23 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
     means = means_at(problem, places, theta)
-    covariance = _second(problem, places, theta, means, 2)
-    if problem.has_scale:
-        covariance = bordered(covariance, places.rows.mean(2, means.gh), places.rows.mean(2, means.hh)[0])
-    return hessian_at(problem, places, theta, means), covariance
+    of_scale = (means.gh, means.hh) if problem.has_scale else ()
+    return hessian_at(problem, places, theta, means), _second(problem, places, theta, means, "gg", *of_scale)
 
 
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
-    theta, (rows, true, spread) = optimum_of(problem), places_of(problem)
-    t, scale, q = rows.predictor(theta[: problem.d + 1]), scale_of(problem, theta), problem.d + 1
-    if problem.labels:
-        return rows.tensor(_label_bend(problem, t, spread))
-
-    def at(shift: float, moved: float = 0.0) -> Means:
-        return errors_of(problem, t - true + shift, spread, scale + moved)
-
-    tensor = rows.tensor(_derivative(lambda h: at(h).dg, 0.02 * float(spread.min())))
+    theta, places = optimum_of(problem), places_of(problem)
+    moved, rows = partial(_moved, problem, places, theta), places.rows
+    tensor = rows.tensor(moved("dg", 0, 0.02 if problem.labels else 0.02 * float(places.spread.min())))
     if tensor is None or not problem.has_scale:
         return tensor
-    third, h, in_scale = np.pad(tensor, (0, 1)), 0.02 * scale, np.eye(q + 1)[-1]
-    inner = np.pad(rows.moments(1, _derivative(lambda m: at(0.0, m).dg, h)), (0, 1))
-    side = np.append(rows.mean(1, _derivative(lambda m: at(0.0, m).dh, h)), 0.0)
+    third, h, in_scale = np.pad(tensor, (0, 1)), 0.02 * float(theta[-1]), np.eye(problem.p)[-1]
+    inner = np.pad(rows.moments(1, moved("dg", -1, h)), (0, 1))
+    side = np.append(rows.mean(1, moved("dh", -1, h)), 0.0)
     third += symmetrised(inner, in_scale) + symmetrised(np.outer(in_scale, in_scale), side)
-    third[-1, -1, -1] += rows.mean(1, _derivative(lambda m: at(0.0, m).h, h, 2))[0]
+    third[-1, -1, -1] += rows.mean(1, moved("h", -1, h, 2))[0]
     return third
-
-
-def _label_bend(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> np.ndarray:
-    score, k = type(problem).score, problem.constants
-    return _derivative(lambda h: p * score(t + h, 1.0, 1.0, k)[0] + (1 - p) * score(t + h, 0.0, 1.0, k)[0], 0.02, 2)
 
 
 def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
@@ -372,19 +370,15 @@ def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
 
     if problem.has_scale:
         return None
-    if problem.labels:
-        far = 15.0
+    size, scale = 1.0 if problem.labels else problem.error_law.size, problem.fixed_scale
+    # a mean over labels is between those of either label
+    levels = (0.0, 1.0) if problem.labels else (size,)
+    means = _labels if problem.labels else partial(errors_of, scale=scale)
+    far = 15.0 if problem.labels else 8 * size + float(np.abs(score_kinks(problem, scale)).max(initial=0.0))
 
-        def third(t: np.ndarray) -> np.ndarray:
-            return np.maximum(*(np.abs(_label_bend(problem, t, np.full_like(t, p))) for p in (0.0, 1.0)))
-
-    else:
-        size, scale = problem.error_law.size, problem.fixed_scale
-        far = 8 * size + float(np.abs(score_kinks(problem, scale)).max(initial=0.0))
-
-        def third(t: np.ndarray) -> np.ndarray:
-            wide = np.full_like(t, size)
-            return np.abs(_derivative(lambda h: errors_of(problem, t + h, wide, scale).dg, 0.02 * size))
+    def third(t: np.ndarray) -> np.ndarray:
+        moved = [partial(lambda v, h: means(problem, t + h, np.full_like(t, v)).dg, v) for v in levels]
+        return np.max([np.abs(_derivative(f, 0.02 * size)) for f in moved], axis=0)
 
     grid, step = np.linspace(-far, far, 1201, retstep=True)
     best = float(grid[int(np.argmax(third(grid)))])
@@ -416,12 +410,11 @@ def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
     bound, weight = clip / np.sqrt(rows.norm_sq), problem.row_weight.of(rows.norm_sq)
     true, score, k = problem.true_coefficients, type(problem).score, problem.constants
     chance = chances(problem, rows.predictor(true))
-    # the root lies in the span of the rows' directions, and is found there
-    basis = np.eye(problem.p) if rows.basis is None else rows.basis
 
     def mean(at: np.ndarray) -> np.ndarray:
         t = rows.x @ at
         of_one, of_zero = (np.clip(weight * score(t, label, 1.0, k)[0], -bound, bound) for label in (1.0, 0.0))
         return np.asarray(rows.x.T @ (rows.mass[0] * (chance * of_one + (1 - chance) * of_zero)))
 
-    return np.asarray(basis @ root(mean, basis.T @ true, tol=1e-12).x)
+    # the root lies in the span of the rows' directions, and is found there
+    return np.asarray(rows.basis @ root(mean, rows.basis.T @ true, tol=1e-12).x)

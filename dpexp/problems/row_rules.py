@@ -45,7 +45,7 @@ class Points(NamedTuple):
     """Points of the law of rows, in all coordinates or in a few directions of an orthonormal basis."""
 
     x: np.ndarray  # [K, q] coordinates in the basis
-    basis: np.ndarray | None  # [d + 1, q]; None: all coordinates, with the leading 1
+    basis: np.ndarray  # [d + 1, q]; the identity: all coordinates, with the leading 1
     mass: np.ndarray  # [3, K]: mass of a point times the mean of w^j, j = 0, 1, 2
     across: np.ndarray  # [3, K]: the same times the mean square across the basis
     norm_sq: np.ndarray | None  # [K] |x|^2, where a point has one
@@ -53,7 +53,7 @@ class Points(NamedTuple):
 
     def predictor(self, theta: np.ndarray) -> np.ndarray:
         """x'theta for theta [..., d + 1] in the basis, [..., K]."""
-        return np.asarray((theta if self.basis is None else theta @ self.basis) @ self.x.T)
+        return np.asarray((theta @ self.basis) @ self.x.T)
 
     def beside(self, theta: np.ndarray) -> np.ndarray | None:
         """The part of theta that `predictor` leaves out; None where there is none."""
@@ -61,28 +61,22 @@ class Points(NamedTuple):
 
     def mean(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
         """E[w^power f x], [d + 1], for the values f of a function at the points."""
-        inner = self.x.T @ (self.mass[power] * f)
-        return np.asarray(inner if self.basis is None else self.basis @ inner)
+        return np.asarray(self.basis @ (self.x.T @ (self.mass[power] * f)))
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
         """E[w^power f x x'], [d + 1, d + 1]."""
-        inner = np.asarray((self.x * (self.mass[power] * f)[:, None]).T @ self.x)
-        if self.basis is None:
-            return inner
-        return self.basis @ inner @ self.basis.T + float(np.sum(self.across[power] * f)) * self._rest
+        inner = (self.x * (self.mass[power] * f)[:, None]).T @ self.x
+        return np.asarray(self.basis @ inner @ self.basis.T + float(np.sum(self.across[power] * f)) * self._rest)
 
     @property
     def _rest(self) -> np.ndarray:
-        assert self.basis is not None
         return np.asarray(np.eye(len(self.basis)) - self.basis @ self.basis.T)
 
     def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
         """E[w^power f x x x], [d + 1, d + 1, d + 1], symmetric."""
         inner = np.einsum("k,ki,kj,kl->ijl", self.mass[power] * f, self.x, self.x, self.x, optimize=True)
-        if (b := self.basis) is None:
-            return np.asarray(inner)
-        side = b @ (self.x.T @ (self.across[power] * f))
-        return np.einsum("ijl,ai,bj,cl->abc", inner, b, b, b, optimize=True) + symmetrised(self._rest, side)
+        along = np.einsum("ijl,ai,bj,cl->abc", inner, *[self.basis] * 3, optimize=True)
+        return np.asarray(along + symmetrised(self._rest, self.basis @ (self.x.T @ (self.across[power] * f))))
 
 
 Rows = Points | Slices
@@ -93,7 +87,7 @@ def full_points(x: np.ndarray, population: Population, error: float, mass: np.nd
     mass = np.full(len(x), 1 / len(x)) if mass is None else mass
     square = np.sum(x * x, axis=1)
     weight = population.weight.of(square)
-    return Points(x, None, mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
+    return Points(x, np.eye(x.shape[1]), mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
 
 
 class _Parts(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpexp.papers.momentum.momentum_runs import DELTA, METHODS, PRESCRIBED, TUNED, best_rows, last_rows
-from dpexp.problems.nonconvex_sums import RippledMean
+from dpexp.problems.finite_sum import RippledMean
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum.momentum_formulas import theorem6_printed, theorem9_printed
