@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpexp.accounting.allocation import ATOMS, REACH, Atoms, EpochLoss, epoch_loss, losses_of
+from dpexp.accounting.allocation import REACH, AtomPair, EpochLoss, epoch_loss, losses_of
 from dpexp.accounting.functions import erfcx_of, gauss_legendre
 from dpexp.accounting.loss_grid import UNIT
 from dpexp.accounting.loss_steps import step_loss
@@ -54,7 +54,7 @@ ONCE = ((2, 1.0, 1), (2, 0.5, 1), (10, 1.0, 1), (100, 1.0, 1), (100, 0.5, 1), (1
 """(t, z, E) at which membership is guessed"""
 REPLACED = ((1.0, 1, 1e-2), (1.0, 1, 1e-5), (2.0, 1, 1e-5), (2.0, 10, 1e-5), (1.0, 100, 1e-10))
 """(z, E, delta) of two batches, where a record is replaced"""
-RECTANGLES = 2000
+RECTANGLES, ATOMS = 2000, 1000
 """of one batch, where a record is replaced"""
 KINDS = ((64, 1.0), (16, 2.0), (16, 1.0), (4, 1.0))
 """(t, z) of the figure; v falls from the last to the first two"""
@@ -135,7 +135,7 @@ class Opposite(EpochLoss):
     """Two batches of an epoch, the record's gradient C against -C, from below: rectangles of both sums, merged."""
 
     @cached_property
-    def dominated(self) -> Atoms:
+    def dominated(self) -> AtomPair:
         from scipy.special import ndtr
 
         far = self.mu + REACH
@@ -150,10 +150,10 @@ class Opposite(EpochLoss):
         p, q = ((np.outer(mass, none) + np.outer(none, mass)).ravel() / 2 for mass in (up, down))
         losses = np.log(p) - np.log(q)
         cell = ((losses - losses.min()) * (ATOMS / np.ptp(losses))).astype(np.int64)
-        masses = np.bincount(cell, p), np.bincount(cell, q)
+        masses = np.array([np.bincount(cell, q), np.bincount(cell, p)])
         # a lower bound may leave out what has no finite loss
-        positive = (masses[0] > 0) & (masses[1] > 0)
-        return Atoms(masses[0][positive], masses[1][positive], UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
+        used = masses[:, (masses > 0).all(axis=0)]
+        return AtomPair("below", 0, 1.0, used, relative=UNIT * (8 + 8 / (x[1] - x[0]) + len(p)))
 
 
 def replaced() -> dict[str, float]:

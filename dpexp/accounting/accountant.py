@@ -14,12 +14,10 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
-from dpexp.accounting.curve import Curve, larger
+from dpexp.accounting.curve import Curve, larger, mu_up_to
 from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
-from dpexp.accounting.mixed import truncated
-from dpexp.accounting.one_mu import mu_up_to
+from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss, truncated
 from dpexp.accounting.sampling import Relation, Sampling, distance, random_step
 from dpexp.core.errors import UsageError
 

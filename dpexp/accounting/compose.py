@@ -47,7 +47,7 @@ import numpy as np
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import first_whole
+from dpexp.accounting.search import first_whole, narrow, root
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
@@ -238,56 +238,46 @@ class Tilted:
         spread = 2 / (2 * rate * (2 * rate + 1) * (2 * rate + 2) * self.interval)  # integral of k^2, in cells
         return math.sqrt(kappa**2 + spread) * self._norm + 2 * kappa * math.exp(-_OUTSIDE)
 
-    def _charge(self, near: float) -> float:
-        """All errors, with (i) of two sums; over e^(K - t eps)."""
-        return self._error + 8 * UNIT * self.cells * abs(near)
-
-    def _bound(self, k: int) -> float:
-        """On delta at the k-th loss."""
-        near, far = self._discounted(k)
-        return max(near - far + self._sign * self._charge(near), 0.0) * self._scale(k) * self._tilting
-
     def eps(self, delta: float) -> float:
         """Above: an eps with delta(eps) <= delta, the least but for rounding; inf where the window has none.
 
         Below: an eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none.
         """
-        # the bound falls; where rounding lets it rise, what is checked at k and k - 1 still holds
-        k = first_whole(lambda k: self._bound(k) <= delta if self._above else self._bound(k) < delta, -1, self.cells)
-        if self._above and k == self.cells:
-            return math.inf
-        if k == 0:
-            eps = self._loss(0)
-            # (j)
-            enough = not self._above or (eps == 0 and self._bound(0) + self._shift <= delta)
-            return 0.0 if enough else eps + self._shift
-        eps = low = self._loss(k - 1)
-        if k < self.cells:
-            # the eps at which scale_k (near_k - e^(eps - loss_k) far_k) is the delta without its charges, which are
-            # larger at k - 1: e^(K - t eps) falls
-            (near, far), high = self._discounted(k), self._loss(k)
-            charge = math.exp(self.interval * self.rate) * self._charge(near)
-            inside = near - delta / self._tilting / self._scale(k) + self._sign * charge
-            if far > 0:
-                eps = min(max(high + math.log(inside / far), low), high) if inside > 0 else low
-            elif self._above:
-                eps = high
-        return max(0.0, eps * (1 + self._sign * 1e-13) + self._sign * self._shift)
+        first, last = (max(0.0, self._loss(k) + self._sign * self._shift) for k in (0, self.cells - 1))
+        if self.delta(last) > delta:
+            return math.inf if self._above else last
+        for place in (0.0, first) if self._above else ():
+            if self.delta(place) <= delta:
+                return place
+        # at the low end of the window nothing may be left but errors: from below the first place may be too low as well
+        ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
+        if not self._above and self.delta(ends.below) < delta:
+            return 0.0
+        # between two losses the logarithm is nearly straight
+        at = root(lambda eps: math.log(max(self.delta(eps), 1e-320)) - math.log(delta), *ends, xtol=1e-300, rtol=1e-15)
+        at *= 1 + self._sign * 1e-13
+        if self._above:
+            return at if self.delta(at) <= delta else ends.above
+        return at if self.delta(at) >= delta else ends.below
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps)."""
         # (j)
         below_zero = max(0.0, self._shift - eps) if self._above else 0.0
         eps = max(0.0, eps - self._sign * self._shift)
-        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self.first  # the first loss that is at least eps
-        if k < 0:
-            return 1.0 if self._above else self._bound(0)
-        if k >= self.cells:
-            return self._bound(self.cells - 1) if self._above else 0.0
+        # the first loss that is at least eps, or an end of the window
+        k = math.ceil(eps / self.interval * (1 - 1e-15)) - self.first
+        if k < 0 or k >= self.cells:
+            if self._above == (k < 0):
+                return 1.0 if self._above else 0.0
+            k = min(max(k, 0), self.cells - 1)
+            eps = self._loss(k)
         near, far = self._discounted(k)
         # (b) with k(x) = e^(-t x) - e^(-(1 + t) x), whose two sums are known at the next loss of the grid
         value = near - math.exp(eps - self._loss(k)) * far
-        value += self._sign * math.exp(self.interval * self.rate) * self._charge(near)
+        # all errors, with (i) of two sums; they are over e^(K - t eps), which is larger than at that loss
+        charge = self._error + 8 * UNIT * self.cells * abs(near)
+        value += self._sign * math.exp(self.rate * (self._loss(k) - eps)) * charge
         return max(0.0, self._scale(k) * value * self._tilting) + below_zero
 
     @cached_property
@@ -313,7 +303,7 @@ class Tilted:
         return log(np.maximum(tails + self._sign * charge * decay, 0.0)) + self.cumulant + math.log(self._tilting)
 
 
-_transform = lru_cache(maxsize=6)(Tilted)  # kept for further questions
+_transform = lru_cache(maxsize=16)(Tilted)  # kept for further questions
 
 
 def _window(tilts: Sequence[tuple[_TiltedLaw, int]]) -> tuple[int, int]:

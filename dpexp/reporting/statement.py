@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from dpexp.accounting.curve import implied_delta
+from dpexp.accounting.curve import implied_delta, mu_up_to
 from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import Steps
-from dpexp.accounting.one_mu import mu_up_to
 from dpexp.config.cell_settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each

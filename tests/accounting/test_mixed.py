@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.accounting.loss_steps import step_loss
-from dpexp.accounting.mixed import shown_sizes, truncated
+from dpexp.accounting.loss_steps import shown_sizes, step_loss, truncated
 from dpexp.privacy.mechanisms import MECHANISMS
 
 DELTA = 1e-5

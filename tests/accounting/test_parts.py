@@ -10,9 +10,8 @@ from scipy.stats import binom, norm
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import delta_of, rdp_of
 from dpexp.accounting.loss_grid import from_above, from_below
-from dpexp.accounting.loss_steps import StepLoss, step_loss
-from dpexp.accounting.mixed import truncated
-from dpexp.accounting.private_choice import best_of, mean_runs
+from dpexp.accounting.loss_steps import StepLoss, step_loss, truncated
+from dpexp.accounting.renyi import best_of, mean_runs
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 import dpexp
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.mixed import truncated
+from dpexp.accounting.loss_steps import truncated
 from dpexp.commands.mechanism_arguments import mechanism_of
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.mechanisms import MECHANISMS

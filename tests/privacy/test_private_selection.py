@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.private_choice import gamma_of, mean_runs, price_of_repeating
+from dpexp.accounting.renyi import gamma_of, mean_runs, price_of_repeating
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import PrivateSelection, SampledGaussian
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dpexp.accounting.private_choice import best_of
+from dpexp.accounting.renyi import best_of
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, renyi_analysis
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 

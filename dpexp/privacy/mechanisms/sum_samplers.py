@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.curve import Curve, larger
-from dpexp.accounting.mixed import shown_sizes, truncated
+from dpexp.accounting.loss_steps import shown_sizes, truncated
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, attained_unprojected, linear_cyclic, trivial
