@@ -62,7 +62,7 @@ class Paper:
     overlays: Mapping[str, Figure] = field(default_factory=dict)
     """figures that can also be drawn with theory laid over them (`dpexp plot --theory`), by the plain figure's name"""
     theory: Theory | None = None
-    """what it predicts of cells of any experiment, for `dpexp plot RESULT --theory`"""
+    """what it predicts of cells of any experiment, for reference slopes and `dpexp plot RESULT --theory`"""
     headlines: Mapping[str, str] = field(default_factory=dict)
     """the claims that a reader should see first, by their ids, each with what it found in one sentence"""
     what_to_know: tuple[ToKnow, ...] = ()

@@ -33,7 +33,7 @@ with each colour-vision deficiency"""
 SPARE_COLOURS = ("#7a4fa3", "#c9a300", "#5c5c5c", "#8fb8de")
 BAND_ALPHA, BOX_ALPHA = 0.22, 0.45
 GUIDE = 30.0
-"""last step over first step of a guide of a slope, and of an asymptote"""
+"""last step over first step of a reference slope, and of an asymptote"""
 COLOURS = ("#2f66ad", "#f0973c", "#8c1245", "#2f9e74", BLACK, "#b58ad6", "#5c5c5c", "#8fb8de")
 """the first five are those of budgets, which differ in grey print and for colour-blind readers; more have markers"""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "h", "p")

@@ -19,7 +19,7 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import theories
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, needed
 from dpexp.reporting.results.draw import draw, figure_of
-from dpexp.reporting.results.gather import gather
+from dpexp.reporting.results.gather import exponent_of, gather
 from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
@@ -148,6 +148,15 @@ def test_a_drawing_has_exactly_the_stored_means_and_a_whole_caption(toy):
     assert "seed=3" in drawing.constants
     csv = drawing.files("toy", ["svg"])["toy.csv"].decode()
     assert len(pd.read_csv(io.StringIO(csv), comment="#")) == len(drawing.data)
+
+
+def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
+    texts = [text.get_text() for axes in drawn(toy).canvas.axes for text in axes.texts]
+    assert [text for text in texts if text.startswith("slope")] == ["slope $-$1/3", "slope $-$1/2"]
+    texts = [text.get_text() for axes in drawn(toy, estimator=("asgd",)).canvas.axes for text in axes.texts]
+    assert [text for text in texts if text.startswith("slope")] == ["slope $-$2/3", "slope $-$1"]
+    cell = gather([toy], "alpha=1/2 mu=1").runs[0].cell
+    assert exponent_of(theories(), cell, "sgd", "param_distance") == -0.25  # half of what the square has
 
 
 @pytest.mark.slow

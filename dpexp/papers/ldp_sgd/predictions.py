@@ -1,4 +1,4 @@
-"""What `ldp-sgd` says of any cell that it covers: plain numbers, bounds, predictions and asymptotes."""
+"""What `ldp-sgd` says of any cell that it covers: plain numbers, exponents, bounds, predictions and asymptotes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, Closure, Laws, closure, distances_sq, loss_gaps
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, iterate_covariance, linearised_moments, spectral_norm
+from dpexp.theory.ldp_sgd.table1 import corrected_exponent
 from dpexp.theory.ldp_sgd.terms import power_sum, psi
 
 if TYPE_CHECKING:
@@ -150,6 +151,20 @@ def covers(cell: Cell) -> bool:
     return known and linear_predictor_of(cell.problem).unknown_curvature() is None
 
 
+def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
+    """The asymptotic exponent of the squared distance; half of it for the distance, the same for the loss gap.
+
+    Where the Hessian is not singular the loss gap is between two multiples of the squared distance near the optimum.
+    """
+    metric = metric.removesuffix(CONTROLLED)
+    powers = {"param_distance_sq": 1.0, "loss_gap": 1.0, "param_distance": 0.5}
+    if not covers(cell) or metric not in powers or is_flat(linear_predictor_of(cell.problem)):
+        return None
+    _, alpha = decay_of(cell.schedule)
+    squared = corrected_exponent(estimator, alpha)
+    return None if squared is None else powers[metric] * squared
+
+
 def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
     """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them."""
     metric = metric.removesuffix(CONTROLLED)
@@ -224,4 +239,4 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
     return {name if old == linearised else old: values if old == linearised else line for old, line in lines.items()}
 
 
-LDP_SGD_THEORY = Theory(curves, drawn)
+LDP_SGD_THEORY = Theory(exponent, curves, drawn)

@@ -2,8 +2,8 @@
 
 (a) The table has a row for each line and step, or its last step, with its panel, colour, style and place along the
 axis, and the curves of theory. (b) A panel for every level of what makes panels; axes are shared, and hold all that has
-not diverged. A line ends with a cross where a replicate diverges. (c) Theory has open markers. (d) The legend has every
-colour, line style, marker and shading of the figure.
+not diverged. A line ends with a cross where a replicate diverges. (c) Theory has open markers; else there is a
+reference slope. (d) The legend has every colour, line style, marker and shading of the figure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
-from dpexp.core.text import counted
+from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
@@ -30,6 +31,7 @@ from dpexp.reporting.results.gather import (
     Theory,
     column_of,
     curves_of,
+    exponent_of,
     gather,
     lines_of,
     name_of,
@@ -166,6 +168,21 @@ class Scene:
         table = self.table[[*own, *self.kinds]].rename(columns={"mean": value})
         return pd.concat([pd.DataFrame(columns, index=table.index, dtype=object), table], axis=1).reset_index(drop=True)
 
+    @cached_property
+    def slopes(self) -> dict[int, float]:
+        """By panel what theory gives its first estimator; no panel where it gives none, or several."""
+        slopes = {}
+        plain = self.steps and self.y_log and self.metric.error and self.declared.statistic == "mean"
+        for panel in range(len(self.plan.panel.levels)) if plain and not self.declared.theory else ():
+            lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
+            own = [line for line in lines if line.estimator == lines[0].estimator]
+            exponents = {
+                exponent_of(self.theories, cell, line.estimator, line.metric) for line in own if (cell := line.run.cell)
+            }
+            if len(exponents) == 1 and (slope := exponents.pop()) is not None:
+                slopes[panel] = slope
+        return slopes
+
     def draw(self) -> Canvas:
         """(b) As wide as matplotlib's settings say, and as high as panels and words need."""
         import matplotlib as mpl
@@ -212,6 +229,8 @@ class Scene:
                 _line(self, axes, points, *look)
                 for kind in self.kinds:
                     _theory(self, axes, points, kind, *look)
+            if number in self.slopes:
+                _reference(axes, inside[inside["n_diverged"] == 0], self.slopes[number])
         if self.kinds and self.y_log and not self.turned:
             # room for theory, of which a bound may leave at the top
             low, high = panels[0].get_ylim()
@@ -318,6 +337,17 @@ def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str, hue: int, d
         axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
 
 
+def _reference(axes: Axes, rows: pd.DataFrame, slope: float) -> None:
+    """A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
+    if rows.empty:
+        return
+    last = float(rows["step"].max())
+    late = rows[rows["step"] >= last / style.GUIDE]
+    # where a guide that touches a curve from below is at the last step
+    level, start = 0.6 * float((late["mean"] * (late["step"] / last) ** -slope).min()), float(late["step"].min())
+    style.guide(axes, (start, last), level, slope, f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}")
+
+
 # --- (d)
 
 
@@ -350,6 +380,8 @@ def _entries(scene: Scene) -> list[Any]:
         handles.append(entry(words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
     if (scene.table["n_diverged"] > 0).any():
         handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
+    if scene.slopes:
+        handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     if scene.turned and scene.kinds:
         return [*handles, entry(" or ".join(scene.kinds), color="black", marker="|", markersize=9)]
     return [*handles, *(entry(kind, linestyle="-", **style.THEORY[k]) for k, kind in enumerate(scene.kinds))]

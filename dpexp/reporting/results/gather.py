@@ -240,10 +240,12 @@ def _data(run: Run) -> CellData:
 class Theory:
     """Predictions of one paper for cells of any experiment; its functions answer for unknown cells too.
 
-    `curves` of (cell, estimator, metric) and steps [K] are curves [K] by their names, such as `bound, Theorem 3`, nan
-    where a curve says nothing; `drawn` the same for a figure, where a prediction may take seconds.
+    Of (cell, estimator, metric): `exponent` is the power of the step with which the mean falls, or None. `curves` of
+    steps [K] as well are curves [K] by their names, such as `bound, Theorem 3`, nan where a curve says nothing; `drawn`
+    the same for a figure, where a prediction may take seconds.
     """
 
+    exponent: Callable[[Cell, str, str], float | None]
     curves: Callable[[Cell, str, str, np.ndarray], Curves]
     drawn: Callable[[Cell, str, str, np.ndarray], Curves] | None = None
 
@@ -265,6 +267,12 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
         run, name = gathered.runs[key[0]], key[1]
         lines.append(Line(run, name, {**run.settings, ESTIMATOR: name}, rows[NUMBERS].reset_index(drop=True), metric))
     return lines
+
+
+def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
+    """The exponent of the first theory that has one."""
+    exponents = (theory.exponent(cell, estimator, metric) for theory in theories)
+    return next((value for value in exponents if value is not None), None)
 
 
 def curves_of(theories: Sequence[Theory], line: Line, steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
