@@ -143,22 +143,28 @@ def gather(
 
     # compared with today's code once, and not once for every cell
     generations = [load_generation(folder.parent, folder.name, renamed, partial) for folder in folders]
-    rows, remarks = list[dict[str, dict[str, Any]]](), list[str]()
+    rows, absent, remarks = list[dict[str, dict[str, Any]]](), list[dict[str, Settings]](), list[str]()
     for folder, generation in zip(folders, generations, strict=True):
         records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
         rows.append({str(row["cell_id"]): row for row in records if row["status"] != "failed"})
         if renamed and (why := generation.why_stale()):
             remarks.append(f"{folder} is not what today's code gives: {why}")
-        if missing := len(generation.manifest["cells"].keys() - rows[-1].keys()):
-            part = f"{missing} of {counted(len(generation.manifest['cells']), 'cell')}"
+        # `only` selects a cell without a row by its parameters
+        trees = generation.manifest["cells"]
+        every = dict(zip(trees, named([flat(tree) for tree in trees.values()], [""] * len(trees)), strict=True))
+        absent.append({cell_id: own for cell_id, own in every.items() if cell_id not in rows[-1]})
+    known = [{**own, **more} for own, more in zip(rows, absent, strict=True)]
+    selection = [frozenset(own) for own in known] if only is None else select(only, known)
+    for folder, generation, selected, more in zip(folders, generations, selection, absent, strict=True):
+        if missing := len(selected & more.keys()):
+            part = f"{missing} of {counted(len(selected), 'cell')}"
             remarks.append(f"{folder}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-    selection = [frozenset(own) for own in rows] if only is None else select(only, rows)
     cells = [
         (generation, tree, own[cell_id])
         for generation, own, selected in zip(generations, rows, selection, strict=True)
         for cell_id, tree in generation.manifest["cells"].items()
-        if cell_id in selected
+        if cell_id in selected and cell_id in own
     ]
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
