@@ -20,9 +20,8 @@ FILES = {"md": "", "table": verdicts.INDEX, "differences": verdicts.DIFFERENCES}
 
 
 def claims(
-    *ids: str, judge: bool = False, form: str | None = None, out: Pathname | None = None, results: Pathname = RESULTS,
-    quiet: bool = False,
-) -> Answer:  # fmt: skip
+    *ids: str, judge: bool = False, form: str | None = None, out: Pathname | None = None, results: Pathname = RESULTS
+) -> Answer:
     """The ledger, one row per claim: what a paper says, what was measured, and the verdict with its `state`.
 
     `ids` are papers, whose rows are read from the ledger, `claims.json`, or ids of claims (also beginnings of ids, and
