@@ -10,35 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
-from dpexp.accounting.gaussian import eps_of
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.samplings import batches_of, epochs_of, visits
-from dpexp.reporting.run_card import TRIPLE, Card, Sampler, StatedGuarantee
+from dpexp.reporting.run_card import DRAWN, ONE_CHANGE, TRIPLE, Card, StatedGuarantee
 from dpexp.reporting.statement import MechanismAnalyses, gaussian_of
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {REFUTED: 1, UNSUPPORTED: 3}
 RATES = (1e-2, 1e-3)
 """false positive rates at which an attacker's true positive rate is printed"""
-MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
-"""deltas at which a stated mu is compared with lower bounds"""
 PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
 OTHER_GROUPS = "the microbatches of all other records stay as they are"
 TURNED = "; records of its microbatch pull the other way, and the number of microbatches is the same in every step"
 ALL_LAYERS = "the noise is over the norm of all layers together"
-ONE_CHANGE = ("full-batch", "fixed-size", "cyclic", "shuffled", "reshuffled")
-"""samplers with which a replaced record changes one vector of a sum, its own or that of its microbatch"""
-DRAWN = ("drawn", "drawn-visible")
-"""divisors that are the size of the batch"""
 ROUNDED = 1 + 1e-9
 
 
@@ -77,161 +70,136 @@ class Reading:
 
         A stated mu promises a whole curve, so that any delta can refute it, and only an analysis with a mu reaches it.
         """
-        if number.delta is not None and number.eps is not None:
-            curve, reached = [(number.delta, number.eps)], self.best(number.delta)[0] <= number.eps * ROUNDED
-        else:
-            mu = number.mu or 0.0
-            curve = [(delta, eps_of(mu, delta)) for delta in MU_LEVELS]
-            reached = any(a.mu is not None and self.group * a.mu <= mu * ROUNDED for a in self.analyses)
-        if any(self.attained(delta, released)[0] > eps * ROUNDED for delta, eps in curve):
+        if any(self.attained(delta, released)[0] > eps * ROUNDED for delta, eps in number.curve):
             return REFUTED
+        if number.mu is None:
+            reached = all(self.best(delta)[0] <= eps * ROUNDED for delta, eps in number.curve)
+        else:
+            reached = any(a.mu is not None and self.group * a.mu <= number.mu * ROUNDED for a in self.analyses)
         return HOLDS if reached else UNSUPPORTED
 
 
-@dataclass(frozen=True)
-class Program:
-    """A card with one of the samplers that it can mean."""
+def reading_of(card: Card, condition: str = "") -> Reading:
+    """What is guaranteed of a card whose sampler is known, and what pairs of neighbours attain."""
+    word, reason = _uncovered(card)
+    if word:
+        return Reading(condition, word=word, reason=reason)
+    try:
+        # the guarantee covers the tuning runs; the lower bound is of the run that is released
+        every = _mechanism(card, card.tuning_runs + 1)
+        # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
+        added = card.model_copy(update={"relation": "add-remove"})
+        run = _mechanism(added if card.turns else card, 1)
+    except ValueError as error:
+        first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        reason = f"{card.sampler} batches of these numbers: {first.removeprefix('Value error, ')}"
+        return Reading(condition, word=UNSUPPORTED, reason=reason)
+    # under replace-one the number of records is public
+    more = [PRIVATE_N] * (card.relation != "replace-one" and card.records_public is not True)
+    more += [OTHER_GROUPS] * (card.clipping == "microbatch") + [ALL_LAYERS] * (card.clipping == "per-layer")
+    pairs = run.lower_bounds() if _has_pairs(card) else []
+    # the last iterate adds up means, and the pairs' adds up sums
+    pairs = [b for b in pairs if b.released == ALL or card.normaliser not in DRAWN]
+    lower = [replace(b, eps=cache(b.eps), source=b.source + TURNED * card.turns) for b in pairs]
+    # a plug-in's analysis that a pair refutes is none
+    upper = MechanismAnalyses(every, card.delta, card.sampler, every_analysis(every), lower).analyses
+    analyses = [a for a in upper if a.valid and a.released == ALL]
+    reading = Reading(condition, every, analyses, lower, more, card.group)
+    reason = f"no analysis here covers {card.sampler} batches, {card.relation}"
+    return reading if reading.best(card.delta[0])[1] else Reading(condition, word=UNSUPPORTED, reason=reason)
 
-    card: Card
-    sampler: Sampler
 
-    @property
-    def shows(self) -> bool:
-        """Whether the sizes of batches are known."""
-        return self.card.batch_sizes_logged or self.card.normaliser in DRAWN
+def _has_pairs(card: Card) -> bool:
+    """Whether the pairs of the mechanism are those of the program.
 
-    @property
-    def turns(self) -> bool:
-        """Whether a record can turn the vector of its microbatch around, in sums that else move by one norm."""
-        replaces = self.card.relation == "replace-one" and self.sampler in ONE_CHANGE
-        return self.card.clipping == "microbatch" and not self.shows and not replaces
+    Not where a drawn divisor hides the sizes that distinguish neighbours, nor where records choose among parts of an
+    epoch that may be cut in several ways, nor where a record may be alone in its microbatch.
+    """
+    size = card.records if card.sampler == "full-batch" else card.batch_size
+    alone = card.turns and not (card.sampler in ONE_CHANGE and size and size % card.microbatch_size == 0)
+    hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
+    return not (alone or hidden or (card.sampler == "k-of-t" and card.all_steps % (card.steps_per_epoch or 1)))
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether the pairs of the mechanism are those of the program.
 
-        Not where a drawn divisor hides the sizes that distinguish neighbours, nor where records choose among parts of
-        an epoch that may be cut in several ways, nor where a record may be alone in its microbatch.
-        """
-        card = self.card
-        size = card.records if self.sampler == "full-batch" else card.batch_size
-        alone = self.turns and not (self.sampler in ONE_CHANGE and size and size % card.microbatch_size == 0)
-        hidden = card.normaliser == "drawn" and not card.batch_sizes_logged
-        return not (alone or hidden or (self.sampler == "k-of-t" and steps_of(card) % (card.steps_per_epoch or 1)))
+def _uncovered(card: Card) -> tuple[str, str]:
+    """The word and the reason why no analysis here covers the card; empty where one may."""
+    sampler, kinds = card.sampler, len({(p.noise_multiplier, p.sampling_probability) for p in card.phases})
+    in_phases = sampler in ("poisson", "full-batch", "fixed-size") and not card.shows_sizes
+    with_sizes = sampler == "poisson" and card.relation != "zero-out" and card.records is not None
+    scale = ""
+    if card.dimension and card.records:
+        # the noise of d coordinates and T steps has the scale n / (n + 1) of that of the neighbour
+        mu = math.sqrt(2 * card.all_steps * card.dimension) / card.records
+        scale = f"; the scale of the noise alone is about mu = {mu:.3g} (sqrt(2 T d) / n)"
+    reasons = (
+        (card.clipping == "none", UNSUPPORTED,
+         "nothing bounds the gradients: without clipping there is no guarantee"),
+        (card.normaliser == "expected" and card.relation == "add-remove" and not card.records_public, "private-n",
+         "the divisor q n moves with a record that is added or removed, and nothing here bounds what that reveals"
+         f"{scale}; make n public"),
+        (kinds > 1 and not in_phases, UNSUPPORTED,
+         "several phases are composed for Poisson, fixed-size and full batches, without their sizes"),
+        (card.shows_sizes and not with_sizes, "normaliser",
+         "batch sizes that are shown or divided by are covered for Poisson batches of a stated number of records, "
+         "with add-remove or replace-one"),
+        (card.group > 1 and sampler == "truncated-poisson", UNSUPPORTED,
+         "groups of records are not covered where batches are cut"),
+        (card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"), UNSUPPORTED,
+         f"{sampler} batches are not covered for a record that is set to zero"),
+    )  # fmt: skip
+    return next(((word, reason) for applies, word, reason in reasons if applies), ("", ""))
 
-    def reading(self, condition: str = "") -> Reading:
-        """What is guaranteed of it and what pairs of neighbours attain."""
-        card, (word, reason) = self.card, self._uncovered()
-        if word:
-            return Reading(condition, word=word, reason=reason)
-        try:
-            # the guarantee covers the tuning runs; the lower bound is of the run that is released
-            every = self._mechanism(card.tuning_runs + 1)
-            # of a microbatch that a replaced record turns around, the other record leaves it as its mates do
-            added = replace(self, card=card.model_copy(update={"relation": "add-remove"}))
-            run = (added if self.turns else self)._mechanism(1)
-        except ValueError as error:
-            first = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            reason = f"{self.sampler} batches of these numbers: {first.removeprefix('Value error, ')}"
-            return Reading(condition, word=UNSUPPORTED, reason=reason)
-        # under replace-one the number of records is public
-        more = [PRIVATE_N] * (card.relation != "replace-one" and card.records_public is not True)
-        more += [OTHER_GROUPS] * (card.clipping == "microbatch") + [ALL_LAYERS] * (card.clipping == "per-layer")
-        pairs = run.lower_bounds() if self.has_pairs else []
-        # the last iterate adds up means, and the pairs' adds up sums
-        pairs = [b for b in pairs if b.released == ALL or card.normaliser not in DRAWN]
-        lower = [replace(b, eps=cache(b.eps), source=b.source + TURNED * self.turns) for b in pairs]
-        # a plug-in's analysis that a pair refutes is none
-        upper = MechanismAnalyses(every, card.delta, self.sampler, every_analysis(every), lower).analyses
-        analyses = [a for a in upper if a.valid and a.released == ALL]
-        reading = Reading(condition, every, analyses, lower, more, card.group)
-        reason = f"no analysis here covers {self.sampler} batches, {card.relation}"
-        return reading if reading.best(card.delta[0])[1] else Reading(condition, word=UNSUPPORTED, reason=reason)
 
-    def _uncovered(self) -> tuple[str, str]:
-        """The word and the reason why no analysis here covers the card; empty where one may."""
-        card, sampler = self.card, self.sampler
-        kinds = len({(p.noise_multiplier, p.sampling_probability) for p in card.phases})
-        in_phases = sampler in ("poisson", "full-batch", "fixed-size") and not self.shows
-        with_sizes = sampler == "poisson" and card.relation != "zero-out" and card.records is not None
-        scale = ""
-        if card.dimension and card.records:
-            # the noise of d coordinates and T steps has the scale n / (n + 1) of that of the neighbour
-            mu = math.sqrt(2 * steps_of(card) * card.dimension) / card.records
-            scale = f"; the scale of the noise alone is about mu = {mu:.3g} (sqrt(2 T d) / n)"
-        reasons = (
-            (card.clipping == "none", UNSUPPORTED,
-             "nothing bounds the gradients: without clipping there is no guarantee"),
-            (card.normaliser == "expected" and card.relation == "add-remove" and not card.records_public, "private-n",
-             "the divisor q n moves with a record that is added or removed, and nothing here bounds what that reveals"
-             f"{scale}; make n public"),
-            (kinds > 1 and not in_phases, UNSUPPORTED,
-             "several phases are composed for Poisson, fixed-size and full batches, without their sizes"),
-            (self.shows and not with_sizes, "normaliser",
-             "batch sizes that are shown or divided by are covered for Poisson batches of a stated number of records, "
-             "with add-remove or replace-one"),
-            (card.group > 1 and sampler == "truncated-poisson", UNSUPPORTED,
-             "groups of records are not covered where batches are cut"),
-            (card.relation == "zero-out" and sampler in ("truncated-poisson", "fixed-size"), UNSUPPORTED,
-             f"{sampler} batches are not covered for a record that is set to zero"),
-        )  # fmt: skip
-        return next(((word, reason) for applies, word, reason in reasons if applies), ("", ""))
-
-    def _mechanism(self, runs: int) -> Mechanism:
-        """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
-        card, sampler, steps = self.card, self.sampler, steps_of(self.card)
-        phases = [(p.noise_multiplier / (1 + self.turns), p.sampling_probability, p.steps) for p in card.phases]
-        noise, rate, _ = phases[0]
-        # a record that is set to zero adds nothing to a sum, as one that is not there
-        relation = "add-remove" if card.relation == "zero-out" else card.relation
-        name, values = str(sampler), dict[str, Any](neighboring_relation=relation, noise_multiplier=noise)
-        if sampler == "k-of-t":
-            per_epoch = card.steps_per_epoch or 1
-            epochs = math.ceil(steps / per_epoch) * runs
-            values |= {"steps_per_epoch": per_epoch, "selected": card.selected, "epochs": epochs}
-        elif sampler in SAMPLING:
-            name, values["sampling"], batches = "epoch-gaussian", sampler, card.groups or 1
-            if sampler == "cyclic-poisson":
-                fields = {"epochs": steps // batches, "unfinished": steps % batches or None}
-                values |= {"sampling_probability": rate, "batches": batches, **fields}
-            else:
-                values |= epochs_of(steps, rate, sampler in ("shuffled", "reshuffled"))
-            # of several runs an epoch that ends early counts as a whole one
-            if runs > 1:
-                values |= {"epochs": (values["epochs"] + (values["unfinished"] is not None)) * runs, "unfinished": None}
+def _mechanism(card: Card, runs: int) -> Mechanism:
+    """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
+    sampler, steps = card.sampler, card.all_steps
+    phases = [(p.noise_multiplier / (1 + card.turns), p.sampling_probability, p.steps) for p in card.phases]
+    noise, rate, _ = phases[0]
+    # a record that is set to zero adds nothing to a sum, as one that is not there
+    relation = "add-remove" if card.relation == "zero-out" else card.relation
+    name, values = str(sampler), dict[str, Any](neighboring_relation=relation, noise_multiplier=noise)
+    if sampler == "k-of-t":
+        per_epoch = card.steps_per_epoch or 1
+        epochs = math.ceil(steps / per_epoch) * runs
+        values |= {"steps_per_epoch": per_epoch, "selected": card.selected, "epochs": epochs}
+    elif sampler in SAMPLING:
+        name, values["sampling"], batches = "epoch-gaussian", sampler, card.groups or 1
+        if sampler == "cyclic-poisson":
+            fields = {"epochs": steps // batches, "unfinished": steps % batches or None}
+            values |= {"sampling_probability": rate, "batches": batches, **fields}
         else:
-            values |= {"sampling_probability": rate, "steps": steps * runs}
-            if sampler == "truncated-poisson":
-                values |= {"n": card.records, "cap": card.cap}
-            elif self.shows:
-                # a group is covered one record after the other, and sizes reveal more among fewer records
-                fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
-                name, values["n"] = "shown-sizes", fewest
-            else:
-                name, values["sampling"] = "sampled-gaussian", sampler
-                if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
-                    values["steps"] = batches_of(rate) * visits(steps, rate) * runs
-                if len({phase[:2] for phase in phases}) > 1:
-                    values |= zip(TRIPLE, zip(*phases * runs, strict=True), strict=True)
-        return MECHANISMS[name].model_validate(values)
-
-
-def steps_of(card: Card) -> int:
-    """Steps of one run."""
-    return sum(phase.steps for phase in card.phases)
+            values |= epochs_of(steps, rate, sampler in ("shuffled", "reshuffled"))
+        # of several runs an epoch that ends early counts as a whole one
+        if runs > 1:
+            values |= {"epochs": (values["epochs"] + (values["unfinished"] is not None)) * runs, "unfinished": None}
+    else:
+        values |= {"sampling_probability": rate, "steps": steps * runs}
+        if sampler == "truncated-poisson":
+            values |= {"n": card.records, "cap": card.cap}
+        elif card.shows_sizes:
+            # a group is covered one record after the other, and sizes reveal more among fewer records
+            fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
+            name, values["n"] = "shown-sizes", fewest
+        else:
+            name, values["sampling"] = "sampled-gaussian", sampler
+            if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
+                values["steps"] = batches_of(rate) * visits(steps, rate) * runs
+            if len({phase[:2] for phase in phases}) > 1:
+                values |= zip(TRIPLE, zip(*phases * runs, strict=True), strict=True)
+    return MECHANISMS[name].model_validate(values)
 
 
 def readings(card: Card) -> list[Reading]:
     """The programs that a card can mean, each with its condition."""
     if card.sampler != "unknown":
-        return [Program(card, card.sampler).reading()]
+        return [reading_of(card)]
     # an accountant that is not named is taken for one of Poisson batches, as nearly all are
-    accounted: Sampler = "poisson" if card.accounted_as in (None, "unknown") else card.accounted_as
-    programs = [Program(card, accounted).reading(f"if the code samples as it was accounted ({accounted})")]
+    accounted = "poisson" if card.accounted_as in (None, "unknown") else card.accounted_as
+    conditions = {accounted: f"if the code samples as it was accounted ({accounted})"}
     if accounted not in SAMPLING and max(phase.sampling_probability for phase in card.phases) < 1:
         # what the usual loader does, whatever the accountant took it for
-        programs.append(Program(card, "reshuffled").reading("if it shuffles the records in every epoch"))
-    return programs
+        conditions["reshuffled"] = "if it shuffles the records in every epoch"
+    return [reading_of(card.model_copy(update={"sampler": name}), words) for name, words in conditions.items()]
 
 
 class Receipt(Printed):
@@ -241,11 +209,8 @@ class Receipt(Printed):
         self.card, self.readings = card, readings(card)
         # releases by which a pair refutes: none is known of an average, nor of one iterate that may not be the last
         self.released: tuple[str, ...] = {"all": (ALL, LAST), "last": (LAST,)}.get(card.releases, ())
-
-    @cached_property
-    def verdicts(self) -> list[tuple[StatedGuarantee, str, str, str]]:
-        """(what is stated, verdict, the word for the reason, the reason)."""
-        return [(number, *self._judged(number)) for number in self.card.stated]
+        # what is stated, verdict, the word for the reason, the reason
+        self.verdicts = [(number, *self._judged(number)) for number in card.stated]
 
     @property
     def exit_code(self) -> int:
@@ -274,7 +239,7 @@ class Receipt(Printed):
         changes: list[tuple[bool, str, dict[str, Any], str]] = [
             (mismatch, "sampler", card.as_accounted() if mismatch else {},
              f"the stated number is for {card.accounted_as} batches, but the code's batches are {card.sampler}"),
-            (Program(card, card.sampler).shows, "normaliser", {"batch_sizes_logged": False, "normaliser": "public"},
+            (card.shows_sizes, "normaliser", {"batch_sizes_logged": False, "normaliser": "public"},
              "the stated number assumes secret batch sizes; logging or dividing by them doubles the sensitivity"),
             (card.relation != "add-remove", "wrong-relation", {"relation": "add-remove"},
              f"the stated number is for add-remove neighbours, but the card's are {card.relation}"),
@@ -302,11 +267,9 @@ class Receipt(Printed):
 
     def _attains(self, number: StatedGuarantee) -> str:
         """What refutes a number, and where."""
-        allowed, delta, mu = "", number.delta, number.mu or 0.0
-        if delta is None:
-            delta = max(MU_LEVELS, key=lambda level: self._attained(level, self.released) - eps_of(mu, level))
-            allowed = f", where mu allows {up(eps_of(mu, delta))}"
+        delta, eps = max(number.curve, key=lambda point: self._attained(point[0], self.released) - point[1])
         release = "" if self.card.releases == "all" else " by the last iterate alone"
+        allowed = "" if number.mu is None else f", where mu allows {up(eps)}"
         attained = down(self._attained(delta, self.released))
         return f"a pair of neighbours attains eps {attained} at delta {delta:g}{release}{allowed}"
 
@@ -316,16 +279,13 @@ class Receipt(Printed):
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp receipt --json`."""
-        card, blocks = self.card, [self._block(reading) for reading in self.readings]
-        for reading, block in zip(self.readings, blocks, strict=True):
-            _, best = reading.best(min(card.delta))
-            # a search over the whole curve, which the page does without
-            block["gdp"] = gaussian_of(best, min(card.delta)) if best and card.group == 1 else None
+        card = self.card
         return {
             "card": card.model_dump(),
             "neighboring_relation": card.relation,
             "records_public": True if card.relation == "replace-one" else card.records_public,
-            "readings": blocks,
+            # mu is a search over the whole curve, which the page does without
+            "readings": [{**self._block(reading), "gdp": self._gdp(reading)} for reading in self.readings],
             "stated": [
                 {**number.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
                 for number, verdict, word, reason in self.verdicts
@@ -333,6 +293,12 @@ class Receipt(Printed):
             "assumed": card.assumed,
             "notes": card.notes,
         }
+
+    def _gdp(self, reading: Reading) -> dict[str, float | None] | None:
+        """The mu of the best analysis at the smallest delta, up to it; of single records."""
+        floor = min(self.card.delta)
+        _, best = reading.best(floor)
+        return gaussian_of(best, floor) if best and self.card.group == 1 else None
 
     def _block(self, reading: Reading) -> dict[str, Any]:
         """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair."""
@@ -364,11 +330,10 @@ class Receipt(Printed):
         n = "n not given" if card.records is None else f"n = {card.records:,}"
         public = {None: "public or private: not said", True: "public", False: "private"}[card.records_public]
         public = "public" if card.relation == "replace-one" else public
-        lines = [f"Neighbours {card.relation}, {n} ({public}); {steps_of(card):,} steps, batches {card.sampler}"]
+        lines = [f"Neighbours {card.relation}, {n} ({public}); {card.all_steps:,} steps, batches {card.sampler}"]
         for number, verdict, word, reason in self.verdicts:
-            words = f"mu = {number.mu:g}" if number.mu is not None else f"eps {number.eps:g} at delta {number.delta:g}"
             label = "holds if" if verdict == HOLDS and reason else verdict
-            lines.append(" - ".join([f"Stated {words}: {label}", *(t for t in (word, reason) if t and t != verdict)]))
+            lines.append(" - ".join([f"Stated {number}: {label}", *(t for t in (word, reason) if t and t != verdict)]))
         for reading in self.readings:
             head = (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
             body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._lines(self._block(reading))

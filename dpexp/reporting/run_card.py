@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
+from dpexp.accounting.gaussian import eps_of
 from dpexp.config.error_messages import validated
 from dpexp.config.yamlfile import Marked, Position, config_error, parse, read_bytes, with_place
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
@@ -33,6 +34,12 @@ TRIPLE = ("noise_multiplier", "sampling_probability", "steps")
 ASSUMED = ("records", "records_public", "relation", "sampler", "clipping", "normaliser", "releases",
            "batch_sizes_logged", "tuning_runs")  # fmt: skip
 """fields that a receipt lists where the card leaves them out"""
+MU_LEVELS = tuple(10.0**-k for k in range(2, 11))
+"""deltas at which a stated mu is compared with lower bounds"""
+ONE_CHANGE = ("full-batch", "fixed-size", "cyclic", "shuffled", "reshuffled")
+"""samplers with which a replaced record changes one vector of a sum, its own or that of its microbatch"""
+DRAWN = ("drawn", "drawn-visible")
+"""divisors that are the size of the batch"""
 CENTRAL_LIMIT = "the accountant `gdp` approximates by the central limit theorem, and can state less than is true"
 Noise = Annotated[float, Field(ge=1e-9, le=1e6)]
 Delta = Annotated[float, Field(gt=0, lt=1)]
@@ -63,6 +70,16 @@ class StatedGuarantee(Parameters):
         if (self.mu is None) == (self.eps is None) or (self.eps is None) != (self.delta is None):
             raise ValueError("state eps with delta, or mu")
         return self
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """Pairs (delta, epsilon) that are stated; of a mu those at some deltas."""
+        if self.delta is not None and self.eps is not None:
+            return [(self.delta, self.eps)]
+        return [(delta, eps_of(self.mu or 0.0, delta)) for delta in MU_LEVELS]
+
+    def __str__(self) -> str:
+        return f"mu = {self.mu:g}" if self.mu is not None else f"eps {self.eps:g} at delta {self.delta:g}"
 
 
 class Card(Parameters):
@@ -166,6 +183,22 @@ class Card(Parameters):
         }
 
     @property
+    def all_steps(self) -> int:
+        """Steps of one run."""
+        return sum(phase.steps for phase in self.phases)
+
+    @property
+    def shows_sizes(self) -> bool:
+        """Whether the sizes of batches are known."""
+        return self.batch_sizes_logged or self.normaliser in DRAWN
+
+    @property
+    def turns(self) -> bool:
+        """Whether a record can turn the vector of its microbatch around, in sums that else move by one norm."""
+        replaces = self.relation == "replace-one" and self.sampler in ONE_CHANGE
+        return self.clipping == "microbatch" and not self.shows_sizes and not replaces
+
+    @property
     def notes(self) -> list[str]:
         """What a history leaves open."""
         unknown = ": the sampler is not known from it" * (self.sampler == "unknown")
@@ -179,7 +212,7 @@ class Card(Parameters):
         words = {name: str(value).lower() if isinstance(value, bool) else value for name, value in defaults.items()}
         assumed = [f"{name}: {'not known' if word is None else word}" for name, word in words.items()]
         if self.epochs is not None:
-            assumed.append(f"steps: {sum(phase.steps for phase in self.phases):,}, with a short last batch of an epoch")
+            assumed.append(f"steps: {self.all_steps:,}, with a short last batch of an epoch")
         return assumed
 
 
