@@ -193,11 +193,6 @@ def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Mapping[str, J
 
 NOT_CURRENT = "stale or missing"
 INDEX, PAGE, DIFFERENCES = "CLAIMS.md", "claims/{}.md", "differences.md"
-FACTS = {
-    "predicted": "predicted", "measured": "measured", "uncertainty": "uncertainty", "tolerance": "tolerance",
-    "false_if": "false if", "version": "version judged", "configs": "configs", "command": "command",
-}  # fmt: skip
-"""lines below the verdict of a claim: fields, and what they are called"""
 
 
 def by_paper(judgements: Sequence[Judgement]) -> dict[str, list[Judgement]]:
@@ -224,13 +219,7 @@ def listed(judgements: Sequence[Judgement]) -> str:
 
 def section(row: Judgement) -> str:
     """Everything about one claim, under a heading that is its id."""
-    claim, why = row.claim, row.claim["why"] if row.is_current else row.reason
-    run = f"dpexp run {' '.join(claim['configs'])} && " if claim["configs"] else ""
-    facts = {**claim, **(row.outcome if row.is_current else {}), "command": f"`{run}dpexp claims {row.id}`",
-             "configs": ", ".join(f"`{Path(path).stem}`" for path in claim["configs"])}  # fmt: skip
-    lines = [f"### {row.id}", "", f"{claim['place']}: {claim['statement']}", "", f"> {claim['quote'] or 'Ours.'}", ""]
-    lines.append(f"- **{row.verdict.strip('[]')}**" + (f": {why}" if why else ""))
-    return "\n".join(lines + [f"- {name}: {words}" for key, name in FACTS.items() if (words := facts.get(key))])
+    return _filled("claim.md", row=row, configs=[Path(path).stem for path in row.claim["configs"]])
 
 
 def warnings(judgements: Iterable[Judgement]) -> list[str]:
@@ -257,15 +246,17 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     """The headlines, what the verdicts mean, and counts that lead to the pages."""
     # a column of zeros for stale rows would look like a fault
     verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
-    counts: dict[str, list[list[str]]] = {"The papers' claims": [], "Ours": []}
-    for paper, both in by_paper(judgements).items():
-        for table, source in zip(counts.values(), ("paper", "ours"), strict=True):
-            rows = [row for row in both if row.claim["source"] == source]
-            numbers = [len(rows), *(tally(rows)[verdict] for verdict in verdicts)]
-            table.append([f"[{paper}]({PAGE.format(paper)})", *map(str, numbers)])
+
+    def counts(source: str) -> list[list[str]]:
+        papers = by_paper([row for row in judgements if row.claim["source"] == source])
+        numbers = ((paper, tally(papers.get(paper, []))) for paper in by_paper(judgements))
+        return [
+            [f"[{paper}]({PAGE.format(paper)})", str(own.total()), *(str(own[verdict]) for verdict in verdicts)]
+            for paper, own in numbers
+        ]
+
     by_id = {row.id: row for row in judgements}
-    headed = [(by_id[name], words) for name, words in headlines.items() if name in by_id]
-    return _filled(INDEX.lower(), headed=headed, counts=counts, verdicts=verdicts)
+    return _filled("claims.md", headlines=headlines, by_id=by_id, counts=counts, verdicts=verdicts)
 
 
 def page(paper: str, judgements: Sequence[Judgement], of: Paper | None) -> str:
