@@ -15,10 +15,12 @@ from dpexp.core.terminal import each
 from dpexp.core.text import guess
 from dpexp.papers import figures, papers, theories
 from dpexp.plugins.loaded import error_words, shell
-from dpexp.reporting.page import Numbers, Section, epsilons, page, picture, read_section
+from dpexp.reporting.page import Section, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.result_table import content_of
+from dpexp.reporting.statement import tabled
+from dpexp.reporting.text_table import Content
 from dpexp.store import write_text
 from dpexp.store.folder import experiments_in, holds_results
 
@@ -33,7 +35,15 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
 
     Raises ResultsMissing where there is nothing to show, UsageError where the page cannot be written there.
     """
-    results, names, alone = _experiments(Path(target))
+    results = Path(target)
+    by_name = len(results.parts) == 1 and not results.exists() and holds_results(RESULTS / results)
+    if alone := by_name or holds_results(results):
+        folder = result_folder(results, RESULTS)
+        results, names = folder.parent, [folder.name]
+    elif not (names := experiments_in(results)):
+        near = "" if results.exists() else guess(results.name, experiments_in(results.parent))
+        hint = f"{near}run: dpexp run @linear_d5, or your CONFIG"
+        raise ResultsMissing(f"{results}: there are no results in it", hint)
     path = Path(out) if out else (results / names[0] if alone else results) / "report.html"
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
@@ -46,21 +56,9 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
     for section in each(current, "values of experiment", lambda section: section.name):
         # of experiments of papers the page of all has the figures: numbers are a command away
         if alone or section.name not in of_papers:
-            _add_numbers(section)
-    title = f"{names[0]}: results" if alone else "Results of dpexp"
-    write_text(path, page(title, sections))
+            _add_numbers(section, results)
+    write_text(path, page(f"{names[0]}: results" if alone else "Results of dpexp", sections))
     return path
-
-
-def _experiments(target: Path) -> tuple[Path, list[str], bool]:
-    """The results folder, the experiments of it that are meant, and whether one was named."""
-    if holds_results(target) or (len(target.parts) == 1 and holds_results(RESULTS / target) and not target.exists()):
-        folder = result_folder(target, RESULTS)
-        return folder.parent, [folder.name], True
-    if names := experiments_in(target):
-        return target, names, False
-    near = "" if target.exists() else guess(target.name, experiments_in(target.parent))
-    raise ResultsMissing(f"{target}: there are no results in it", f"{near}run: dpexp run @linear_d5, or your CONFIG")
 
 
 def _draw(sections: Sequence[Section], results: Path) -> None:
@@ -76,25 +74,26 @@ def _draw(sections: Sequence[Section], results: Path) -> None:
         sections[names.index(name)].pictures.append(shown)
 
 
-def _add_numbers(section: Section) -> None:
+def _add_numbers(section: Section, results: Path) -> None:
     """Add the table of a result and its statement; what cannot be shown has a line."""
     gathered = section.gathered
     assert gathered is not None
     try:
         if len(gathered.runs) <= MOST_ROWS:
-            content = content_of(gathered, theories=theories())
-            section.tables.append(Numbers("Last step", content.head, content.rows, content.note))
+            section.tables.append(("Last step", content_of(gathered, theories=theories())))
         else:
-            command = shell(["table", section.name], section.results)
+            command = shell(["table", section.name], results)
             section.remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
         if section.is_private:  # private records are not opened for a page
             section.privacy.append(SECRET if section.manifest.get("deployment") else REPRODUCIBLE)
             return
-        path = Path(section.config[0] or section.name)
+        path = Path(section.manifest["config"]["path"] or section.name)
         statement = config_statement(stored_experiment(section.manifest, path))
         if len(statement.parts) <= MOST_STATED:
             section.privacy += statement.plain
-            section.tables.append(epsilons(statement.statements()))
+            head, *rows = tabled(statement.parts)
+            note = "Guarantees are rounded up, lower bounds down."
+            section.tables.append(("Privacy", Content([*head[:-1], "guarantee"], rows, note, [])))
         section.privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
     except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
         section.remarks.append(f"Not shown: {'. '.join(error_words(error))}")

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import base64
 import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,26 +17,17 @@ from typing import Any, NamedTuple
 from dpexp.core import VERSION
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
-from dpexp.core.text import up
 from dpexp.plugins.loaded import error_words
 from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, gather
 from dpexp.reporting.templates import filled
+from dpexp.reporting.text_table import Content
 from dpexp.store import Folder
 from dpexp.store.folder import read_document
 from dpexp.store.reading import command_of
 
 SMALL, MOST_POINTS, DPI = 60_000, 500, 150
 """bytes and rows of numbers of a drawing up to which it is an SVG; a larger one is a PNG, of so many dots per inch"""
-
-
-class Numbers(NamedTuple):
-    """A table of the page."""
-
-    title: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
 
 
 class Picture(NamedTuple):
@@ -48,7 +37,7 @@ class Picture(NamedTuple):
     caption: str
     command: str
     source: str = ""
-    """the image as a data address"""
+    """the image as a data address, which needs no other file"""
     why: str = ""
 
 
@@ -56,30 +45,21 @@ class Picture(NamedTuple):
 class Section:
     """An experiment of a results folder, as far as readers accept it, with everything on the page."""
 
-    results: Path
     name: str
+    command: str
+    """that computes it"""
+    manifest: dict[str, Any] = field(default_factory=dict)
+    """of stale results too; empty where it cannot be read"""
+    gathered: Gathered | None = None
     state: str = "current"
     why: str = ""
     hint: str = ""
-    gathered: Gathered | None = None
     pictures: list[Picture] = field(default_factory=list)
-    tables: list[Numbers] = field(default_factory=list)
+    tables: list[tuple[str, Content]] = field(default_factory=list)
+    """with their titles"""
     remarks: list[str] = field(default_factory=list)
     privacy: list[str] = field(default_factory=list)
     """sentences of its statement"""
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """The manifest, of stale results too; empty where it cannot be read."""
-        with suppress(Damaged, OSError):
-            return read_document(Folder(self.results, self.name).manifest)
-        return {}
-
-    @property
-    def config(self) -> tuple[str, str]:
-        """Path and text of the config; empty where the results were made from none."""
-        config = self.manifest.get("config", {})
-        return str(config.get("path", "")), str(config.get("text", ""))
 
     @property
     def is_private(self) -> bool:
@@ -87,32 +67,31 @@ class Section:
         return any("released" in origin for origin in self.manifest.get("computed_from", {}).values())
 
     @property
-    def command(self) -> str:
-        """The command that computes it."""
-        return command_of(Folder(self.results, self.name))
-
-    @property
     def about(self) -> str:
         """The first sentence of the comment on top of the config."""
-        return about(self.config[1]).partition(". ")[0].rstrip(".")
+        return about(self.manifest.get("config", {}).get("text", "")).partition(". ")[0].rstrip(".")
 
 
 def read_section(results: Path, name: str) -> Section:
     """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
     folder = Folder(results, name)
+    section = Section(name, command_of(folder))
+    with suppress(Damaged, OSError):
+        section.manifest = read_document(folder.manifest)
     try:
-        return Section(results, name, gathered=gather([results / name]))
+        section.gathered = gather([results / name])
     # of a plug-in too, whose results must not cost the page of all others
     except Exception as error:
-        words, hint = error_words(error)
-        message = words.removeprefix(f"{folder.root}: ")
+        words, section.hint = error_words(error)
+        section.why = words.removeprefix(f"{folder.root}: ")
+        section.state = "not complete" if folder.manifest.exists() else "missing"
         # the message of a refusal begins with the state
-        state, _, why = message.partition(": ")
+        state, _, why = section.why.partition(": ")
         if not isinstance(error, DpexpError):
-            state, why = "not readable here", message
-        elif state not in ("stale", "unconfirmed"):
-            state, why = "not complete" if folder.manifest.exists() else "missing", message
-        return Section(results, name, state, why, hint)
+            section.state = "not readable here"
+        elif state in ("stale", "unconfirmed"):
+            section.state, section.why = state, why
+    return section
 
 
 def about(config: str) -> str:
@@ -126,38 +105,17 @@ def picture(figure: Figure, results: Path, command: str) -> Picture:
     from PIL import Image
 
     try:
-        drawing = drawn(figure, results)
-        svg = drawing.picture("svg") if len(drawing.data) <= MOST_POINTS else b""
-        if 0 < len(svg) <= SMALL:
-            return Picture(figure.name, drawing.caption, command, image("svg+xml", svg))
-        bitmap, buffer = Image.open(io.BytesIO(drawing.picture("png", DPI))).convert("RGB"), io.BytesIO()
-        bitmap.quantize(128, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
-        return Picture(figure.name, drawing.caption, command, image("png", buffer.getvalue()))
+        drawing, kind = drawn(figure, results), "svg+xml"
+        content = drawing.picture("svg") if len(drawing.data) <= MOST_POINTS else b""
+        if not 0 < len(content) <= SMALL:
+            bitmap, buffer = Image.open(io.BytesIO(drawing.picture("png", DPI))).convert("RGB"), io.BytesIO()
+            bitmap.quantize(128, dither=Image.Dither.NONE).save(buffer, "png", optimize=True)
+            kind, content = "png", buffer.getvalue()
+        source = f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+        return Picture(figure.name, drawing.caption, command, source)
     # a figure that cannot be drawn is a line of the page, whatever is wrong with it
     except Exception as error:
         return Picture(figure.name, figure.caption, command, why=". ".join(filter(None, error_words(error))))
-
-
-def image(kind: str, content: bytes) -> str:
-    """A picture as the source of an image, which needs no other file: `png` or `svg+xml`."""
-    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def epsilons(rows: Sequence[Mapping[str, Any]]) -> Numbers:
-    """The table of the statements of `dpexp privacy --json`."""
-
-    def guarantee(row: Mapping[str, Any]) -> str:
-        if not row["valid"] or min(eps for _, eps in row["eps"]) == math.inf:
-            return f"no: {row['reason'] or 'epsilon is infinite'}"
-        return f"only if the {row['secret']} is secret" if row.get("secret") else "yes"
-
-    deltas = list(dict.fromkeys(delta for row in rows for delta, _ in row["eps"]))
-    table = [
-        [row["mechanism"], row["analysis"], row["released"], *(up(eps) for _, eps in row["eps"]), guarantee(row)]
-        for row in rows
-    ]
-    head = ["mechanism", "analysis", "released", *(f"eps at {d:g}" for d in deltas), "guarantee"]
-    return Numbers("Privacy", head, table, "Epsilons are rounded up.")
 
 
 def page(title: str, sections: Sequence[Section]) -> str:

@@ -217,10 +217,6 @@ class PrivacyStatement(Printed):
             return [sentence(probability, relation, sees, f"Weakest of {len(promising)} guarantees below, {label}")]
         return [sentence(*promise) for promise in promising]
 
-    def statements(self) -> list[dict[str, Any]]:
-        """A row for each analysis of each mechanism."""
-        return [row for part in self.parts for row in part.document(part.analyses, self.orders)]
-
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --json`."""
         mechanisms, alone = [part.mechanism for part in self.parts], len(self.parts) == 1
@@ -231,7 +227,7 @@ class PrivacyStatement(Printed):
             "mechanism": _listed(best),
             "neighboring_relation": _listed(m.neighboring_relation for m in mechanisms),
             "sampling": _listed(m.scheme if isinstance(m, Mechanism) else m.sampling for m in mechanisms),
-            "statements": self.statements(),
+            "statements": [row for part in self.parts for row in part.document(part.analyses, self.orders)],
             "attained": [row for part in self.parts for row in part.document(part.lower)],
             "best": best[self.parts[0].label] if described else best,
             "data": list(self.data),
@@ -241,22 +237,20 @@ class PrivacyStatement(Printed):
 
     def text(self) -> str:
         """A page to read; mechanisms with one description share a table."""
-        blocks, deltas = ["\n".join(self.plain)], self.parts[0].deltas
+        blocks = ["\n".join(self.plain)]
         alike: dict[tuple[tuple[str, str], ...], list[MechanismAnalyses]] = {}
         for part in self.parts:
             alike.setdefault(tuple(part.description()), []).append(part)
         for description, parts in alike.items():
-            head = ["analysis", "released", *(f"eps at {d:g}" for d in deltas), ""]
-            rows, title = parts[0].table(), [parts[0].label]
-            if len(parts) > 1:
-                head, title = ["mechanism", *head], []
-                rows = [[part.label * (not k), *row] for part in parts for k, row in enumerate(part.table())]
-            elif self.parameters is not None:
-                values = ((k, v) for k, v in self.parameters.items() if v is not None)
-                words = ", ".join(f"{k} = {f'{v:g}' if isinstance(v, float) else v}" for k, v in values)
-                title = [f"{parts[0].label}: {words}\n"]
+            title, own = [], tabled(parts)
+            if len(parts) == 1:
+                title, own = [parts[0].label], [row[1:] for row in own]
+                if self.parameters is not None:
+                    values = ((k, v) for k, v in self.parameters.items() if v is not None)
+                    words = ", ".join(f"{k} = {f'{v:g}' if isinstance(v, float) else v}" for k, v in values)
+                    title = [f"{parts[0].label}: {words}\n"]
             topics = [f"  {topic:<12} " + words.replace("\n", "\n" + 15 * " ") for topic, words in description]
-            table = ["  " + line for line in columns(rows, head).splitlines()]
+            table = ["  " + line for line in columns(own[1:], own[0]).splitlines()]
             blocks.append("\n".join([*title, *topics, "", *table]))
         blocks.append("\n".join(dict.fromkeys(source for part in self.parts for source in part.sources())))
         every = [(part.mechanism, a) for part in self.parts for a in part.analyses]
@@ -265,6 +259,12 @@ class PrivacyStatement(Printed):
         of_last = any(a.released == LAST for _, a in every)
         remarks = [RECORD, *([OF_LAST] if of_last else []), *([IN_RANDOM_ORDER.format(within)] if within else [])]
         return "\n\n".join([*blocks, *remarks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
+
+
+def tabled(parts: Sequence[MechanismAnalyses]) -> list[list[str]]:
+    """A head, and the rows of every mechanism, whose name is in the first of them."""
+    head = ["mechanism", "analysis", "released", *(f"eps at {d:g}" for d in parts[0].deltas), ""]
+    return [head, *([part.label * (not k), *row] for part in parts for k, row in enumerate(part.table()))]
 
 
 def analyses_of(name: str, mechanism: Mechanism, deltas: Sequence[float]) -> MechanismAnalyses:
