@@ -51,7 +51,7 @@ def bound_holds(
     """
     # every checkpoint of every run may accuse the theorem, so all of them share the level
     looks = sum(len(run.steps) for run in runs)
-    least, worst, ends, violations = math.inf, "", [], []
+    least, worst, ends, violations, unknown = math.inf, "", [], [], []
     for run in runs:
         mean, low, _ = interval(run.values(statement.estimator, statement.quantity), 1 - JOINT / looks)
         limit = statement(numbers_of(run))
@@ -59,8 +59,9 @@ def bound_holds(
             ratio = limit - np.log10(mean) if log10 else np.log10(limit / mean)
             # violated where even the lower end of the interval is above the bound
             certain = (limit if log10 else np.log10(limit)) < np.log10(np.maximum(low, 1e-300))
-        # every bound is above a mean of zero
-        ratio = np.where(mean > 0, ratio, math.inf)
+        # every bound is above a mean of zero; a mean of replicates of which one diverged is compared with none
+        ratio = np.where((mean > 0) & np.isfinite(mean), ratio, math.inf)
+        unknown += [] if np.isfinite(mean).all() else [run.name]
         k = int(np.argmin(ratio))
         ends.append(float(ratio[-1]))
         if ratio[k] < least:
@@ -68,10 +69,11 @@ def bound_holds(
         violations += [run.name] if np.any(certain) else []
     final = [min(ends), max(ends)]
     return Outcome(
-        "false" if violations else "holds as a bound",
+        "false" if violations else "not at this sample size" if unknown else "holds as a bound",
         "the measured mean is below the bound at every checkpoint",
         f"bound / measured mean: at least {_power(least)} ({worst}); at the last step {_power(final[0])} to "
-        f"{_power(final[1])}{_listed(f'exceeded in {len(violations)} of {len(runs)} runs', violations)}",
+        f"{_power(final[1])}{_listed(f'exceeded in {len(violations)} of {len(runs)} runs', violations)}"
+        f"{_listed(f'diverged in {len(unknown)} of {len(runs)} runs', unknown)}",
         f"a violation must clear the joint 95% interval over {looks:,} looks",
         {"runs": len(runs), "least_log10_looseness": least, "final_log10_looseness": final, "violated": violations},
     )
