@@ -20,8 +20,8 @@ Settings = dict[str, Any]
 NON_PRIVATE = "non-private"
 
 
-def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
-    """Settings by place, as `flat` gives them, under the names of columns.
+def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settings], dict[str, str]]:
+    """Settings by place, as `flat` gives them, under the names of columns; and the section of every name.
 
     A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label, of the cells' `labels`, where
     these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
@@ -40,12 +40,8 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> list[Settings]:
         renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
     # a population that leaves out a key has its default
     present = {name for own in renamed for name in own}
-    return [{name: value for name, value in IMPLIED.items() if name in present} | own for own in renamed]
-
-
-def sections(cells: Sequence[Settings]) -> dict[str, str]:
-    """The section of every name that `named` gives these cells."""
-    return {**{name: section for section, name in _names(cells).values()}, "mu": "privacy"}
+    settings = [{name: value for name, value in IMPLIED.items() if name in present} | own for own in renamed]
+    return settings, {**{name: section for section, name in names.values()}, "mu": "privacy"}
 
 
 def _names(cells: Sequence[Settings]) -> dict[str, tuple[str, str]]:

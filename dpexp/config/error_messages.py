@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from dpexp.config.cells import POPULATION
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, kind
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, show
 from dpexp.core.parameters import Faults, Parameters, Registry
 from dpexp.core.text import guess
 
@@ -39,14 +39,6 @@ def suggest(word: str, known: Iterable[str]) -> str:
 def listed(names: Iterable[str]) -> str:
     """Names in a row, those of plug-ins with their file."""
     return ", ".join(names.words() if isinstance(names, Registry) else names)
-
-
-def show(value: Any) -> str:
-    """A value that is wrong, or of lists and mappings what they are."""
-    if isinstance(value, dict | list | tuple) or value is None:
-        return kind(value)
-    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def validated(model: type[P], written: Marked, keys: Keys = (), values: Mapping[str, Any] | None = None) -> P:

@@ -22,9 +22,9 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
-from dpexp.config.error_messages import listed, show, suggest, validated
+from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, NotChecked, collected, config_error, require_none
+from dpexp.config.yamlfile import ConfigError, Issue, Marked, NotChecked, collected, config_error, require_none, show
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
@@ -114,11 +114,10 @@ class Reader:
         }  # fmt: skip
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
-        # A default algorithm belongs to the problem that somebody named.
-        of_default: dict[Keys, Keys] = {}
         if "algorithm" not in config.values:
-            of_default = {("algorithm",): config.origin("problem")}
-        config = config.over({section: config.values.get(section, {}) for section in SECTIONS}, of_default)
+            # A default algorithm belongs to the problem that somebody named.
+            config = config.over({"algorithm": {}}, {("algorithm",): config.origin("problem")})
+        config = config.over({section: config.values.get(section, {}) for section in SECTIONS})
         parts: dict[str, list[Part]] = {}
         # In one order for all files, those that only a case has last.
         for section in sorted(SECTIONS, key=lambda section: section not in self.root.values):

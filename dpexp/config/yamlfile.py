@@ -174,12 +174,14 @@ def _plain(value: Any) -> Any:
     return value.isoformat()[:10] if isinstance(value, date) else value
 
 
-def kind(value: Any) -> str:
-    """What a value is, in words."""
+def show(value: Any) -> str:
+    """A value that is wrong, or of lists and mappings what they are."""
     if isinstance(value, tuple):
         return f"a list of {len(value)}" if value else "an empty list"
-    kinds: dict[type, str] = {dict: "a mapping", type(None): "nothing", bool: "true or false", str: "text"}
-    return next((words for kind, words in kinds.items() if isinstance(value, kind)), "a number")
+    if isinstance(value, dict) or value is None:
+        return "nothing" if value is None else "a mapping"
+    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value}"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
@@ -216,7 +218,7 @@ def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> 
         where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
         raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
     if noun and not isinstance(written.values, dict):
-        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {kind(written.values)}", hint)
+        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {show(written.values)}", hint)
     return written
 
 

@@ -29,14 +29,13 @@ from dpexp.config.cells import Experiment
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note, tell
-from dpexp.engine.result import CellData
 from dpexp.store import partials
 from dpexp.store.cell_files import model_of
 from dpexp.store.fingerprint import watch
 from dpexp.store.folder import LOCK, Folder
 from dpexp.store.partials import Chunk, chunks_to_compute, computed
 from dpexp.store.planning import CellPlan, plan, plan_of_deployment, prove
-from dpexp.store.publish import Computed, publish
+from dpexp.store.publish import publish
 from dpexp.store.simulating import Done, Failed
 from dpexp.store.stats import Ended
 
@@ -78,7 +77,7 @@ class Report:
 
 Outcome = tuple[dict[str, Ended], dict[str, str]]
 """how the new cells ended, and the errors of those that failed"""
-Results = list[tuple[Chunk, Done | Failed]]
+Results = list[tuple[Chunk, list[Done] | Failed]]
 
 
 def run(experiment: Experiment, options: Options) -> Report:
@@ -196,7 +195,7 @@ def _stored_before(
     parts, results, waiting = partials.stored_parts(folder.partial), Results(), list[Chunk]()
     for chunk in chunks:
         cells = [(single, parts.get(single.keys[0])) for single in chunk.single_cells] if parts else []
-        results += [(single, part) for single, part in cells if part is not None]
+        results += [(single, [part]) for single, part in cells if part is not None]
         if missing := tuple(single.cells[0] for single, part in cells if part is None):
             waiting.append(replace(chunk, cells=missing))
     if not results:
@@ -217,7 +216,7 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
     with closing(computed(chunks, options.jobs, options.backend, options.scheduler)) as stream:
         for chunk, result in stream:
             check()
-            if isinstance(result, Done) and not chunk.deployment:
+            if not isinstance(result, Failed) and not chunk.deployment:
                 partials.save(folder.partial, chunk, result)
             elif isinstance(result, Failed) and result.error not in errors:
                 errors.add(result.error)
@@ -229,26 +228,25 @@ def _compute(experiment: Experiment, chunks: Sequence[Chunk], folder: Folder, op
     return results
 
 
-def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[dict[str, Computed], dict[str, str]]:
+def _assemble(todo: Sequence[CellPlan], results: Results, folder: Folder) -> tuple[dict[str, Done], dict[str, str]]:
     """The chunks by cell, after its stored replicates, and the errors of the cells that failed. Raises Damaged."""
-    parts, failures = dict[str, list[tuple[CellData, np.ndarray | None]]](), dict[str, str]()
+    parts, failures, fresh = dict[str, list[Done]](), dict[str, str](), dict[str, Done]()
     # (d)
     for chunk, result in sorted(results, key=lambda pair: pair[0].replicates):
         for number, cell in enumerate(chunk.cells):
             if isinstance(result, Failed):
                 failures[cell.cell_id] = result.error
             else:
-                parts.setdefault(cell.cell_id, []).append((result.passed.of(number), result.models[number]))
-    fresh: dict[str, Computed] = {}
+                parts.setdefault(cell.cell_id, []).append(result[number])
     for p in (p for p in todo if p.cell.cell_id not in failures):
-        pieces, models = map(list, zip(*parts[p.cell.cell_id], strict=True))
+        own = parts[p.cell.cell_id]
         if p.stored and p.file is not None:
-            pieces.insert(0, p.file.data())
-            if p.file.released.get("estimators"):
-                models.insert(0, model_of(folder, p.cell.cell_id, p.file.released).values)
-        models = [model for model in models if model is not None]
-        model = np.concatenate(models, axis=1) if models else None
-        fresh[p.cell.cell_id] = Computed(pieces, model)
+            released = p.file.released
+            model = model_of(folder, p.cell.cell_id, released).values if released.get("estimators") else None
+            own.insert(0, Done(p.file.data(), model))
+        models = [part.model for part in own if part.model is not None]
+        data = own[0].data.joined([part.data for part in own[1:]])
+        fresh[p.cell.cell_id] = Done(data, np.concatenate(models, axis=1) if models else None)
     return fresh, failures
 
 

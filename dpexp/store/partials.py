@@ -21,7 +21,7 @@ from dpexp.config.cells import Cell
 from dpexp.config.resources import CHUNK_SETTINGS
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged, digest, read_bytes_sealed, write_bytes_sealed
-from dpexp.engine.result import Passed
+from dpexp.engine.result import CellData
 from dpexp.store.executors import Task, executed, on_cluster
 from dpexp.store.fingerprint import arithmetic, code_of
 from dpexp.store.simulating import Done, Failed, simulate
@@ -87,7 +87,7 @@ def chunks_to_compute(plans: Iterable[CellPlan]) -> list[Chunk]:
     return [chunk for (_, replicates), cells in groups.items() for chunk in chunks_of(cells, replicates)]
 
 
-def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
+def simulate_chunk(chunk: Chunk, key: str) -> list[Done] | Failed:
     """Compute a chunk that the run calls by this key. Raises UsageError where the name is another one here."""
     if key != chunk.key:
         message = f"the worker on {gethostname()} has other code, data, libraries or another kind of processor"
@@ -102,7 +102,7 @@ def simulate_chunk(chunk: Chunk, key: str) -> Done | Failed:
 
 def computed(
     chunks: Iterable[Chunk], jobs: int, backend: str = "threads", scheduler: str = ""
-) -> Generator[tuple[Chunk, Done | Failed]]:
+) -> Generator[tuple[Chunk, list[Done] | Failed]]:
     """Chunks and their results as these come in. The cells of a chunk that fails are tried one by one, since only one
     of them may be the reason."""
     # the longest come first: at the end no worker waits long for another
@@ -127,12 +127,11 @@ def path_of(folder: Path, chunk: Chunk) -> Path:
     return folder / f"{chunk.key}.chunk"
 
 
-def save(folder: Path, chunk: Chunk, done: Done) -> None:
+def save(folder: Path, chunk: Chunk, parts: Sequence[Done]) -> None:
     """Store a finished chunk, in numpy's own format."""
-    passed, buffer = done.passed, io.BytesIO()
-    models = {f"model {k}": model for k, model in enumerate(done.models) if model is not None}
-    arrays = {**passed._asdict(), "keys": chunk.keys, **models}
-    np.savez(buffer, **{name: value for name, value in arrays.items() if value is not None})
+    buffer, values = io.BytesIO(), np.stack([part.data.values for part in parts])
+    models = {f"model {k}": part.model for k, part in enumerate(parts) if part.model is not None}
+    np.savez(buffer, **(parts[0].data._asdict() | {"values": values, "keys": chunk.keys} | models))
     write_bytes_sealed(path_of(folder, chunk), buffer.getbuffer())
 
 
@@ -145,7 +144,7 @@ def stored_parts(folder: Path) -> dict[str, Done]:
             names = tuple(stored["estimators"].tolist()), tuple(stored["metrics"].tolist())
             steps, values = stored["steps"], stored["values"]
             for k, key in enumerate(stored["keys"].tolist()):
-                parts[key] = Done(Passed(steps, *names, values[k : k + 1]), (stored.get(f"model {k}"),))
+                parts[key] = Done(CellData(steps, *names, values[k]), stored.get(f"model {k}"))
         # but for the first, another version of dpexp wrote it
         except (Damaged, ValueError, KeyError):
             path.unlink(missing_ok=True)

@@ -31,7 +31,7 @@ from dpexp.store.generation import (
     witness_of,
 )
 from dpexp.store.partials import chunks_of, computed
-from dpexp.store.simulating import Done
+from dpexp.store.simulating import Failed
 from dpexp.store.stats import Ended, agree, row_of
 
 
@@ -135,7 +135,7 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
         passes.setdefault((cell.pass_key, count), []).append(cell)
     chunks = [chunk for (_, count), own in passes.items() for chunk in chunks_of(own, range(count), lanes=count)]
     return {
-        cell.cell_id: witness_of(cell, result.passed.of(k)) if isinstance(result, Done) else result.error
+        cell.cell_id: result.error if isinstance(result, Failed) else witness_of(cell, result[k].data)
         for chunk, result in computed(chunks, jobs)
         for k, cell in enumerate(chunk.cells)
     }

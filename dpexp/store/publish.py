@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
@@ -24,26 +22,18 @@ from dpexp.store.folder import SCHEMA_VERSION, Folder, table_of, write_document,
 from dpexp.store.generation import Manifest, describe, read_generation, witness_of
 from dpexp.store.planning import CellPlan
 from dpexp.store.receipts import records_in
+from dpexp.store.simulating import Done
 from dpexp.store.stats import Ended, ended, row_of, summary_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Computed(NamedTuple):
-    """What a run has computed of a cell."""
-
-    pieces: Sequence[CellData]
-    """in the order of the replicates; at least one"""
-    model: np.ndarray | None
-    """parameters to release [estimators, replicates, ...]"""
-
-
 def publish(
     experiment: Experiment,
     folder: Folder,
     plans: Sequence[CellPlan],
-    fresh: Mapping[str, Computed],
+    fresh: Mapping[str, Done],
     failures: Mapping[str, str],
     deployment: str = "",
 ) -> dict[str, Ended]:
@@ -56,9 +46,8 @@ def publish(
     outcomes: dict[str, tuple[Ended, pa.Table]] = {}
     for cell in experiment.cells:
         if (computed := fresh.get(cell.cell_id)) is not None:
-            data = computed.pieces[0].joined(computed.pieces[1:])
-            files[cell.cell_id] = _write(folder, cell, computed, data, deployment)
-            outcomes[cell.cell_id] = _summarise(cell, data)
+            files[cell.cell_id] = _write(folder, cell, computed, deployment)
+            outcomes[cell.cell_id] = _summarise(cell, computed.data)
     ended_ = {cell_id: outcome for cell_id, (outcome, _) in outcomes.items()}
     # (b)
     old: Manifest | None = None
@@ -98,7 +87,7 @@ def _summarise(cell: Cell, data: CellData) -> tuple[Ended, pa.Table]:
     return ended(cell, data), pa.table(summary_columns(cell, data))
 
 
-def _write(folder: Folder, cell: Cell, computed: Computed, data: CellData, deployment: str) -> Stored:
+def _write(folder: Folder, cell: Cell, computed: Done, deployment: str) -> Stored:
     """Write a cell's released parameters, where it has any, and then its trajectory."""
     code, places = code_of(cell), cell.problem.places()
     # (d)
@@ -114,5 +103,5 @@ def _write(folder: Folder, cell: Cell, computed: Computed, data: CellData, deplo
         released = write_model(folder, cell, computed.model, facts)
     else:
         folder.model(cell.cell_id).unlink(missing_ok=True)
-    origin = {"code": code, "witness": witness_of(cell, data), "released": released, "versions": versions()}
-    return write_cell(folder, cell, data, origin)
+    origin = {"code": code, "witness": witness_of(cell, computed.data), "released": released, "versions": versions()}
+    return write_cell(folder, cell, computed.data, origin)

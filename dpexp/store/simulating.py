@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.algorithms.algorithm import Member
 from dpexp.core.errors import UsageError
 from dpexp.core.files import digest
-from dpexp.engine.result import Passed
+from dpexp.engine.result import CellData, Passed
 from dpexp.plugins.loaded import error_words
 
 if TYPE_CHECKING:
@@ -43,12 +43,11 @@ def checkpoint_steps(n: int, checkpoints: int) -> np.ndarray:
 
 
 class Done(NamedTuple):
-    """What was computed."""
+    """What was computed of a cell, for some replicates."""
 
-    passed: Passed
-    """without parameters"""
-    models: tuple[np.ndarray | None, ...] = ()
-    """parameters to release of each cell [estimators, replicates, ...]; None where a cell releases none of these"""
+    data: CellData
+    model: np.ndarray | None
+    """parameters to release [estimators, replicates, ...]; None where these release none"""
 
 
 class Failed(NamedTuple):
@@ -57,18 +56,13 @@ class Failed(NamedTuple):
     error: str
 
 
-def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> Done | Failed:
+def simulate(cells: Sequence[Cell], replicates: Sequence[int], secret: bool = False) -> list[Done] | Failed:
     """The numbers of the cells, in their order; or the error. `secret` draws seeds from the operating system."""
     steps = checkpoint_steps(cells[0].run.n, cells[0].run.checkpoints)
     try:
-        parts = [_pass(part, steps, seed, replicates) for part, seed in _seeds(cells, secret)]
+        return [done for part, seed in _seeds(cells, secret) for done in _pass(part, steps, seed, replicates)]
     except Exception as error:
         return Failed("; ".join(filter(None, error_words(error))))
-    # (c)
-    values = parts[0][0].values if len(parts) == 1 else np.concatenate([passed.values for passed, _ in parts])
-    models = tuple(model for _, released in parts for model in released)
-    passed = parts[0][0]._replace(values=values, parameters=None)
-    return Done(passed, models)
 
 
 def _seeds(cells: Sequence[Cell], secret: bool) -> list[tuple[Sequence[Cell], int]]:
@@ -87,9 +81,7 @@ def own_seed(cell: Cell) -> int:
     return int(digest({**cell.parameters, "run": run}, 15), 16)
 
 
-def _pass(
-    cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Sequence[int]
-) -> tuple[Passed, list[np.ndarray | None]]:
+def _pass(cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Sequence[int]) -> list[Done]:
     """The numbers of cells that share their random numbers, and the parameters that each releases.
 
     Raises UsageError where an algorithm, which may be anybody's, returned what cannot be stored.
@@ -112,12 +104,12 @@ def _pass(
         columns[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
         values_ = np.concatenate([passed.values, columns], axis=3)
         passed = passed._replace(values=values_, metrics=(*passed.metrics, *coordinates))
-    return passed, [_released(cell, passed, number, replicates) for number, cell in enumerate(cells)]
+    # (c)
+    return [Done(passed.of(k), _released(cell, passed, k, replicates)) for k, cell in enumerate(cells)]
 
 
 def _released(cell: Cell, passed: Passed, number: int, replicates: Sequence[int]) -> np.ndarray | None:
     """The parameters of one of the cells that its statement counts."""
-    # (c)
     places = [place for place, replicate in enumerate(replicates) if replicate == 0 or cell.run.release == "all"]
     if passed.parameters is None or not places or not cell.problem.files():
         return None

@@ -20,7 +20,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.problems.row_rules import rows_along
-from dpexp.store.simulating import Done, simulate
+from dpexp.store.simulating import simulate
 from dpexp.store.stats import too_far
 from tests.conftest import share
 
@@ -349,8 +349,8 @@ def test_recorded_coefficients_are_those_whose_distance_is_measured():
     assert cell.cell_id != bare.cell_id
     assert "coefficients" not in bare.parameters["run"]
     done = simulate([cell], [0, 1])
-    assert isinstance(done, Done), done
-    data = done.passed.of(0)
+    assert isinstance(done, list), done
+    data = done[0].data
     assert data.metrics == cell.metrics == (*bare.metrics, "coefficient_0", "coefficient_1", "coefficient_2", "scale")
     theta = data.values[:, -1, -4:]
     away = np.sum((theta - cell.problem.optimum()[:, None]) ** 2, axis=1)

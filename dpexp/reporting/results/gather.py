@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.config.cell_settings import Settings, Words, named, sections, select
+from dpexp.config.cell_settings import Settings, Words, named, select
 from dpexp.config.cells import flat, stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import digest
@@ -169,7 +169,7 @@ def gather(
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
     flats = [flat(tree) for _, tree, _ in cells]
-    settings = named(flats, [str(row["budget"]) for _, _, row in cells])
+    settings, section_of = named(flats, [str(row["budget"]) for _, _, row in cells])
     if len(folders) > 1:
         # by a name, or a path where two results have the same name
         names = [folder.name for folder in folders]
@@ -181,7 +181,7 @@ def gather(
         places = {run.row["cell_id"]: k for k, run in enumerate(runs) if run.generation is generation}
         summary = summary_of(generation)
         frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
-    return Gathered(runs, pd.concat(frames, ignore_index=True), {**sections(flats), FROM: FROM}, tuple(remarks))
+    return Gathered(runs, pd.concat(frames, ignore_index=True), section_of | {FROM: FROM}, tuple(remarks))
 
 
 def name_of(
