@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from dpexp.config.error_messages import validated
+from dpexp.config.yamlfile import Position, with_place
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import tell
 from dpexp.privacy.judge import answer as privacy
 from dpexp.privacy.judge.answer import Verdict
-from dpexp.privacy.judge.bound import StatedBound, from_names, read_file
-from dpexp.reporting.rate_bounds import COMPARISONS, NAME, Rate
+from dpexp.privacy.judge.bound import StatedBound, from_function, from_names, place_of, read_file
+from dpexp.privacy.judge.setting import Assumes
+from dpexp.reporting.rate_bounds import COMPARISONS, NAME, Rate, RateAssumptions
 
 
 def judge(
@@ -24,23 +27,25 @@ def judge(
     """
     if not (seconds > 0 and (comparisons is None or comparisons >= 1) and seed >= 0):
         raise UsageError("--seconds and --comparisons are above 0, --seed is 0 or more")
-    function: Any
+    names = dict[str, Any]()
     if isinstance(bound, Path | str):
-        names, lines = read_file(Path(bound))
-        function, file, line = names.get(NAME), str(bound), lines.get(NAME, 1)
-        assumed, place = names.get("ASSUMES", {}), lines.get("ASSUMES", 1)
-        law: Any = None if callable(function) else from_names(Path(bound), names, lines)
+        names, place = read_file(Path(bound))
+        function, assumed, file = names.get(NAME), names.get("ASSUMES"), str(bound)
     else:
-        function, assumed = bound, assumes or {}
-        law = None if getattr(bound, "__name__", "") == NAME else bound
-        file, line = ("", 0) if law is not None else (bound.__code__.co_filename, bound.__code__.co_firstlineno)
-        place = line
-    if law is None:
-        rate = Rate(StatedBound(function, NAME, file, line), assumed, place)
+        function, assumed = bound if getattr(bound, "__name__", "") == NAME else None, assumes
+        file, place = place_of(bound)
+    if not isinstance(assumed, Mapping) and (assumed is not None or not callable(function)):
+        message = f"ASSUMES is a dict, not {type(assumed).__name__}" if assumed is not None else "there is no ASSUMES"
+        raise UsageError(f"{file}:{place}: {message}", 'for instance {"sampling": "poisson", ...}')
+    values = with_place({"ASSUMES": assumed or {}}, Position(file, place, 1))
+    if callable(function):
+        rate = Rate(StatedBound(function, NAME, *place_of(function)), validated(RateAssumptions, values, ("ASSUMES",)))
         return rate.rerun(at, seed) if at is not None else rate.judge(seconds, seed, comparisons or COMPARISONS)
+    declared = validated(Assumes, values, ("ASSUMES",))
+    law = from_function(bound, declared) if callable(bound) else from_names(Path(bound), names, declared)
     if at is not None:
         tell("the exact law at that point, and again by finer means")
-        return privacy.rerun(law, at, assumes)
+        return privacy.rerun(law, at)
     laws = comparisons or privacy.COMPARISONS
     tell(f"comparing the bound with up to {laws:,} exact laws, for {seconds:g} s at most")
-    return privacy.judge(law, assumes, seconds=seconds, seed=seed, comparisons=laws)
+    return privacy.judge(law, seconds, seed, laws)

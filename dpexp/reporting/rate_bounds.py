@@ -15,7 +15,7 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -26,8 +26,6 @@ from pydantic import Field, ValidationInfo, field_validator
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.near_the_optimum import Local, curvature_of, local, predicted_errors
 from dpexp.algorithms.schedules import Power
-from dpexp.config.error_messages import validated
-from dpexp.config.yamlfile import Position, with_place
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
 from dpexp.core.terminal import tell
@@ -148,13 +146,10 @@ class RateComparison:
 
 
 class Rate:
-    """A stated rate, with what it assumes, written in `line`. Raises UsageError with the place of what is wrong."""
+    """A stated rate, with what it assumes. Raises UsageError with the place of a parameter that no run has."""
 
-    def __init__(self, statement: StatedBound, assumes: Any, line: int) -> None:
-        if not isinstance(assumes, Mapping):
-            raise UsageError(f"{statement.file}:{line}: ASSUMES is a dict, not {type(assumes).__name__}")
-        values = with_place({"ASSUMES": assumes}, Position(statement.file, line, 1))
-        self.assumes = validated(RateAssumptions, values, ("ASSUMES",))
+    def __init__(self, statement: StatedBound, assumes: RateAssumptions) -> None:
+        self.assumes = assumes
         self.statement, self.takes = statement, list(inspect.signature(statement.function).parameters)[1:]
         known = list(numbers_of(RateSetting("normal", 1, 1.0, 0.5, 1.0, 1)))
         if wrong := [name for name in self.takes if name not in known]:

@@ -16,8 +16,6 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
-from dpexp.privacy.judge import judge
-from dpexp.privacy.judge.answer import rerun
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from tests.oracles import binned_epochs
 
@@ -103,7 +101,7 @@ def test_unsound_bounds_are_refuted(name):
     assert worst["exact"] > worst["bound"] * (1 + 1e-6)
     assert verdict.text().startswith("refuted")
     point = worst["rerun"].split("--at ", 1)[1].strip("'")
-    again = rerun(function, point, assumes)
+    again = dpexp.judge(function, assumes, at=point)
     assert again.refuted
     assert again.document()["worst"]["exact"] == worst["exact"]
 
@@ -137,7 +135,7 @@ WITNESSES = {
 @pytest.mark.parametrize("name", WITNESSES)
 def test_known_witnesses(name):
     function, assumes, point, exact, bound = WITNESSES[name]
-    verdict = rerun(function, json.dumps(point), assumes)
+    verdict = dpexp.judge(function, assumes, at=json.dumps(point))
     worst = verdict.document()["worst"]
     assert verdict.refuted, verdict.text()
     assert worst["exact"] == pytest.approx(exact, rel=3e-4)
@@ -183,16 +181,16 @@ FAULTS = [
     (FILE.replace("VALUE", "-1.0"), ":4: eps returns -1.0"),
     (FILE.replace("VALUE", "float('nan')"), ":4: eps returns nan"),
     (FILE.replace("VALUE", "None"), ":4: eps returns None"),
-    (FILE.replace("VALUE", "0").replace("full-batch", "poison"), ":1: sampling is one of"),
-    (FILE.replace("VALUE", "0").replace('"relation"', '"relations"'), ":1: ASSUMES has no 'relations'"),
-    (FILE.replace("VALUE", "0").replace('"relation": "replace-one", ', ""), ":1: ASSUMES lacks relation"),
-    (FILE.replace("VALUE", "0").replace("full-batch", "fixed-size").replace("replace-one", "add-remove"), ":1: batches of fixed"),
+    (FILE.replace("VALUE", "0").replace("full-batch", "poison"), ":1:1: 'ASSUMES.sampling' must be"),
+    (FILE.replace("VALUE", "0").replace('"relation"', '"relations"'), ":1:1: 'ASSUMES.relation' is missing\n"),
+    (FILE.replace("VALUE", "0").replace('"relation": "replace-one", ', ""), ":1:1: 'ASSUMES.relation' is missing"),
+    (FILE.replace("VALUE", "0").replace("full-batch", "fixed-size").replace("replace-one", "add-remove"), ":1:1: 'ASSUMES' is wrong: batches of fixed"),
     ("x = \n", ":1: "),
     ("import math\nmath.sqrt(-1)\n", ":2: ValueError"),
     ("import no_such_module\n", ":1: ModuleNotFoundError"),
     ("ASSUMES = 3\ndef eps(delta): return 0\n", ":1: ASSUMES is a dict"),
-    ("def eps(delta): return 0\n", ": there is no ASSUMES"),
-    ("ASSUMES = {}\n", ": needs one function"),
+    ("def eps(delta): return 0\n", ":1: there is no ASSUMES"),
+    (FILE.split("\n")[0], ": needs one function"),
 ]  # fmt: skip
 
 
@@ -215,7 +213,7 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     assert "clock" in document["reason"]
     point = {"n": 2, "batch_size": 2, "steps": 1, "step_size": 1.0, "noise_std": 100.0, "lipschitz": 1.0}
     point |= {"strong_convexity": 0.0, "delta": 0.3, "family": "composition", "against": 0.5}
-    zero = rerun(lambda delta: 1.0, json.dumps(point), WRONG["sensitivity"][1])
+    zero = dpexp.judge(lambda delta: 1.0, WRONG["sensitivity"][1], at=json.dumps(point))
     assert zero.exit_code == 3
     assert "nothing is attained" in zero.text()
 
@@ -245,12 +243,12 @@ def of_sampled(name, factor=1.0):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["delta_bound", "beta_bound"])
 def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(name):
-    assert not judge(of_sampled(name), POISSON, comparisons=3, seconds=1e6).refuted
+    assert not dpexp.judge(of_sampled(name), POISSON, comparisons=3, seconds=1e6).refuted
     held = of_sampled(name, 0.9)
-    found = judge(held, POISSON, comparisons=3, seconds=1e6)
+    found = dpexp.judge(held, POISSON, comparisons=3, seconds=1e6)
     worst = found.document()["worst"]
     assert found.refuted, found.text
     assert worst["exact"] > worst["bound"]
-    again = rerun(held, worst["rerun"].split("--at ", 1)[1].strip("'"), POISSON)
+    again = dpexp.judge(held, POISSON, at=worst["rerun"].split("--at ", 1)[1].strip("'"))
     assert again.refuted
     assert again.document()["worst"]["exact"] == pytest.approx(worst["exact"], rel=1e-6)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import Printed
-from dpexp.privacy.judge.bound import Bound, from_function
+from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import admitted
-from dpexp.privacy.judge.setting import Setting
+from dpexp.privacy.judge.setting import NAMES
 from dpexp.privacy.judge.worst_setting import FLOOR, BoundComparison, Search
 
 REFUTED, NOT_REFUTED, NOTHING = "refuted", "not-refuted", "nothing-compared"
@@ -56,19 +56,11 @@ class Verdict(Printed):
         return self.words
 
 
-def judge(
-    bound: Bound | Callable[..., Any],
-    assumes: Mapping[str, Any] | None = None,
-    *,
-    seconds: float = SECONDS,
-    seed: int = 0,
-    comparisons: int = COMPARISONS,
-) -> Verdict:
-    """Compare a bound with exact laws: of a file, or a function of delta (or order) with what it assumes.
+def judge(bound: Bound, seconds: float = SECONDS, seed: int = 0, comparisons: int = COMPARISONS) -> Verdict:
+    """Compare a bound with exact laws.
 
     Deterministic given the seed, unless `seconds` run out first, which the verdict then says.
     """
-    bound = bound if isinstance(bound, Bound) else from_function(bound, assumes)
     search = Search(bound, comparisons, seconds, seed)
     search.run()
     # the worst comparison, its exact value computed again; where that is no violation, the next
@@ -82,9 +74,8 @@ def judge(
     return _verdict(bound, search.done, worst, search)
 
 
-def rerun(bound: Bound | Callable[..., Any], at: str, assumes: Mapping[str, Any] | None = None) -> Verdict:
+def rerun(bound: Bound, at: str) -> Verdict:
     """One comparison again, from the words of a counterexample."""
-    bound = bound if isinstance(bound, Bound) else from_function(bound, assumes)
     try:
         comparison = _read_point(at, bound).again(bound)
     except ValueError as fault:
@@ -109,7 +100,7 @@ def _verdict(
         "vacuous": search.vacuous if search else 0,
         "families": {f.name: f.says for f in admitted(bound.assumes)},
         "cannot_see": _CANNOT_SEE[bound.assumes.released],
-        "assumes": asdict(bound.assumes),
+        "assumes": bound.assumes.model_dump(),
         "kind": bound.kind.function,
         "worst": None,
         "looseness": {f"{q:g}": float(np.quantile(ratios, q)) for q in QUANTILES} if ratios else {},
@@ -117,7 +108,7 @@ def _verdict(
     if worst is None or nothing:
         return Verdict(document, f"{NOTHING}: {nothing}\nthis says nothing about the bound, neither for nor against it")
     key, family = bound.kind.argument, worst.family
-    parameters = {k: v for k, v in asdict(worst.setting).items() if v != math.inf}
+    parameters = {k: v for k in NAMES if (v := getattr(worst.setting, k)) not in (None, math.inf)}
     shape = dict(zip(family.shape, worst.shape, strict=True))
     point = json.dumps({**parameters, key: worst.at, "family": family.name, **shape})
     document["worst"] = {
@@ -174,20 +165,16 @@ def _lines(bound: Bound, document: Mapping[str, Any], searched: bool) -> Iterato
 
 def _read_point(at: str, bound: Bound) -> BoundComparison:
     """The words of --at, a JSON object. Its exact value is still to be computed."""
-    known, key = {f.name: f for f in admitted(bound.assumes)}, bound.kind.argument
-    names = {f.name: int if f.type == "int" else float for f in fields(Setting)}
+    known = {f.name: f for f in admitted(bound.assumes)}
     try:
         point = json.loads(at)
         if (name := point.pop("family", None)) not in known:
             raise ValueError(f"{name!r} is no family of these assumptions, which are {', '.join(known)}")
         family = known[name]
-        if unknown := set(point) - {*names, key, *family.shape}:
-            raise ValueError(f"there is no {min(unknown)!r} among {', '.join((*names, key, 'family', *family.shape))}")
-        numbers = {k: float(v) for k, v in point.items()}
-        # what is absent keeps its default: the words of a verdict, which are JSON, have no infinite number
-        setting = Setting(**{k: kind(numbers[k]) for k, kind in names.items() if k in numbers})  # type: ignore[arg-type]
-        shape, level = tuple(numbers[k] for k in family.shape), numbers[key]
+        level, *shape = (float(point.pop(k)) for k in (bound.kind.argument, *family.shape))
+        setting = bound.assumes.run(**point)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
+        wrong = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in getattr(error, "errors", list)())
         hint = "copy it from the verdict: one JSON object in quotes, every parameter a number"
-        raise UsageError(f"--at: cannot read {at!r}: {error}", hint) from None
-    return BoundComparison(setting, family, shape, level, 0.0, bound(level, setting))
+        raise UsageError(f"--at: cannot read {at!r}: {'; '.join(wrong) or error}", hint) from None
+    return BoundComparison(setting, family, tuple(shape), level, 0.0, bound(level, setting))

@@ -7,27 +7,15 @@ import inspect
 import math
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, read_ordinary
 from dpexp.core.text import guess
-from dpexp.privacy.judge.setting import (
-    KINDS,
-    NEEDS,
-    RELATIONS,
-    RELEASED,
-    SAMPLINGS,
-    Assumes,
-    BoundKind,
-    Setting,
-    allowed,
-)
-
-WORDS = {"sampling": SAMPLINGS, "relation": RELATIONS, "released": RELEASED}
-"""what ASSUMES must say"""
+from dpexp.privacy.judge.setting import KINDS, NEEDS, Assumes, BoundKind, allowed, numbers_of
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 
 @dataclass(frozen=True)
@@ -69,19 +57,20 @@ class Bound(StatedBound):
     parameters: tuple[str, ...]
     """names of the parameters that it is called with"""
 
-    def __call__(self, at: float, setting: Setting) -> float:
+    def __call__(self, at: float, run: NoisySgd) -> float:
         """The most that a pair may attain at `at`; inf where it says nothing."""
         largest, beta = self.kind.largest, self.kind.function == "beta"
         limits = f"number from 0 to {largest:g}" if largest < math.inf else "number >= 0"
-        values = {name: getattr(setting, name) for name in self.parameters}
+        numbers = numbers_of(run)
+        values = {name: numbers[name] for name in self.parameters}
         value = self.value((at,), values, largest, f"{limits}, and {0 if beta else largest:g} where it says nothing")
         # a trade-off curve bounds the power of a test from above
         power = 1 - value if beta else value
         return math.inf if power == largest else power
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The names that a Python file defines, and the lines of those at its top level. UsageError says where it fails."""
+def read_file(path: Path) -> tuple[dict[str, Any], int]:
+    """The names that a Python file defines, and the line of its ASSUMES. UsageError says where it fails."""
     try:
         source = read_ordinary(path, MOST_OF_DOCUMENT).decode()
     except (OSError, UnicodeDecodeError) as error:
@@ -95,73 +84,41 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
         raise UsageError(f"{path}:{error.lineno or 1}: {error.msg}") from None
     except Exception as error:
         raise UsageError(f"{path}:{_line_in(error, str(path)) or 1}: {type(error).__name__}: {error}") from None
-    lines: dict[str, int] = {}
-    for node in ast.parse(source).body:
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        lines |= {target.id: node.lineno for target in targets if isinstance(target, ast.Name)}
-        if isinstance(node, ast.FunctionDef):
-            lines[node.name] = node.lineno
-    return names, lines
+    assigned = (node for node in ast.parse(source).body if isinstance(node, ast.Assign))
+    return names, next((node.lineno for node in assigned if "ASSUMES" in map(ast.unparse, node.targets)), 1)
 
 
-def from_names(path: Path, names: Mapping[str, Any], lines: Mapping[str, int]) -> Bound:
+def from_names(path: Path, names: Mapping[str, Any], assumes: Assumes) -> Bound:
     """The bound that a Python file holds, by the names that it defines."""
-    if "ASSUMES" not in names:
-        raise UsageError(f"{path}: there is no ASSUMES", 'for instance ASSUMES = {"sampling": "poisson", ...}')
     kinds = [kind for name, kind in KINDS.items() if callable(names.get(name))]
     if len(kinds) != 1:
         known = ", ".join(f"{k.function}({k.argument}, ...)" for k in KINDS.values())
         has = " and ".join(kind.function for kind in kinds) or "none"
         raise UsageError(f"{path}: needs one function of {known}, not {has}")
-    name = kinds[0].function
-    assumes = _assumes(names["ASSUMES"], f"{path}:{lines.get('ASSUMES', 1)}")
-    return _bound(names[name], kinds[0], assumes, str(path), lines.get(name, 1))
+    return _bound(names[kinds[0].function], kinds[0], assumes)
 
 
-def from_function(function: Callable[..., Any], assumes: Mapping[str, Any] | None) -> Bound:
+def from_function(function: Callable[..., Any], assumes: Assumes) -> Bound:
     """The bound of a Python function, whose first argument is called delta, order, eps or alpha."""
-    if assumes is None:
-        raise UsageError("a function is judged with assumes={...}", 'for instance {"sampling": "poisson", ...}')
-    place = inspect.unwrap(function)
-    file, line = (
-        (place.__code__.co_filename, place.__code__.co_firstlineno) if inspect.isfunction(place) else ("<function>", 1)
-    )
     first = next(iter(inspect.signature(function).parameters), "")
     kinds = {k.argument: k for k in KINDS.values()}
     if first not in kinds:
         hint = "call it delta (a bound on epsilon), order (Renyi), eps (delta) or alpha (a trade-off curve)"
-        raise UsageError(f"{file}:{line}: the first argument is {first!r}", hint)
-    return _bound(function, kinds[first], _assumes(assumes, f"{file}:{line}"), file, line)
+        raise UsageError("{}:{}: the first argument is {!r}".format(*place_of(function), first), hint)
+    return _bound(function, kinds[first], assumes)
 
 
-def _assumes(declared: Any, where: str) -> Assumes:
-    """ASSUMES, checked: all mistakes at once."""
-    if not isinstance(declared, Mapping):
-        raise UsageError(f"{where}: ASSUMES is a dict, not {type(declared).__name__}")
-    known, faults, hints = [field.name for field in fields(Assumes)], list[str](), list[str]()
-    for key, value in declared.items():
-        if key not in known:
-            faults.append(f"ASSUMES has no {key!r}")
-            hints.append(f"{guess(str(key), known)}it takes {', '.join(known)}")
-        elif key in WORDS and value not in WORDS[key]:
-            faults.append(f"{key} is one of {', '.join(WORDS[key])}, not {value!r}")
-        elif key not in WORDS and not isinstance(value, bool):
-            faults.append(f"{key} is True or False, not {value!r}")
-    if missing := [key for key in WORDS if key not in declared]:
-        faults.append(f"ASSUMES lacks {', '.join(missing)}")
-        hints += [f"{key}: {WORDS[key]}" for key in missing]
-    if declared.get("strongly_convex") is True and declared.get("convex") is not True:
-        faults.append("strongly convex losses are convex: say convex: True")
-    if declared.get("sampling") == "fixed-size" and declared.get("relation") == "add-remove":
-        faults.append("batches of fixed size are defined for replace-one neighbours")
-    if faults:
-        raise UsageError(f"{where}: {'; '.join(faults)}", "; ".join(hints))
-    return Assumes(**declared)
+def place_of(function: Callable[..., Any]) -> tuple[str, int]:
+    """The file of a function and its first line."""
+    place = inspect.unwrap(function)
+    return (
+        (place.__code__.co_filename, place.__code__.co_firstlineno) if inspect.isfunction(place) else ("<function>", 1)
+    )
 
 
-def _bound(function: Callable[..., Any], kind: BoundKind, assumes: Assumes, file: str, line: int) -> Bound:
+def _bound(function: Callable[..., Any], kind: BoundKind, assumes: Assumes) -> Bound:
     """With the parameters that its signature asks for, all of them for **."""
-    names, parameters = allowed(assumes), list[str]()
+    (file, line), names, parameters = place_of(function), allowed(assumes), list[str]()
     for p in list(inspect.signature(function).parameters.values())[1:]:
         if p.kind is inspect.Parameter.VAR_KEYWORD:
             parameters = names

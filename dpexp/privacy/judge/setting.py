@@ -1,4 +1,4 @@
-"""What a bound speaks of: a run's parameters, and epsilon, a Renyi divergence, delta or a trade-off curve.
+"""What a bound speaks of: a run of noisy SGD, and epsilon, a Renyi divergence, delta or a trade-off curve.
 
 A point of the unit cube is a run. A trade-off curve limits the power 1 - beta of a test.
 """
@@ -7,94 +7,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from pydantic import model_validator
 
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling
+from dpexp.core.parameters import Parameters
+from dpexp.privacy.analyses.analysis import Released
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 DIMENSIONS = 9
 """batches, batch size, steps, noise, width, both curvatures, and the two scales that no divergence depends on"""
-RELATIONS = ("replace-one", "add-remove")
-RELEASED = ("last-iterate", "all-iterates")
-SAMPLINGS: tuple[str, ...] = get_args(Sampling)
+NAMES = ("n", "batch_size", "steps", "step_size", "noise_std", "lipschitz", "diameter", "smoothness",
+         "strong_convexity")  # fmt: skip
+"""parameters of a run, beside its sampling and its neighbours"""
 
 
-@dataclass(frozen=True)
-class Assumes:
+class Assumes(Parameters):
     """What a bound declares: it is compared only with runs for which this is true."""
 
     sampling: Sampling
-    relation: str
-    released: str
+    relation: Relation
+    released: Released
     convex: bool = False
     smooth: bool = False
     strongly_convex: bool = False
     clipped: bool = False
     bounded: bool = False
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Assumes:
+        if self.strongly_convex and not self.convex:
+            raise ValueError("strongly convex losses are convex: say convex: True")
+        if self.sampling == "fixed-size" and self.relation == "add-remove":
+            raise ValueError("batches of fixed size are defined for replace-one neighbours")
+        return self
 
-@dataclass(frozen=True)
-class Setting:
-    """w <- Proj(w - step_size (sum of the batch's gradients / batch_size + noise_std N(0, 1))), `steps` times."""
-
-    n: int
-    batch_size: int
-    steps: int
-    step_size: float
-    noise_std: float
-    """standard deviation of the noise on the averaged gradient"""
-    lipschitz: float
-    """largest norm of a record's gradient: Lipschitz constant, or clip"""
-    diameter: float = math.inf
-    smoothness: float = math.inf
-    strong_convexity: float = 0.0
-
-    @property
-    def sampling_probability(self) -> float:
-        return self.batch_size / self.n
-
-    @property
-    def batches(self) -> int:
-        return self.n // self.batch_size
-
-    @property
-    def epochs(self) -> int:
-        """Those that are begun."""
-        return math.ceil(self.steps / self.batches)
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Noise over one record's largest share of the averaged gradient."""
-        return self.batch_size * self.noise_std / self.lipschitz
-
-    @property
-    def parameter_noise_std(self) -> float:
-        return self.step_size * self.noise_std
-
-    @property
-    def width(self) -> float:
-        """Diameter in noise units."""
-        return self.diameter / self.parameter_noise_std
-
-    @property
-    def largest_drift(self) -> float:
-        """What a batch of largest gradients moves the parameter by, in noise units."""
-        return self.batch_size / self.noise_multiplier
-
-    @property
-    def curvatures(self) -> tuple[float, float]:
-        """step_size times strong_convexity, and times smoothness."""
-        return self.step_size * self.strong_convexity, self.step_size * self.smoothness
-
-    @property
-    def contraction(self) -> float:
-        """Lipschitz constant of a step with the average of a full batch: max(|1 - eta m|, |1 - eta M|)."""
-        return max(abs(1 - curvature) for curvature in self.curvatures)
-
-    q, multiplier, clip = sampling_probability, noise_multiplier, property(lambda self: self.lipschitz)
+    def run(self, **values: Any) -> NoisySgd:
+        """The run of these parameters. Raises ValidationError."""
+        return NoisySgd(**values, sampling=self.sampling, neighboring_relation=self.relation)
 
 
 PLAIN = ("n", "batch_size", "sampling_probability", "steps", "step_size", "noise_std", "parameter_noise_std",
@@ -108,12 +61,26 @@ NEEDS = {
 
 def allowed(assumes: Assumes) -> list[str]:
     """Names of the parameters that a bound with these assumptions can take."""
-    declared = vars(assumes) | {"": True, "partition": assumes.sampling in ONCE_AN_EPOCH}
+    declared = assumes.model_dump() | {"": True, "partition": assumes.sampling in ONCE_AN_EPOCH}
     return [name for name, needed in NEEDS.items() if declared[needed]]
 
 
-def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
-    """A setting from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
+def numbers_of(run: NoisySgd) -> dict[str, Any]:
+    """Every parameter that a bound can take, of a run."""
+    batches = run.n // run.batch_size
+    return run.model_dump() | {
+        "clip": run.lipschitz,
+        "sampling_probability": run.batch_size / run.n,
+        "batches": batches,
+        "epochs": math.ceil(run.steps / batches),
+        "noise_multiplier": run.multiplier,
+        "parameter_noise_std": run.step_size * run.noise_std,
+        "contraction": None if run.smoothness is None else run.step_factor(1.0),
+    }
+
+
+def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> NoisySgd:
+    """A run from `DIMENSIONS` numbers in [0, 1]; sizes are log-uniform."""
     x = [float(v) for v in x]
     poisson = assumes.sampling == "poisson"
     # every size that a step of Poisson sampling mixes is a map of its own, which costs time
@@ -131,7 +98,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
     steep = flat + x[6] * (2 - flat)
     lipschitz, step_size = _log(x[7], 0.1, 10), _log(x[8], 0.01, 3)
     noise_std = multiplier * lipschitz / batch_size
-    return Setting(
+    return assumes.run(
         n=batches * batch_size,
         batch_size=batch_size,
         steps=max(1, steps),
@@ -139,7 +106,7 @@ def from_cube(x: Sequence[float] | np.ndarray, assumes: Assumes) -> Setting:
         noise_std=noise_std,
         lipschitz=lipschitz,
         diameter=width * step_size * noise_std if assumes.bounded else math.inf,
-        smoothness=steep / step_size if assumes.smooth else math.inf,
+        smoothness=steep / step_size if assumes.smooth else None,
         strong_convexity=flat / step_size,
     )
 

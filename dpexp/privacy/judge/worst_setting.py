@@ -20,7 +20,8 @@ from dpexp.privacy.exact.run_laws import RunPair, pair
 from dpexp.privacy.exact.walk import ROUNDING
 from dpexp.privacy.judge.bound import Bound
 from dpexp.privacy.judge.families import ConstantGradients, Family, admitted
-from dpexp.privacy.judge.setting import DIMENSIONS, AttainedLaw, BoundKind, Setting, attained, from_cube, level
+from dpexp.privacy.judge.setting import DIMENSIONS, AttainedLaw, BoundKind, attained, from_cube, level
+from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd
 
 MARGIN = 1e-6
 """how much larger, relatively, an exact value has to be to count"""
@@ -40,7 +41,7 @@ STEP, SHRINK = 0.25, 0.93
 class BoundComparison:
     """One exact value and the bound."""
 
-    setting: Setting
+    setting: NoisySgd
     family: Family
     shape: tuple[float, ...]
     at: float
@@ -66,7 +67,7 @@ class BoundComparison:
 
     def again(self, bound: Bound) -> BoundComparison:
         """The same with its exact value computed by finer means; ValueError where the family has no pair."""
-        exact = self.family.build(self.setting, bound.assumes, self.shape)
+        exact = self.family.build(self.setting, self.shape)
         if exact is None:
             raise ValueError(f"the family {self.family.name} has no pair at these parameters")
         low, error, how = confirmed(exact, bound.kind, self.at)
@@ -77,7 +78,7 @@ class Search:
     """Comparisons of one bound, in a deterministic order."""
 
     def __init__(self, bound: Bound, comparisons: int, seconds: float, seed: int) -> None:
-        self.bound, self.kind, self.assumes = bound, bound.kind, bound.assumes
+        self.kind, self.assumes = bound.kind, bound.assumes
         self.most, self.seed = comparisons, seed
         # one question for all families that share a setting
         self.ask = lru_cache(64)(bound)
@@ -107,19 +108,18 @@ class Search:
         from scipy.stats import qmc
 
         sobol = qmc.Sobol(DIMENSIONS + 1 + SHAPES, seed=self.seed)
-        enough, tries = max(SPACE_FILLING * self.most, len(self.done) + 1), 0
-        while len(self.done) < enough and tries < 20 * self.most and not self._over():
+        for _ in range(5 * self.most):
             for x in sobol.random(4):
-                tries += 1
-                self._point(x, self.families)
-                if self._over():
-                    return
+                if not self._over():
+                    self._point(x, self.families)
+            if len(self.done) >= max(SPACE_FILLING * self.most, 1) or self.stopped:
+                return
 
     def _point(self, x: np.ndarray, families: Sequence[Family]) -> BoundComparison | None:
         """Several families at one setting and level; the last comparison."""
         shape, last = tuple(map(float, x[DIMENSIONS + 1 :])), None
         setting = from_cube(x[:DIMENSIONS], self.assumes)
-        laws = [(family, family.build(setting, self.assumes, shape)) for family in families]
+        laws = [(family, family.build(setting, shape)) for family in families]
         pairs = [(family, exact) for family, exact in laws if exact is not None]
         # beyond the variation no pair attains anything: a level below that of the pair that attains most
         at = level(self.kind, float(x[DIMENSIONS]), max((exact.variation for _, exact in pairs), default=0.0))
@@ -137,10 +137,17 @@ class Search:
         return last
 
     def _climb(self) -> None:
-        """(b): from the worst points, half of the coordinates at a time, steps that shrink on failure."""
-        rng, starts = np.random.default_rng(self.seed), self._starts()
-        each = max(1, (self.most - len(self.done)) // max(1, len(starts)))
-        for best in starts:
+        """(b): from the worst points, half of the coordinates at a time, steps that shrink on failure.
+
+        They are the worst of few and of many steps of every family, up to `WORST`. With one step many bounds are
+        attained: from there on there is no way up, so that few steps come last.
+        """
+        starts: dict[tuple[str, int], BoundComparison] = {}
+        for c in sorted(self.done, key=lambda c: -c.score):
+            starts.setdefault((c.family.name, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
+        worst = sorted(starts.values(), key=lambda c: c.setting.steps < 3)[:WORST]
+        rng, each = np.random.default_rng(self.seed), max(1, (self.most - len(self.done)) // max(1, len(worst)))
+        for best in worst:
             step, count, tries = STEP, len(self.done) + each, 0
             while len(self.done) < count and tries < 4 * each and not self._over():
                 tries += 1
@@ -152,17 +159,6 @@ class Search:
                     best = comparison
                 else:
                     step = max(0.01, step * SHRINK)
-
-    def _starts(self) -> list[BoundComparison]:
-        """The worst of few and of many steps of every family, up to `WORST`.
-
-        With one step many bounds are attained: from there on there is no way up.
-        """
-        first: dict[tuple[str, int], BoundComparison] = {}
-        for c in sorted(self.done, key=lambda c: -c.score):
-            first.setdefault((c.family.name, min(3, round(math.log10(c.setting.steps) * 0.8))), c)
-        # 0 is few steps, which come last
-        return sorted(first.values(), key=lambda c: c.setting.steps < 3)[:WORST]
 
 
 def confirmed(exact: AttainedLaw, kind: BoundKind, at: float) -> tuple[float, float, str]:
