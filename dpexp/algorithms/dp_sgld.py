@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from dpexp.core.parameters import Positive
 from dpexp.engine.softmax.softmax_loop import langevin_scale
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.mechanisms import langevin
-from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun
+from dpexp.privacy.mechanisms.langevin import LangevinRun
 from dpexp.privacy.samplings import BatchSampling
 from dpexp.problems.softmax import Softmax
 
@@ -52,17 +53,16 @@ class DpSgld(SoftmaxAlgorithm):
                 f"{' or '.join(ANY_START)}, which compose all iterates"
             )
         if n <= MOST_STEPS:  # more are refused already
-            faults += langevin.complaints(self._run(problem, schedule, n, ends=True), self.accountant)
+            faults += self._run(problem, schedule, n, ends=True).complaints()
         return list(dict.fromkeys(faults))
 
     def sigma(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> float:
         eps, delta = target(budget)
         run = self._run(problem, schedule, n)
-        return 0.0 if math.isinf(eps) else langevin.sigma_for(run, self.accountant, eps, delta)
+        return 0.0 if math.isinf(eps) else langevin.sigma_for(run, eps, delta)
 
-    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> AccountedLangevin:
-        run = self._run(problem, schedule, n)
-        return AccountedLangevin(run, self.accountant, self.sigma(problem, schedule, budget, n))
+    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> LangevinRun:
+        return replace(self._run(problem, schedule, n), sigma=self.sigma(problem, schedule, budget, n))
 
     def noise(self, problem: Softmax, schedule: Schedule, budget: Budget, sizes: np.ndarray) -> BatchNoise:
         sigma = self.sigma(problem, schedule, budget, len(sizes))
@@ -95,4 +95,5 @@ class DpSgld(SoftmaxAlgorithm):
             # sqrt(2 eta) sigma on the parameter is m sigma sqrt(2 / eta) on the sum: over that of the largest step
             groups=langevin.grouped(np.sqrt(sizes.max() / sizes)),
             by_epochs=self.by_epochs(problem.n),
+            accountant=self.accountant,
         )

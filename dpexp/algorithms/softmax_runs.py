@@ -19,7 +19,7 @@ from dpexp.engine.softmax import batches as drawn
 from dpexp.engine.softmax import softmax_loop as engine
 from dpexp.privacy.analyses.analysis import ALL
 from dpexp.privacy.budgets import Budget
-from dpexp.privacy.mechanisms.langevin import AccountedLangevin
+from dpexp.privacy.mechanisms.langevin import LangevinRun
 from dpexp.privacy.mechanisms.mechanism import Stated
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs
 from dpexp.problems.softmax import Softmax
@@ -148,7 +148,7 @@ class SoftmaxAlgorithm(Algorithm):
             return Epochs(self.groups, min(1.0, self.groups * self.batch_size / records))
         return Epochs(drawn.batches_of(records, self.batch_size)) if self.sampling == "balls-in-bins" else None
 
-    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | AccountedLangevin:
+    def mechanism(self, problem: Softmax, schedule: Schedule, budget: Budget, n: int) -> Stated | LangevinRun:
         """What n steps release, and by which analysis."""
         raise NotImplementedError
 

@@ -11,7 +11,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.privacy.budgets import Target
-from dpexp.privacy.mechanisms.langevin import AccountedLangevin, LangevinRun, sigma_for
+from dpexp.privacy.mechanisms.langevin import LangevinRun, sigma_for
 from dpexp.problems import PROBLEMS
 from dpexp.problems.softmax import DataSource, Softmax
 
@@ -37,12 +37,12 @@ def test_printed_accountants_state_no_more_than_the_target(accountant):
         run = LangevinRun(
             n=10_000, batch_size=100, sampling="fixed-size", steps=steps, lipschitz=1.4, smoothness=0.6,
             strong_convexity=float(10 ** rng.uniform(-5, -2)), diameter=10.0, largest_step=eta,
-            total_step=eta * steps, total_of_epochs=eta * max(1, steps // 100), groups=((1.0, steps),),
+            total_step=eta * steps, total_of_epochs=eta * max(1, steps // 100), groups=((1.0, steps),), accountant=accountant,
         )  # fmt: skip
         eps = float(10 ** rng.uniform(-1, 1))
-        sigma = sigma_for(run, accountant, eps, 1e-5)
-        assert AccountedLangevin(run, accountant, sigma).analysis.eps(1e-5) <= eps
-        assert AccountedLangevin(run, accountant, sigma * (1 - 1e-9)).analysis.eps(1e-5) > eps
+        sigma = sigma_for(run, eps, 1e-5)
+        assert dataclasses.replace(run, sigma=sigma).analysis.eps(1e-5) <= eps
+        assert dataclasses.replace(run, sigma=sigma * (1 - 1e-9)).analysis.eps(1e-5) > eps
 
 
 @pytest.mark.parametrize("regulariser", [1e-5, 1e-3])

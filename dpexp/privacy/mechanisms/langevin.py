@@ -117,7 +117,7 @@ def grouped(relative: np.ndarray) -> Groups:
 
 @dataclass(frozen=True)
 class LangevinRun:
-    """K steps that never grow, as accountants see them."""
+    """K steps that never grow, as accountants see them, with their noise: the mechanism of the algorithm `dp-sgld`."""
 
     n: int
     batch_size: int
@@ -137,6 +137,8 @@ class LangevinRun:
     """noise of the steps over that of the largest, and how many"""
     by_epochs: Epochs | None = None
     """of batches that are drawn epoch by epoch"""
+    accountant: Accountant = "pld"
+    sigma: float = 0.0
 
     @property
     def q(self) -> float:
@@ -148,18 +150,24 @@ class LangevinRun:
         return len(self.groups) == 1
 
     @property
-    def relation(self) -> Relation:
+    def neighboring_relation(self) -> Relation:
         return RELATIONS[self.sampling]
 
-    def multiplier(self, sigma: float) -> float:
+    @property
+    def multiplier(self) -> float:
         """Noise of the largest step over one record's largest share of it: the noise multiplier of DP-SGD."""
-        return langevin_gradient_noise(sigma, self.largest_step) * self.batch_size / self.lipschitz
+        return langevin_gradient_noise(self.sigma, self.largest_step) * self.batch_size / self.lipschitz
 
-    def with_noise(self, sigma: float) -> Langevin:
+    @property
+    def total(self) -> float:
+        """The sum of steps that the published bound of the accountant takes."""
+        return self.total_of_epochs if self.accountant == "published" else self.total_step
+
+    def of_equal_steps(self, sigma: float) -> Langevin:
         """The run as a mechanism with all its analyses; only for steps of one size, and batches drawn step by step."""
         shared = ("n", "batch_size", "steps", "lipschitz", "strong_convexity", "smoothness", "diameter", "sampling")
-        values = {name: getattr(self, name) for name in shared}
-        return Langevin(**values, step_size=self.largest_step, neighboring_relation=self.relation, sigma=sigma)
+        values = {name: getattr(self, name) for name in (*shared, "neighboring_relation")}
+        return Langevin(**values, step_size=self.largest_step, sigma=sigma)
 
     def composed(self, multiplier: float) -> Analysis:
         """The sound analysis of all iterates for the run's sampling."""
@@ -167,7 +175,11 @@ class LangevinRun:
         # a record is used once in each epoch of shuffled batches, and which batch that is may be known
         epochs = Epochs(batches_of(self.q)) if sampling == "shuffled" else self.by_epochs
         if epochs:
-            groups, share = self._epochs_by_noise(epochs.batches), epochs.share
+            # (b): the epochs that begin in a group of steps have its noise
+            ends = [0, *accumulate(count for _, count in self.groups)]
+            begun = pairwise(math.ceil(end / epochs.batches) for end in ends)
+            groups = tuple((noise, b - a) for (noise, _), (a, b) in zip(self.groups, begun, strict=True) if b > a)
+            share = epochs.share
         if sampling == "balls-in-bins" and epochs:
             assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
             if multiplier == 0:
@@ -177,68 +189,35 @@ class LangevinRun:
         # a phase for each noise
         schemes: dict[BatchSampling, Sampling] = {"shuffled": "full-batch", "fixed-size": "fixed-size"}
         phases = [(multiplier * relative, share, count) for relative, count in groups]
-        result = composition(phases, schemes.get(sampling, "poisson"), self.relation)[-1]
+        result = composition(phases, schemes.get(sampling, "poisson"), self.neighboring_relation)[-1]
         if sampling == "shuffled":
             source = f"{GAUSSIAN}, {PUBLIC}"
             return replace(result, name="once-an-epoch", source=source, assumptions=(NOISE, ONE_BATCH))
         return replace(result, name="pld", assumptions=(*result.assumptions, *((GROUPS,) if epochs else ())))
 
-    def _epochs_by_noise(self, batches: int) -> Groups:
-        """The least noise of the epochs of so many steps, over that of the largest step, and how many of each."""
-        # (b): the epochs that begin in a group of steps have its noise
-        ends = [0, *accumulate(count for _, count in self.groups)]
-        begun = [math.ceil(end / batches) for end in ends]
-        numbers = [b - a for a, b in pairwise(begun)]
-        return tuple((noise, number) for (noise, _), number in zip(self.groups, numbers, strict=True) if number)
-
-    def total(self, accountant: Accountant) -> float:
-        """The sum of steps that a published bound takes."""
-        return self.total_of_epochs if accountant == "published" else self.total_step
-
-
-@dataclass(frozen=True)
-class AccountedLangevin:
-    """A run with its noise and accountant: the mechanism of the algorithm `dp-sgld`."""
-
-    run: LangevinRun
-    accountant: Accountant
-    sigma: float
-
-    @property
-    def neighboring_relation(self) -> str:
-        return self.run.relation
-
-    @property
-    def sampling(self) -> str:
-        return self.run.sampling
-
     @property
     def analysis(self) -> Analysis:
         """What the accountant states."""
-        run, sigma = self.run, self.sigma
-        if self.accountant in REFUSED:
-            slope = theorem31(1, run.lipschitz, run.n, sigma, run.strong_convexity, run.total(self.accountant))
+        sound = self.composed(self.multiplier)
+        if self.accountant in REFUSED and self.sigma > 0:
+            slope = theorem31(1, self.lipschitz, self.n, self.sigma, self.strong_convexity, self.total)
             source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if self.accountant == "published" else "")
             assumed = ("full batches", "the prescribed start", "only the last iterate is released")
             eps, rdp = partial(eps_of_slope, slope), slope.__mul__
             return guarantee(self.accountant, source, LAST, eps, assumed, rdp, REFUSED[self.accountant])
         if self.accountant != "last-iterate":
-            return self._sound
-        both = [self._sound, *(a for a in run.with_noise(sigma).upper_bounds() if a.name == "hybrid")]
+            return sound
+        both = [sound, *(a for a in self.of_equal_steps(self.sigma).upper_bounds() if a.name == "hybrid")]
         source = "the smaller of composition and our hybrid bound (docs page privacy)"
         last = ("projection on the stated ball", "convex losses", "only the last iterate is released")
-        every = (*self._sound.assumptions, *last)
+        every = (*sound.assumptions, *last)
         return guarantee("last-iterate", source, LAST, lambda d: min(a.eps(d) for a in both), every)
-
-    @property
-    def _sound(self) -> Analysis:
-        return self.run.composed(self.run.multiplier(self.sigma))
 
     def row(self, deltas: Sequence[float]) -> dict[str, Any]:
         """Columns for cells.parquet: what the accountant states, and what sound composition states."""
-        analysis, sound = self.analysis, self._sound
+        analysis, sound = self.analysis, self.composed(self.multiplier)
         return {
-            "noise_multiplier": self.run.multiplier(self.sigma),
+            "noise_multiplier": self.multiplier,
             "noise_sigma": self.sigma,
             "accountant": self.accountant,
             "guarantee": analysis.valid and self.sigma > 0,
@@ -249,14 +228,13 @@ class AccountedLangevin:
 
     def upper_bounds(self) -> list[Analysis]:
         """The accountant's, composition, and every other analysis where steps are of one size."""
+        sound = self.composed(self.multiplier)
         if self.sigma == 0:
-            return [self._sound]
-        result = [self.analysis]
-        if self.accountant in (*REFUSED, "last-iterate"):
-            result.append(self._sound)
-        if self.run.constant and self.run.sampling == "fixed-size":
+            return [sound]
+        result = [self.analysis, *([sound] if self.accountant in (*REFUSED, "last-iterate") else [])]
+        if self.constant and self.sampling == "fixed-size":
             names = {PRINTED, "pld-composition"}
-            result += [a for a in self.run.with_noise(self.sigma).upper_bounds() if a.name not in names]
+            result += [a for a in self.of_equal_steps(self.sigma).upper_bounds() if a.name not in names]
         return result
 
     def lower_bounds(self) -> list[Analysis]:
@@ -265,33 +243,33 @@ class AccountedLangevin:
 
     def description(self) -> list[tuple[str, str]]:
         """Who is protected, what is released and how noise is set."""
-        run, epochs = self.run, max(1, round(self.run.steps * self.run.q))
-        share = epoch_text(run.q) if run.sampling == "shuffled" else f"probability {run.q:.4g}"
-        if run.by_epochs:
-            share = f"{run.by_epochs.batches:,} to an epoch"
-            share += f", probability {run.by_epochs.share:.4g}" if run.sampling == "cyclic-poisson" else ""
+        share = epoch_text(self.q) if self.sampling == "shuffled" else f"probability {self.q:.4g}"
+        if self.by_epochs:
+            share = f"{self.by_epochs.batches:,} to an epoch"
+            share += f", probability {self.by_epochs.share:.4g}" if self.sampling == "cyclic-poisson" else ""
+        epochs = max(1, round(self.steps * self.q))
         return [
-            ("Protected", f"every record, against who sees what is released; neighbours: {run.relation}"),
-            ("Sampling", f"{run.sampling}, batches of {run.batch_size} of {run.n:,} records ({share})"),
+            ("Protected", f"every record, against who sees what is released; neighbours: {self.neighboring_relation}"),
+            ("Sampling", f"{self.sampling}, batches of {self.batch_size} of {self.n:,} records ({share})"),
             ("Noise", f"sqrt(2 eta_k) sigma on the parameter, sigma = {self.sigma:.4g}"),
-            ("Released", f"after {run.steps:,} steps, {epochs} epochs; see each line for what it covers"),
+            ("Released", f"after {self.steps:,} steps, {epochs} epochs; see each line for what it covers"),
         ]
 
-
-def complaints(run: LangevinRun, accountant: Accountant) -> list[str]:
-    """Why the accountant does not fit the run; empty where it does."""
-    result = sampling_complaints(run.n, run.batch_size, run.sampling, accountant)
-    if accountant in REFUSED and run.largest_step * run.smoothness >= 1:
-        result.append(f"the theorem of accountant '{accountant}' needs steps below 1 / beta = {1 / run.smoothness:.4g}")
-    if accountant == "last-iterate" and not run.constant:
-        result.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
-    return result
+    def complaints(self) -> list[str]:
+        """Why the accountant does not fit the run; empty where it does."""
+        result = sampling_complaints(self.n, self.batch_size, self.sampling, self.accountant)
+        if self.accountant in REFUSED and self.largest_step * self.smoothness >= 1:
+            below = f"needs steps below 1 / beta = {1 / self.smoothness:.4g}"
+            result.append(f"the theorem of accountant '{self.accountant}' {below}")
+        if self.accountant == "last-iterate" and not self.constant:
+            result.append("accountant 'last-iterate' needs steps of one size: no bound here covers decreasing ones")
+        return result
 
 
 def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accountant: Accountant) -> list[str]:
     """What is wrong with the batches, or with this accountant for them."""
     # no other scheme cuts the records into equal parts
-    cut: Literal["shuffled", "poisson"] = "shuffled" if sampling == "shuffled" else "poisson"
+    cut: Sampling = "shuffled" if sampling == "shuffled" else "poisson"
     result = [wrong] if (wrong := batch_complaint(n, batch_size, cut, f"the {n} training records")) else []
     if sampling not in SPEAKS_OF[accountant]:
         fits = [name for name in get_args(Accountant) if sampling in SPEAKS_OF[name] and name not in REFUSED]
@@ -305,22 +283,19 @@ def sampling_complaints(n: int, batch_size: int, sampling: BatchSampling, accoun
 
 
 @lru_cache(maxsize=256)
-def sigma_for(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
+def sigma_for(run: LangevinRun, eps: float, delta: float) -> float:
     """The least sigma with which the accountant states at most (eps, delta); 0 for eps = inf. Raises Unreachable."""
     if math.isinf(eps):
         return 0.0
-    # conversions round the solution
-    least = _least_sigma(run, accountant, eps, delta)
-    return raised(least, lambda sigma: AccountedLangevin(run, accountant, sigma).analysis.eps(delta), eps)
-
-
-def _least_sigma(run: LangevinRun, accountant: Accountant, eps: float, delta: float) -> float:
-    if accountant in REFUSED:
-        return sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, run.total(accountant))
-    # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
-    least = rounded_up(least_noise(lambda z: run.composed(z).eps(delta), eps) / run.multiplier(1.0))
-    if accountant == "last-iterate":
+    if run.accountant in REFUSED:
+        least = sigma_for_eps(eps, delta, run.lipschitz, run.n, run.strong_convexity, run.total)
+    else:
+        # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
+        unit = replace(run, sigma=1.0).multiplier
+        least = rounded_up(least_noise(lambda z: run.composed(z).eps(delta), eps) / unit)
+    if run.accountant == "last-iterate":
         with contextlib.suppress(Unreachable):
-            best = calibrate(run.with_noise, Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid").value
-            return min(rounded_up(best), least)
-    return least
+            of_last = calibrate(run.of_equal_steps, Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid")
+            least = min(rounded_up(of_last.value), least)
+    # conversions round the solution
+    return raised(least, lambda sigma: replace(run, sigma=sigma).analysis.eps(delta), eps)
