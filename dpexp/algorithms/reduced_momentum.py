@@ -68,7 +68,7 @@ class ReducedMomentum(PrivateMomentum):
             return np.zeros(4), 0.0
         if self.calibration == "exact":
             return unit_deviations(plan, n, problem.lipschitz, problem.smoothness), 1 / mu
-        deltas = np.array(printed_sensitivities(n, plan.eta, problem.lipschitz))
+        deltas = printed_sensitivities(n, plan.eta, problem.lipschitz)
         return plan.alpha * deltas * np.sqrt(printed_counts(n, plan.steps)), self.printed_sigma(budget)
 
     def stepper(

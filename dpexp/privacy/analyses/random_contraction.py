@@ -123,7 +123,8 @@ class RandomContraction:
         """R -> log of a bound on eta_eps(K^R)."""
         lengths, laws = self._laws
         x = self._gathered * self._grid
-        thetas = _thetas(eps, self.width, x)
+        with np.errstate(divide="ignore"):
+            thetas = deltas_of(self.width / np.sqrt(x), eps)
         # (c): F for several tangents; (b): the least of their means is a bound too
         majorants = (np.maximum(thetas, _tangent(eps, self.width, x, share)) for share in _TANGENTS)
         means = np.min([(laws * majorant).sum(axis=1) for majorant in majorants], axis=0)
@@ -214,11 +215,6 @@ class RandomContraction:
         places = np.concatenate(rows), np.concatenate(columns)
         step: csr_array = coo_array((np.concatenate(entries), places), shape=(len(x), len(x))).tocsr()
         return step
-
-
-def _thetas(eps: float, width: float, x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return deltas_of(width / np.sqrt(x), eps)
 
 
 def _tangent(eps: float, width: float, x: np.ndarray, share: float) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Registry
@@ -44,24 +45,17 @@ ANALYSES: Registry[Callable[[Mechanism], Analysis]] = Registry("analysis", {})
 
 
 def every_analysis(mechanism: Mechanism) -> list[Analysis]:
-    """A mechanism's own analyses and those that plug-ins add to it.
+    """A mechanism's own analyses and those that plug-ins add to it, with the plug-in in the source of each.
 
-    The columns of stored cells do not ask for the latter: they would change with what happens to be loaded.
+    The columns of stored cells do not ask for the latter: they would change with what happens to be loaded. Raises
+    UsageError where a plug-in returns no analysis of that name.
     """
-    more = [name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)]
-    return [*mechanism.upper_bounds(), *(_added(name, mechanism) for name in more)]
-
-
-def _added(name: str, mechanism: Mechanism) -> Analysis:
-    """An analysis that a plug-in adds, with the plug-in in its source: nothing of ours vouches for it.
-
-    Raises UsageError where it is something else, or is called otherwise.
-    """
-    analysis, name_of_analysis = ANALYSES[name](mechanism), name.partition("/")[2]
-    if not isinstance(analysis, Analysis):
-        raise UsageError(f"{ANALYSES.sources[name]}: '{name}' returned a {type(analysis).__name__}, not an Analysis")
-    if analysis.name != name_of_analysis:
-        raise UsageError(
-            f"{ANALYSES.sources[name]}: '{name}' returned the analysis '{analysis.name}'", "call it the same"
-        )
-    return replace(analysis, source=f"{analysis.source} (plug-in {ANALYSES.sources[name]})")
+    every = mechanism.upper_bounds()
+    for name in (name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)):
+        analysis: Any = ANALYSES[name](mechanism)
+        source = ANALYSES.sources[name]
+        if not isinstance(analysis, Analysis) or analysis.name != name.partition("/")[2]:
+            returned = f"the analysis '{analysis.name}'" if isinstance(analysis, Analysis) else f"{analysis!r:.40}"
+            raise UsageError(f"{source}: '{name}' returned {returned}", "return an Analysis of that name")
+        every.append(replace(analysis, source=f"{analysis.source} (plug-in {source})"))
+    return every

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from dpexp.accounting.allocation import epoch_loss
-from dpexp.accounting.sampling import Relation, Sampling, distance
+from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     DIVIDED,
@@ -148,10 +148,6 @@ class EpochGaussian(Mechanism):
         return about_sums(self.neighboring_relation, drawn, self.noise_multiplier, self._steps, ends)
 
 
-SCHEMES: dict[BatchSampling, Sampling] = {"poisson": "poisson", "fixed-size": "fixed-size", "shuffled": "reshuffled"}
-"""sampling scheme of a config -> what `sampled-gaussian` calls it: shuffled batches are a new order in every epoch"""
-
-
 def noisy_batches(
     sampling: BatchSampling, share: float, steps: int, multiplier: float, by_epochs: Epochs | None
 ) -> SampledGaussian | EpochGaussian:
@@ -160,23 +156,15 @@ def noisy_batches(
     `by_epochs` where batches are drawn epoch by epoch; `multiplier` is the noise over the largest norm of one record. A
     last epoch that ends early is stated as such.
     """
-    relation = RELATIONS[sampling]
-    if sampling != "balls-in-bins" and sampling != "cyclic-poisson":
-        scheme = SCHEMES[sampling]
-        values: dict[str, Any] = {"noise_multiplier": multiplier, "sampling_probability": share, "steps": steps}
-        return SampledGaussian(**values, sampling=scheme, neighboring_relation=relation)
-    assert by_epochs is not None, sampling
-    batches, share = by_epochs
+    values: dict[str, Any] = {"noise_multiplier": multiplier, "neighboring_relation": RELATIONS[sampling]}
+    if by_epochs is None:
+        # shuffled batches of a config are a new order in every epoch
+        values["sampling"] = "reshuffled" if sampling == "shuffled" else sampling
+        return SampledGaussian(**values, sampling_probability=share, steps=steps)
+    batches, values["sampling_probability"] = by_epochs
     epochs, unfinished = divmod(steps, batches)
-    return EpochGaussian(
-        noise_multiplier=multiplier,
-        batches=batches,
-        epochs=epochs,
-        sampling=sampling,
-        sampling_probability=share,
-        unfinished=unfinished or None,
-        neighboring_relation=relation,
-    )
+    values |= {"sampling": sampling, "batches": batches, "epochs": epochs}
+    return EpochGaussian(**values, unfinished=unfinished or None)
 
 
 def called(mechanism: SampledGaussian | EpochGaussian) -> str:

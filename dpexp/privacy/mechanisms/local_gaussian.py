@@ -83,15 +83,16 @@ class LocalGaussian(Mechanism):
         return self.mu.largest if self.holds else self.exact_mu
 
     def upper_bounds(self) -> list[Analysis]:
-        """What the budgets promise, and, where the noise is not set by the exact sensitivity, what that gives."""
+        """What the budgets promise, and, where the noise is set by another sensitivity, what that gives."""
         # the message has noise for `used`; where records can be `true` apart, mu_i grows by their quotient
         used, true, nominal = self.noise_sensitivity, self.exact_sensitivity, self.mu.largest
-        gap = f"the noise is set for sensitivity {used:.6g}, the exact one is {true:.6g}"
+        kind = "exact" if self.attained else "bounded"
+        gap = f"the noise is set for sensitivity {used:.6g}, the {kind} one is {true:.6g}"
         refused = "" if self.holds else gap
         analyses = [self._stated("gdp, parallel composition", "ldp-sgd, Theorems 1 and 2", nominal, refused=refused)]
         if used != true:
-            source = "ldp-sgd, Proposition 1 with the exact sensitivity"
-            analyses.append(self._stated("gdp, exact sensitivity", source, self.exact_mu, remark=gap))
+            source = f"ldp-sgd, Proposition 1 with the {kind} sensitivity"
+            analyses.append(self._stated(f"gdp, {kind} sensitivity", source, self.exact_mu, remark=gap))
         return analyses
 
     def in_random_order(self) -> list[Analysis]:

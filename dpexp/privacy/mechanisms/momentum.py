@@ -16,15 +16,8 @@ from pydantic import Field, model_validator
 from dpexp.core.text import up
 from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Size, Steps
+from dpexp.privacy.momentum import tree_streams as streams
 from dpexp.privacy.momentum.certificates import MomentumSetting, certificate
-from dpexp.privacy.momentum.tree_streams import (
-    node_sensitivities,
-    occurrence_sensitivities,
-    printed_counts,
-    printed_sensitivities,
-    stream_mu,
-    stream_sensitivities,
-)
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
 
 NOISE = "node noise independent of the data"
@@ -187,14 +180,14 @@ class NoisyReducedMomentum(_Momentum):
             return [_nodes(mu, DRAWN), *alone]
         # three streams of 1 / sigma each make sqrt(3) / sigma by the paper's argument; the exact mu is what they make
         # at sigma = 1, over sigma
-        stds, refused = _printed_stds(self.n, self.steps, self.step_size, self.lipschitz), ""
         if 0 < inverse < math.inf and self.order == "fixed":
             mu *= _mu_at_one(self.n, self.steps, self.momentum, self.step_size, self.lipschitz, self.smoothness)
-        size = self.n, self.step_size, self.lipschitz
-        needed = np.array(node_sensitivities(*size, self.smoothness)) * (1 - 1e-9)
+        size, refused = (self.n, self.step_size, self.lipschitz), ""
+        stds = streams.printed_sensitivities(*size) * np.sqrt(streams.printed_counts(self.n, self.steps))
+        needed = 2 * streams.occurrence_sensitivities(*size, self.smoothness) * (1 - 1e-9)
         if self.order == "reshuffled":
             refused = "a node's sensitivity can exceed the printed 4 G when epochs are reshuffled"
-        elif np.any(np.array(printed_sensitivities(*size)) < needed):
+        elif np.any(streams.printed_sensitivities(*size) < needed):
             refused = "the printed sensitivity 2 eta N of changes and residuals lacks L and a factor 2"
         elif mu > math.sqrt(3) * inverse * (1 + 1e-9):
             refused = (
@@ -253,12 +246,10 @@ def _largest(n: int, steps: int, alpha: float, fixed: bool) -> float:
 @lru_cache(maxsize=64)
 def _mu_at_one(n: int, steps: int, alpha: float, eta: float, G: float, L: float) -> float:
     """Exact mu of the printed node noise of Algorithm 2 at sigma = 1, one order that repeats."""
-    stds = list(_printed_stds(n, steps, eta, G))
-    return stream_mu(stream_sensitivities(n, steps, alpha), occurrence_sensitivities(n, eta, G, L), stds)
-
-
-def _printed_stds(n: int, steps: int, eta: float, G: float) -> np.ndarray:
-    return np.array(printed_sensitivities(n, eta, G)) * np.sqrt(printed_counts(n, steps))
+    stds = streams.printed_sensitivities(n, eta, G) * np.sqrt(streams.printed_counts(n, steps))
+    return streams.stream_mu(
+        streams.stream_sensitivities(n, steps, alpha), streams.occurrence_sensitivities(n, eta, G, L), stds
+    )
 
 
 def recursion_sensitivities(n: int, G: float, L: float, eta: float, gamma: float) -> tuple[float, float]:

@@ -17,21 +17,13 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.curve import Curve, eps_of_delta
-from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.loss_steps import step_loss
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, distance, random_step
+from dpexp.accounting.curve import eps_of_delta
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
 from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, convex, hybrid_eps, least_delta, powers
-from dpexp.privacy.analyses.last_iterate import (
-    cyclic_convex,
-    cyclic_strongly_convex,
-    full_batch_convex,
-    full_batch_strongly_convex,
-    last_iterate,
-)
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
@@ -58,8 +50,6 @@ WIDEST, MOST_WORK, MOST_SIZES = 120.0, 1.2e5, 400
 which the exact law is computed within a second"""
 GRADIENTS = "gradients of norm at most L, or clipped there"
 UNBOUNDED = "needs a bounded set: give diameter"
-IterationSetting = tuple[float, float, float, int, str, float]
-"""arguments of `last_iterate` behind the order"""
 
 
 class BatchedMechanism(Mechanism):
@@ -184,12 +174,8 @@ class NoisySgd(BatchedMechanism):
                 return random.last_iterate_delta(eps, self.steps)
             return last_iterate_delta(eps, width + move, self.q, self.steps)
 
-        def composed(steps: int) -> Curve:
-            if self.q == 1:
-                mu = math.sqrt(steps) * distance(self.neighboring_relation) / self.multiplier
-                return Curve(partial(eps_of, mu), mu=mu)
-            loss = step_loss(*random_step(self.q, self.multiplier, self.sampling, self.neighboring_relation))
-            return Curve(partial(loss.eps, steps), direct=partial(loss.delta, steps))
+        def composed(steps: int) -> Analysis:
+            return composition([(self.multiplier, self.q, steps)], self.sampling, self.neighboring_relation)[-1]
 
         def contraction(e1: float) -> Contracted:
             # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
@@ -224,11 +210,8 @@ class NoisySgd(BatchedMechanism):
         analyses = []
         for step, (source, caveat) in (FULL_BATCH if self.q == 1 else ORIENTATIONS).items():
             # the replaced record's gradients are 2 L apart, and the analysis is of a distance of 1
-            setting = self.q, self.multiplier / 2, self.width, self.steps, step, c
-
-            def curve(order: float, setting: IterationSetting = setting) -> float:
-                return last_iterate(order, *setting)
-
+            setting = {"q": self.q, "multiplier": self.multiplier / 2, "width": self.width, "contraction": c}
+            curve = partial(last_iterate.last_iterate, **setting, steps=self.steps, step=step)
             name, why = f"iteration-{step}", refused or caveat
             analyses.append(renyi_analysis(name, source + kind, LAST, curve, CONVEX, why))
         return analyses
@@ -241,11 +224,11 @@ class NoisySgd(BatchedMechanism):
         # both bounds hold where steps contract
         if not refused and self.once:
             batches, epochs = self.n // self.batch_size, visits(self.steps, self.q)
-            mu = cyclic_convex(per_step, self.width, batches, epochs)
-            mu = min(mu, cyclic_strongly_convex(per_step, c, batches, epochs)) if c < 1 else mu
+            mu = last_iterate.cyclic_convex(per_step, self.width, batches, epochs)
+            mu = min(mu, last_iterate.cyclic_strongly_convex(per_step, c, batches, epochs)) if c < 1 else mu
         elif not refused:
-            mu = full_batch_convex(per_step, self.width, self.steps)
-            mu = min(mu, full_batch_strongly_convex(per_step, c, self.steps)) if c < 1 else mu
+            mu = last_iterate.full_batch_convex(per_step, self.width, self.steps)
+            mu = min(mu, last_iterate.full_batch_strongly_convex(per_step, c, self.steps)) if c < 1 else mu
         return gaussian_analysis("shifted-interpolation", source, LAST, mu, CONVEX, refused)
 
     def _convex(self) -> LogContraction | None:
@@ -298,7 +281,7 @@ class NoisySgd(BatchedMechanism):
         larger holds. Empty where the set is too wide or the maps are too many.
         """
         from dpexp.privacy.exact import run_laws
-        from dpexp.privacy.exact.update import Drift, Update, affine, constant
+        from dpexp.privacy.exact.update import Update, affine
 
         m, replaced = self.strong_convexity, self.neighboring_relation == "replace-one"
         h, curved, poisson = self.width / 2, self.step_size * m, self.sampling == "poisson"
@@ -309,11 +292,8 @@ class NoisySgd(BatchedMechanism):
         if not (fits and room > 0):
             return []
         # y -> y (1 - eta m k / b) turns round where the largest batch has eta m k > b
-        turns, signs = bool(curved * sizes[-1] > self.batch_size), (1, -1, 0)
-        if self.smoothness is None and not m:
-            others, records = Drift((-h, h), (0.0, 0.0)), [constant(sign * self.reach) for sign in signs]
-        else:
-            others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in signs]
+        turns = bool(curved * sizes[-1] > self.batch_size)
+        others, records = affine(-curved, 0.0, h), [affine(-curved, sign * room, h) for sign in (1, -1, 0)]
         update = Update(self.sampling, self.n, self.batch_size, self.steps, h, others, records[0])
         other = [None] if not replaced else records[1:] if turns else records[1:2]
         pairs = [(update, replace(update, record=record)) for record in other]

@@ -17,7 +17,7 @@ import json
 import math
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,14 +76,9 @@ def stored() -> tuple[Certificate, ...]:
     document = json.loads(STORE.read_text())
     if digest(document["entries"], 64) != document["sha256"]:
         raise ValueError(f"{STORE.name} does not match its hash: compute the certificates again")
-    return tuple(
-        Certificate(
-            MomentumSetting(*(entry[name] for name in MomentumSetting._fields)),
-            tuple(entry["stds"]),
-            entry["mu"],
-            entry["lower"],
-            entry["position"],
-            tuple(map(tuple, entry["weights"])),
-        )
-        for entry in document["entries"]
-    )
+    certificates = []
+    for entry in document["entries"]:
+        setting = MomentumSetting(*(entry.pop(name) for name in MomentumSetting._fields))
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+        certificates.append(Certificate(setting, **values))
+    return tuple(certificates)

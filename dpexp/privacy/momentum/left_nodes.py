@@ -35,37 +35,23 @@ def chosen_sensitivities(
     All of them, or the left ones alone.
     """
     last = len(items) if upto is None else min(upto, len(items))
-    choice = left_only, levels, after, beyond, last
-    return _summed(items, discounts(alpha, len(items)), int(items.max()) + 1, *choice)
+    # (b): the steps of each record, and where they begin among those of all
+    times, begin = np.argsort(items, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(items))])
+    levels = min(max(1, last.bit_length()), levels)
+    return _summed(times, begin, discounts(alpha, len(items)), left_only, levels, after, beyond, last)
 
 
 @compiled(cached=True)
 def _summed(
-    items: np.ndarray, powers: np.ndarray, count: int, left_only: bool, levels: int, after: int, beyond: int, last: int
-) -> np.ndarray:
-    steps = len(items)
-    # (b), by counting: `begin` says where the steps of each record begin in `times`
-    begin = np.zeros(count + 1, np.int64)
-    for item in items:
-        begin[item + 1] += 1
-    for i in range(count):
-        begin[i + 1] += begin[i]
-    place, times = begin.copy(), np.empty(steps, np.int64)
-    for t in range(steps):
-        times[place[items[t]]] = t  # from 0; step t + 1
-        place[items[t]] += 1
-
-    depth = 1
-    while last >> depth:
-        depth += 1
-    depth = min(depth, levels)
-    total, node, weight = np.zeros(count), np.empty(depth, np.int64), np.empty(depth)
-    for record in range(count):
+    times: np.ndarray, begin: np.ndarray, powers: np.ndarray, left_only: bool, depth: int, after: int, beyond: int,
+    last: int,
+) -> np.ndarray:  # fmt: skip
+    total, node, weight = np.zeros(len(begin) - 1), np.empty(depth, np.int64), np.empty(depth)
+    for record in range(len(total)):
         node[:] = -1
         weight[:] = 0.0
         squares = 0.0
-        for k in range(begin[record], begin[record + 1]):
-            t = times[k]
+        for t in times[begin[record] : begin[record + 1]]:
             for level in range(depth):
                 # the node of this level that holds the step is [index 2^level + 1, end]; a left one has an even index
                 index = t >> level

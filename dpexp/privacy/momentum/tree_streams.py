@@ -14,7 +14,6 @@ themselves gained 1 to 3.5 % where they were tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -22,39 +21,33 @@ import numpy as np
 from dpexp.privacy.momentum.trees import fixed_order
 
 
-def printed_counts(n: int, steps: int) -> tuple[float, float, float, float]:
-    """V of each stream as printed: 3 log2 N for `first`, 4 (T / N) log2 N for the others.
+def printed_counts(n: int, steps: int) -> np.ndarray:
+    """V of each stream as printed, [4]: 3 log2 N for `first`, 4 (T / N) log2 N for the others.
 
     With all nodes kept `first` truly holds a record in 2 floor(log2 N) + 3 of them, which is more for N <= 5; the
     others are too large.
     """
     later = 4 * steps / n * math.log2(n)
-    return 3 * math.log2(n), later, later, later
+    return np.array([3 * math.log2(n), later, later, later])
 
 
-def printed_sensitivities(n: int, eta: float, G: float) -> tuple[float, float, float, float]:
-    """delta of each stream as printed: 4 G for G, 2 eta N for D and r, which lack L and a factor 2."""
-    return 4 * G, 4 * G, 2 * eta * n, 2 * eta * n
+def printed_sensitivities(n: int, eta: float, G: float) -> np.ndarray:
+    """delta of each stream as printed, [4]: 4 G for G, 2 eta N for D and r, which lack L and a factor 2.
 
-
-def node_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, float, float, float]:
-    """delta of each stream as the argument for 4 G gives it: 4 G for G, 4 L eta N for D and r.
-
-    Twice `occurrence_sensitivities`: the discounts of a node that holds a record once an epoch sum to at most 2 when
-    (1 - alpha)^N <= 1/2.
+    The argument for 4 G gives twice `occurrence_sensitivities`: the discounts of a node that holds a record once an
+    epoch sum to at most 2 when (1 - alpha)^N <= 1/2.
     """
-    a, b, c, d = occurrence_sensitivities(n, eta, G, L)
-    return 2 * a, 2 * b, 2 * c, 2 * d
+    return np.array([4 * G, 4 * G, 2 * eta * n, 2 * eta * n])
 
 
-def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> tuple[float, float, float, float]:
-    """What replacing one record changes in one summand of each stream: 2 G, 2 G, 2 L eta N, 2 L eta N.
+def occurrence_sensitivities(n: int, eta: float, G: float, L: float) -> np.ndarray:
+    """What replacing one record changes in one summand of each stream, [4]: 2 G, 2 G, 2 L eta N, 2 L eta N.
 
     Steps have length eta exactly, so iterates of one epoch, and anchors of consecutive ones, are within eta N. A
     summand of D or r is the difference of one record's gradients at two such points, at most L eta N long for an
     L-smooth loss, and the other record's may point the other way; one of G is a gradient, of norm at most G.
     """
-    return 2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n
+    return np.array([2 * G, 2 * G, 2 * L * eta * n, 2 * L * eta * n])
 
 
 def stream_sensitivities(n: int, steps: int, alpha: float, *, used_only: bool = True) -> np.ndarray:
@@ -80,38 +73,34 @@ def stream_sensitivities(n: int, steps: int, alpha: float, *, used_only: bool = 
     return np.array([np.pad(row, (0, n - len(row))) for row in rows])
 
 
-def stream_mu(sensitivities: np.ndarray, units: Sequence[float], stds: Sequence[float]) -> float:
+def stream_mu(sensitivities: np.ndarray, units: np.ndarray, stds: np.ndarray) -> float:
     """Exact mu of the whole run: the root of max over records of sum_j S_j unit_j^2 / std_j^2.
 
-    `sensitivities` [4, N] from `stream_sensitivities`, `units` and `stds` one a stream. A stream that no node belongs
-    to costs nothing; a stream without noise that some record enters gives inf.
+    `sensitivities` [4, N] from `stream_sensitivities`, `units` and `stds` [4]. A stream that no node belongs to costs
+    nothing; a stream without noise that some record enters gives inf.
     """
-    squared = np.asarray(sensitivities, dtype=float) * np.square(np.asarray(units, dtype=float))[:, None]
-    variances = np.square(np.asarray(stds, dtype=float))[:, None]
+    squared = sensitivities * np.square(units)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         # noises of the streams are independent, so that dividing each stream by its std makes one Gaussian mechanism
         # of unit noise, whose squared sensitivity is the sum of theirs
-        parts = np.where(squared == 0, 0.0, squared / variances)
+        parts = np.where(squared == 0, 0.0, squared / np.square(stds)[:, None])
     # the record comes last: one record is replaced, not one in every stream
     return math.sqrt(float(parts.sum(axis=0).max()))
 
 
-def optimal_split(costs: Sequence[float], coefficients: Sequence[float], mu: float) -> np.ndarray:
-    """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = mu^2.
+def optimal_split(cost: np.ndarray, coefficient: np.ndarray) -> np.ndarray:
+    """Standard deviations [4] that minimise sum_j coefficient_j s_j^2 subject to sum_j cost_j / s_j^2 = 1.
 
-    `costs` are squared sensitivities (unit squared times the largest S of the stream), `coefficients` the variance that
+    A cost is a squared sensitivity (unit squared times the largest S of the stream), a coefficient the variance that
     unit node noise of the stream puts into the estimate. A stream of no cost gets no noise; one of cost but no
-    coefficient gets inf, since its nodes need not be released. Raises ValueError for mu <= 0 and for negative entries.
+    coefficient gets inf, since its nodes need not be released.
     """
-    cost, coefficient = np.asarray(costs, dtype=float), np.asarray(coefficients, dtype=float)
-    if mu <= 0 or np.any(cost < 0) or np.any(coefficient < 0):
-        raise ValueError(f"mu={mu} must be positive, costs and coefficients not negative")
     # the derivative by s_j^2 of the first sum plus lambda times the second vanishes where coefficient_j is lambda times
-    # cost_j / s_j^4, and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k) / mu^2; mu comes last
+    # cost_j / s_j^4, and the constraint gives sqrt(lambda) = sum_k sqrt(cost_k coefficient_k)
     total = float(np.sum(np.sqrt(cost * coefficient)))
     with np.errstate(divide="ignore", invalid="ignore"):
         variances = np.where(cost == 0, 0.0, np.sqrt(cost / coefficient) * total)
-    return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances)) / mu
+    return np.sqrt(np.where((cost > 0) & (coefficient == 0), np.inf, variances))
 
 
 @lru_cache(maxsize=64)
@@ -126,11 +115,11 @@ def unit_split(n: int, steps: int, alpha: float, gamma: float, ratio: float) -> 
     costs = _costs(n, steps, alpha)
     # the split has the least mean variance for the largest cost of each stream, in units of G: N = eta = G = 1, so that
     # L stands for the ratio
-    units = np.array(occurrence_sensitivities(1, 1.0, 1.0, ratio))
+    units = occurrence_sensitivities(1, 1.0, 1.0, ratio)
     variances = stream_variances(n, steps, alpha, gamma).mean(axis=1)
-    stds = optimal_split(units**2 * costs.max(axis=1), variances, 1.0)
+    stds = optimal_split(units**2 * costs.max(axis=1), variances)
     # these costs need not belong to one record, so that all are then scaled down to spend exactly mu = 1
-    scaled = stream_mu(costs, list(units), list(stds)) * np.where(np.isfinite(stds), stds, 0.0)
+    scaled = stream_mu(costs, units, stds) * np.where(np.isfinite(stds), stds, 0.0)
     first, later, change, residual = map(float, scaled)
     return first, later, change, residual
 

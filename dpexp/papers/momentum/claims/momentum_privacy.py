@@ -21,7 +21,7 @@ import numpy as np
 from dpexp.papers.momentum.momentum_runs import DELTA
 from dpexp.privacy.audit.scores import largest_rate
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
-from dpexp.privacy.momentum.tree_streams import node_sensitivities, printed_counts, printed_sensitivities
+from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, printed_counts, printed_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
 from dpexp.reporting.checks import above
 from dpexp.reporting.claim import Check, Outcome
@@ -54,8 +54,9 @@ def released(n: int, epochs: int, eta: float, sigma: float, corrected: bool) -> 
     from dpexp.engine.finite_sum.noise_windows import empty_windows, nodes_ending, window_noise
 
     steps, alpha, gamma = n * epochs, 1 / n, eta * n
-    deltas = node_sensitivities(n, eta, 1.0, math.pi / eta) if corrected else printed_sensitivities(n, eta, 1.0)
-    stds = alpha * sigma * np.array(deltas) * np.sqrt(printed_counts(n, steps))
+    needed = 2 * occurrence_sensitivities(n, eta, 1.0, math.pi / eta)
+    deltas = needed if corrected else printed_sensitivities(n, eta, 1.0)
+    stds = alpha * sigma * deltas * np.sqrt(printed_counts(n, steps))
     nodes = nodes_ending(1, steps, n)
     units = np.eye(2 * nodes + steps)
     noise = np.empty((steps, 2 * nodes + steps))

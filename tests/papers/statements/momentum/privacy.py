@@ -57,10 +57,10 @@ def printed_nodes(L: float) -> float:
     """mu of the release of all nodes with the printed noise at sigma = 1, N = 200, eta of Theorem 9 at 200 epochs."""
     n, steps = 200, 40_000
     eta = 1 / math.sqrt(n * steps)
-    stds = np.array(printed_sensitivities(n, eta, 1.0)) * np.sqrt(printed_counts(n, steps))
+    stds = printed_sensitivities(n, eta, 1.0) * np.sqrt(printed_counts(n, steps))
     # all nodes are released, used or not
     held = stream_sensitivities(n, steps, 1 / n, used_only=False)
-    return stream_mu(held, occurrence_sensitivities(n, eta, 1.0, L), list(stds))
+    return stream_mu(held, occurrence_sensitivities(n, eta, 1.0, L), stds)
 
 
 CHECKS = {
