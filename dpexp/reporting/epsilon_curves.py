@@ -103,9 +103,11 @@ class EpsilonCurve(Printed):
         return Figure(name, "", "any mechanism", "", (), lambda results: self.draw())
 
     def draw(self) -> Drawing:
-        """A panel for each release: guarantees solid, attained dashed; of several settings or deltas the best alone."""
+        """A panel for each release: guarantees solid, attained dashed, a band between the best of both; of several
+        settings or deltas the best alone."""
         import pandas as pd
 
+        from dpexp.reporting import style
         from dpexp.reporting.figure import Drawing
         from dpexp.reporting.results.choose import Declaration
         from dpexp.reporting.results.draw import Scene
@@ -126,13 +128,21 @@ class EpsilonCurve(Printed):
         deltas = " and ".join(f"{delta:g}" for delta in self.deltas)
         caption = (
             f"Epsilon of {self.name} against {x} at delta = {deltas}: guarantees (solid) and what pairs of neighbours "
-            f"attain (dashed), with the truth between both. Parameters: {self._parameters or 'none'}."
+            f"attain (dashed), and between the best of both the band that holds the truth. "
+            f"Parameters: {self._parameters or 'none'}."
         )
         caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(far)}." if far else ""
         # a figure's numbers have six digits in its file, and no guarantee is rounded down
         rows = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
                 for row in self._documents()]  # fmt: skip
-        return Drawing(scene.draw(), pd.DataFrame(rows), caption)
+        canvas = scene.draw()
+        for _, own in scene.table.groupby(["panel", *others, "delta"]):
+            axes = canvas.axes[int(own["panel"].iloc[0])]
+            sure, low = own[(own["role"] == GUARANTEE) & (own["secret"] == "")], own[own["role"] == ATTAINED]
+            band = pd.concat([low.groupby("at")["eps"].max(), sure.groupby("at")["eps"].min()], axis=1).dropna()
+            colour = style.BLACK if own["colour"].nunique() > 1 else scene.colours[own["colour"].iloc[0]]
+            axes.fill_between(band.index, *band.to_numpy().T, color=colour, alpha=style.BAND_ALPHA, lw=0)
+        return Drawing(canvas, pd.DataFrame(rows), caption)
 
     def _points(self) -> tuple[pd.DataFrame, list[str]]:
         """What is drawn, as rows of a summary, and the names of analyses that are nowhere close to the best."""

@@ -84,6 +84,8 @@ class Drawing(NamedTuple):
     """where it was generated with the figure; else the caption of the figure"""
     constants: str = ""
     """the parameters that do not vary in its results: the head of the CSV"""
+    remark: str = ""
+    """after the caption of the figure"""
     look: Look = PLAIN
 
     def _repr_png_(self) -> bytes:
@@ -187,7 +189,9 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
             layout.execute(canvas)
             canvas.set_layout_engine("none")
     bands = f" Intervals: {CI_NAME}." if figure.needs and {"ci_lo", "ci_hi"} <= set(drawing.data.columns) else ""
-    caption = drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}"
+    caption = (
+        drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}{drawing.remark}"
+    )
     folders = [] if drawing.constants else [results / name for name in dict.fromkeys(figure.needs)]
     head = constants(gather(folders, partial=False)) if folders else drawing.constants
     return drawing._replace(look=look, caption=caption, constants=head)

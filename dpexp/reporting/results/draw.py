@@ -9,7 +9,8 @@ reference slope. (d) The legend has every colour, line style, marker and shading
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +51,8 @@ LOGARITHMIC = 8.0
 MOST_ROWS, MOST_MARKERS = 200, 30
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
+INDEX = re.compile(r"(?<== )(\d\.\d\d)")
+"""J in the name of a prediction"""
 NO_THEORY = (
     "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that does not depend on "
     "the gradient (delta = 0 has not); see docs page figures"
@@ -95,7 +98,8 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
         raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
-    return Drawing(scene.draw(), scene.numbers(), caption(scene, gathered), constants(gathered))
+    words, remark = caption(scene, gathered), " ".join(["", *_theory_sentence(scene)])
+    return Drawing(scene.draw(), scene.numbers(), words, constants(gathered), remark=remark)
 
 
 class Scene:
@@ -212,7 +216,7 @@ class Scene:
         label = style.wrapped(label, width / columns if self.turned else height * rows - 0.3)
         label += f"\n${self.metric.symbol}$" if self.metric.symbol else ""
         x_label = label if self.turned else "steps" if self.steps else parameter_label(self.plan.x)
-        self._scale(panels[0], max(3, int(2 * width / columns)), names)
+        self._scale(panels[0], max(3, int(2 * width / columns)), names, size)
         for number, (axes, (_, inside)) in enumerate(zip(panels, self.table.groupby("panel"), strict=False)):
             axes.set_title(style.wrapped(self.labels["panel"][number], width / columns - 0.5))
             axes.set_axisbelow(True)
@@ -220,8 +224,6 @@ class Scene:
             axes.margins(0.05, 0.12)
             last = number + columns >= count  # no panel is below it
             axes.tick_params(labelbottom=last)
-            if self.turned:
-                axes.tick_params("y", labelsize=size)
             axes.set_xlabel(x_label if last else "")
             key: tuple[int, ...]
             for key, own in inside.groupby([*["line"] * self.steps, "colour", "style"]):  # type: ignore[assignment]
@@ -240,7 +242,7 @@ class Scene:
         canvas.suptitle(title)
         return canvas
 
-    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
+    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
         """Scales and the names of few values, of infinity and of rows, with at most so many decades named.
 
         Panels share them with the first one.
@@ -251,7 +253,7 @@ class Scene:
             style.logarithmic(axes, "x", ticks)
         values = sorted(set(self.table["x"]))
         if self.turned:
-            axes.set_yticks(range(len(rows)), rows)
+            axes.set_yticks(range(len(rows)), rows, fontsize=size)
             axes.set_ylim(len(rows) - 0.4, -0.6)
         elif not self.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
             # so many names as there is room for, the last one among them
@@ -276,13 +278,26 @@ def caption(scene: Scene, gathered: Gathered) -> str:
     sentences.append(f"{gathered.names}: {scene.metric.words}, {place}.")
     sentences.append(f"{bands}: {scene.statistic.band} over {scene.replicates} replicates." if scene.replicates != "1"
                      else "One replicate of every setting, so there is no band.")  # fmt: skip
-    if scene.theory:
-        sentences.append(f"Theory, for at most three colours: {'; '.join(scene.theory)}.")
+    sentences += _theory_sentence(scene)
     if wild := [line for line in scene.lines if line.diverged]:
         largest = max(line.diverged for line in wild)
         settings = f"{counted(len(wild), 'setting')}, at most {largest} of {wild[0].replicates}"
         sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
     return " ".join([*sentences, *(f"{remark}." for remark in gathered.remarks)])
+
+
+def _theory_sentence(scene: Scene) -> list[str]:
+    return [f"Theory, for at most three colours: {_in_short(scene.theory)}."] if scene.theory else []
+
+
+def _in_short(names: Iterable[str]) -> str:
+    """Names of curves, once for all that differ in their index J alone, with its range."""
+    indices: dict[tuple[str, str], list[str]] = {}
+    for name in names:
+        start, index, end = INDEX.split(name) if INDEX.search(name) else (name, "", "")
+        indices.setdefault((start, end), []).append(index)
+    ranges = {key: " to ".join(dict.fromkeys((min(own), max(own)))) for key, own in indices.items()}
+    return "; ".join(f"{start}{index}{end}" for (start, end), index in ranges.items())
 
 
 def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -> None:
