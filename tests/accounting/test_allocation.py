@@ -9,6 +9,7 @@ from scipy.special import ndtr
 from dpexp.accounting.allocation import EpochLoss, losses_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
+from tests.conftest import share
 
 # adversary.md 5.2, by another program: batches, epochs, noise, and brackets of epsilon at 1e-3 and 1e-5, each for a
 # record that is removed and for one that is added
@@ -50,7 +51,7 @@ def sides(loss, epochs, delta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), BALLS_IN_BINS)
+@pytest.mark.parametrize(("setting", "remove", "add", "remove_5", "add_5"), share(BALLS_IN_BINS, 2))
 def test_brackets_meet_those_of_another_program(setting, remove, add, remove_5, add_5):
     batches, epochs, noise = setting
     loss = EpochLoss(1 / noise, batches)
@@ -89,6 +90,12 @@ def test_a_mechanism_states_its_own_scheme():
     assert bracket(coins)[0] == same.lower_bounds()[0].eps(1e-5)
     # the noise of all steps is in the last iterate, the record in those of its group alone
     assert coins.lower_bounds()[1].eps(1e-5) < same.lower_bounds()[1].eps(1e-5) / 5
+
+
+def test_of_more_epochs_than_can_be_composed_nothing_is_attained():
+    loss = EpochLoss(1.0, 4)
+    assert loss.attained(10**9, 1e-5) == 0
+    assert loss.attained(10**6, 1e-5) < loss.eps(10**6, 1e-5) < loss.eps(10**9, 1e-5) < math.inf
 
 
 def exact_of_two(mu, eps, swapped):

@@ -1,5 +1,6 @@
 """The linear-loss law against values of a second program, high precision, and a literal sum over visits."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from scipy.stats import binom
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.linear import eps_of_scheme, linear
+from tests.conftest import share
 from tests.oracles.linear_losses import GOLDEN, full
 
 SCHEMES = ("add-remove", "replace-one", "fixed-size")
@@ -39,11 +41,11 @@ def test_golden_deltas_and_divergences():
         assert law_of(0.1, 4.0, 100, "add-remove").delta(eps) == pytest.approx(delta, rel=1e-9)
 
 
+LARGE = [(0.5, 1.0, 2280), (0.5, 0.147, 1000), (0.3, 0.5, 3000), (0.9, 1.0, 2000), (0.05, 0.3, 3000)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize(
-    "setting", [(0.5, 1.0, 2280), (0.5, 0.147, 1000), (0.3, 0.5, 3000), (0.9, 1.0, 2000), (0.05, 0.3, 3000)]
-)
+@pytest.mark.parametrize(("setting", "scheme"), share(itertools.product(LARGE, SCHEMES), 4))
 def test_large_losses_count_the_rarest_numbers_of_visits(setting, scheme):
     """Beyond epsilon 100, those with a probability below e^-120 decide how little the other data set has there."""
     for delta in (1e-5, 1e-10):

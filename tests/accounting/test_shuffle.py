@@ -17,7 +17,7 @@ from dpexp.accounting.shuffle import ball_cells, cap_cells, normal_laws, pair_ep
 from dpexp.privacy.budgets import ChoiceBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.shuffled_messages import ShuffledMessages
-from tests.conftest import call
+from tests.conftest import call, share
 
 PURE = {  # (eps_0, n, delta): above; attained by two and by three values
     (0.5, 100, 1e-5): (0.18162, 0.17064, 0.15104), (1, 1000, 1e-5): (0.12505, 0.10537, 0.10956),
@@ -39,7 +39,7 @@ def both(delta, **values):
     return mechanism.upper_bounds()[1].eps(delta), [bound.eps(delta) for bound in mechanism.lower_bounds()]
 
 
-@pytest.mark.parametrize(("pure", "n", "delta"), PURE)
+@pytest.mark.parametrize(("pure", "n", "delta"), share(PURE, 2))
 def test_pure_messages_have_the_reference_values(pure, n, delta):
     above, two, three = PURE[pure, n, delta]
     found, (lower,) = both(delta, n=n, message="any", pure_eps=pure)
@@ -47,7 +47,7 @@ def test_pure_messages_have_the_reference_values(pure, n, delta):
     assert 0.9998 <= lower / max(two or 0, three) <= 1.0002
 
 
-@pytest.mark.parametrize(("mu", "n", "delta"), GAUSSIAN)
+@pytest.mark.parametrize(("mu", "n", "delta"), share(GAUSSIAN, 2))
 def test_gaussian_messages_have_the_reference_values(mu, n, delta):
     low, *above = GAUSSIAN[mu, n, delta]
     for dimension, reference in zip((1, 7, 22), above, strict=True):

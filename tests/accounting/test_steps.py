@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from dpexp.accounting import Curve, Unreachable, calibrate
 from dpexp.accounting import pairs as curves
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss
-from tests.conftest import AT_LENGTH
+from tests.conftest import AT_LENGTH, share
 from tests.oracles.composition import epsilon
 
 Z = np.linspace(-18, 24, 400_001)
@@ -74,22 +75,23 @@ PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-s
 """orders of the neighbours in the inversion"""
 
 
+MANY = [
+    (0.02, 0.8, 400, "add-remove", 1e-3),
+    (0.02, 0.8, 400, "replace-one", 1e-3),
+    (1e-3, 2.0, 20_000, "fixed-size", 1e-3),
+    (0.01, 50.0, 10**6, "fixed-size", 2e-4),
+    (0.001, 1.0, 10**7, "add-remove", 2e-3),
+    (0.02, 50.0, 10**8, "replace-one", 2e-3),
+    (0.01, 20.0, 10**9, "add-remove", 1e-2),
+]
+"""q, noise, steps, scheme, and how near the bounds are: the grid is coarser from a million steps on"""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", [1e-6, 1e-12])
-@pytest.mark.parametrize(
-    ("q", "noise", "steps", "scheme", "near"),  # the grid is coarser from a million steps on
-    [
-        (0.02, 0.8, 400, "add-remove", 1e-3),
-        (0.02, 0.8, 400, "replace-one", 1e-3),
-        (1e-3, 2.0, 20_000, "fixed-size", 1e-3),
-        (0.01, 50.0, 10**6, "fixed-size", 2e-4),
-        (0.001, 1.0, 10**7, "add-remove", 2e-3),
-        (0.02, 50.0, 10**8, "replace-one", 2e-3),
-        (0.01, 20.0, 10**9, "add-remove", 1e-2),
-    ],
-)
-def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(q, noise, steps, scheme, near, delta):
+@pytest.mark.parametrize(("setting", "delta"), share(itertools.product(MANY, (1e-6, 1e-12))))
+def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(setting, delta):
     """Epsilon by an integral along a contour, which shares no code and knows no grid."""
+    q, noise, steps, scheme, near = setting
     exact = epsilon([(q, noise, steps)], delta, PAIRS[scheme])
     loss = StepLoss(q, noise, scheme)
     assert exact * (1 - near) < loss.attained(steps, delta) < exact < loss.eps(steps, delta) < exact * (1 + near)

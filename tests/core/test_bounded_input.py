@@ -117,10 +117,10 @@ def test_toy_sizes_that_become_equal_are_run_once(tmp_path):
 def test_a_share_of_the_campaign(tmp_path):
     """The first of the 5,000 mutants of `python -m tests.campaigns.config_mutants`, and toy runs of a few, untimed."""
     lines = []
-    counts = campaign(12, 200, 6, tmp_path, log=lines.append, limits=(math.inf, math.inf))
-    assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == 200
+    counts = campaign(12, 100, 3, tmp_path, log=lines.append, limits=(math.inf, math.inf))
+    assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == 100
     assert counts["validate: ok"] > 10
-    assert counts["run: ok"] == 6
+    assert counts["run: ok"] == 3
     assert not {name: counts[name] for name in FAULTS if counts[name]}, lines
 
 
