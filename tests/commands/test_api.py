@@ -80,7 +80,7 @@ def test_figures_are_drawn_from_several_threads(result):
 
     metrics = ["loss_gap", "param_distance_sq"] * 2
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(caption, metrics)) == [caption(metric) for metric in metrics]
+        assert list(pool.map(caption, metrics)) == [caption(metric) for metric in metrics[:2]] * 2
 
 
 def test_run_and_read_give_what_the_store_holds_and_the_bits_of_the_command(result, tmp_path):

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from dpexp.store.folder import read_document, write_document
-from tests.conftest import ROOT, at_length, call
+from tests.conftest import AT_LENGTH, ROOT, call
 
 PLUGIN = """import pathlib
 pathlib.Path(__file__).with_name("ran").touch()
@@ -125,17 +125,16 @@ def hostile(lab, outside, way):
 
 
 WAYS = ("/dev/zero", "a link", "a cell elsewhere", "a key", "a pipe", "a plug-in", "a newline")
-TRIED = 2
-"""so many of the ways, the first, are always tried, and all by `make soak`"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", [*WAYS[:TRIED], *(pytest.param(way, marks=at_length) for way in WAYS[TRIED:])])
-def test_no_reader_runs_or_opens_what_a_folder_names(stranger, tmp_path, way):
+@pytest.mark.parametrize("ways", [(way,) for way in WAYS] if AT_LENGTH else [WAYS[:2]])
+def test_no_reader_runs_or_opens_what_a_folder_names(stranger, tmp_path, ways):
     source, outside = stranger
     lab = tmp_path / "lab"
     shutil.copytree(source, lab)
-    hostile(lab, outside, way)
+    for way in ways:
+        hostile(lab, outside, way)
     for words, code, seen, said in heard(lab, outside, *READERS):
         assert (seen, code in (0, 2, 3)) == ([], True), (words, code, said)
         assert "PRIVATE KEY" not in said

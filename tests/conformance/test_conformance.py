@@ -5,7 +5,7 @@ import pytest
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, built_in
 from dpexp.problems import PROBLEMS
-from tests.conftest import AT_LENGTH
+from tests.conftest import AT_LENGTH, in_share
 
 SLOW = {("algorithm", name) for name in ("attacked", "shapes", "chunks", "other cells", "jobs", "seeds")} | {
     ("problem", "is run"),
@@ -21,6 +21,18 @@ ATTACKED = ("dp-sgd", "batch-descent", "gradient-recursion")
 """in a second or two each; `make soak` attacks all"""
 ALIKE = ("clipped-ldp-sgd", "heavy-ball-ldp-sgd")
 """compiled from the templates of `ldp-sgd`, whose shapes are tried on every problem; `make soak` tries theirs"""
+
+
+def in_time(subject, check):
+    """Whether `make test` has time: it tries each slow check on some of those that it is for."""
+    if check.name == "attacked":
+        return subject.name in ATTACKED
+    if check.name == "shapes" and subject.name in ALIKE:
+        return False
+    slow = (subject.kind, check.name) in SLOW or (subject.name, check.name) in DEAR
+    return subject.name == "ldp-sgd" or not slow or in_share(f"{subject.name} {check.name}", 3)
+
+
 CASES = [
     pytest.param(
         subject,
@@ -30,11 +42,7 @@ CASES = [
     )
     for subject in built_in()
     for check in SUITE[subject.kind]
-    if AT_LENGTH
-    or not (
-        (check.name == "attacked" and subject.name not in ATTACKED)
-        or (check.name == "shapes" and subject.name in ALIKE)
-    )
+    if AT_LENGTH or in_time(subject, check)
 ]
 
 

@@ -2,7 +2,7 @@
 
 Of every document: no lower bound exceeds its upper bound, the verdict on a number is that of the rows beside it, the
 headline allows all that a row attains and no more than a row does, and `privacy`, `receipt` and `dpexp.accounting`
-state one number. `make soak` draws forty times as many.
+state one number. `make soak` draws a hundred and sixty times as many.
 """
 
 import math
@@ -17,9 +17,9 @@ from dpexp.accounting import Accountant
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.statement import statement_of_mechanism
-from tests.conftest import AT_LENGTH
+from tests.conftest import AT_LENGTH, at_length
 
-SEEDS, DRAWS = (range(40), 8) if AT_LENGTH else (range(1), 4)
+SEEDS, DRAWS = (range(40), 8) if AT_LENGTH else (range(1), 2)
 ROUNDING = 1e-9
 RECORDS = 10_000
 """of batches of fixed size; shares are whole numbers of them"""
@@ -196,6 +196,7 @@ def test_a_verdict_against_its_rows_is_seen(monkeypatch):
     assert any("exit code" in fault for fault in of_card(CARD))
 
 
+@at_length
 def test_of_an_attacker_what_is_released_attains():
     shown = {}
     for released in ("all", "last", "average"):

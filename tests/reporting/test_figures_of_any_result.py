@@ -161,11 +161,11 @@ def test_the_reference_slope_is_that_of_theory_where_there_is_one(toy):
 
 @pytest.mark.slow
 def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_covers(toy):
-    drawing = drawn(toy, theory=True)
+    drawing = drawn(toy, theory=True, only="mu=1")
     assert faults(drawing.canvas) == []
     assert all(any(line.get_gid() == "theory" for line in axes.lines) for axes in drawing.canvas.axes)
     measured = drawing.data[drawing.data.bound.notna()]
-    assert len(measured) > 100
+    assert len(measured) > 30
     assert (measured.bound > 0).all()  # the numbers of the curves are in the CSV
     assert "bound, Theorem 3" in drawing.caption
     both = drawn(toy, theory=True, style="alpha", facet=("estimator",), only="mu=1")

@@ -69,8 +69,8 @@ def test_a_service_that_is_no_scheduler_is_refused(said, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as service:
 
         def greet():
-            talk, _ = service.accept()
-            with talk, suppress(OSError):
+            # on a busy machine it may come when the service is closed: an error of a thread would be the next test's
+            with suppress(OSError), service.accept()[0] as talk:
                 talk.sendall(said)
                 talk.recv(1)
 
