@@ -10,7 +10,6 @@ from dpexp.inference.models import unit_model
 from tests.conftest import ROOT, using
 
 TEXT = (ROOT / "docs/plugins/newton.py").read_text()
-HALF = 'Stated("sampled-gaussian", sent, "gaussian-composition" if noisy else "no-noise", valid=noisy)'
 
 
 def plan(tmp_path, mu, n=50_000, old="", new=""):
@@ -22,38 +21,27 @@ def plan(tmp_path, mu, n=50_000, old="", new=""):
         return FitMethod("noisy-newton").plan(unit_model("huber-linear", 2), mu, n)
 
 
-@pytest.mark.parametrize("mu", [0.3, 1.0, 20.0, math.inf])
+@pytest.mark.parametrize("mu", [0.3, 20.0, math.inf])
 def test_a_plan_names_the_statement_of_its_budget_and_counts_records(tmp_path, mu):
     found, few = plan(tmp_path, mu), plan(tmp_path, mu, 300)
     by = "no privacy" if mu == math.inf else "gaussian-composition"
     assert found.stated_by.startswith(f"noisy-newton, by {by}, {tmp_path}")
     assert (found.n, few.n, found.central, few.central, found.checked.reasons) == (50_000, 300, True, True, ())
     assert [reason.rule for reason in few.checked.reasons] == ["noisy-newton"]
-    assert few.stated_by == found.stated_by
 
 
-def test_a_method_may_spend_less_than_its_budget_and_never_more(tmp_path):
-    """By a billionth more it is rounding, and by a millionth it is not."""
-    for spent, right in (0.5, True), (1 + 1e-10, True), (1 + 1e-6, False), (2.0, False):
-        change = {"old": "budget.constant,\n", "new": f"(budget.constant * {spent!r}),\n"}
-        if right:
-            assert plan(tmp_path, 1.0, **change).stated_by
-        else:
-            with pytest.raises(UsageError, match="mu = "):
-                plan(tmp_path, 1.0, **change)
-
-
-@pytest.mark.parametrize(("old", "new", "free"), [
-    (HALF, HALF.replace("valid=noisy", "valid=False"), True),  # without a budget nothing has to be stated
+@pytest.mark.parametrize(("old", "new", "right"), [
+    ("budget.constant,\n", "(budget.constant / 2),\n", True),
+    ("budget.constant,\n", "(budget.constant * (1 + 1e-10)),\n", True),  # rounding
+    ("budget.constant,\n", "(budget.constant * (1 + 1e-6)),\n", False),
+    ("valid=noisy", "valid=False", False),
     ('relation="replace-one"', 'relation="add-remove"', False),
     ("    estimators: ClassVar", "    runs_on: ClassVar = (int,)\n    estimators: ClassVar", False),
     ("+ one\n", '+ ["of another kind"]\n', False),
 ])  # fmt: skip
-def test_what_no_fit_can_use_is_refused_before_data_are_read(tmp_path, old, new, free):
-    with pytest.raises(UsageError, match="noisy-newton"):
-        plan(tmp_path, 1.0, old=old, new=new)
-    if free:
-        assert plan(tmp_path, math.inf, old=old, new=new).stated_by
+def test_a_method_spends_no_more_than_its_budget_and_what_no_fit_can_use_is_refused(tmp_path, old, new, right):
+    if right:
+        assert plan(tmp_path, 1.0, old=old, new=new).stated_by
     else:
         with pytest.raises(UsageError, match="noisy-newton"):
-            plan(tmp_path, math.inf, old=old, new=new)
+            plan(tmp_path, 1.0, old=old, new=new)

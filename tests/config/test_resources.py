@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dpexp.config import resources
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.shipped import as_typed, shipped
@@ -33,3 +34,15 @@ def test_a_config_is_named_by_its_mark_or_its_path(tmp_path):
     assert as_typed(shipped()["linear_d5"]) in ("@linear_d5", "configs/linear_d5.yaml")
     assert as_typed(tmp_path / "linear_d5.yaml") == str(tmp_path / "linear_d5.yaml")
     assert as_typed(Path("my own.yaml")) == "'my own.yaml'"
+
+
+def test_no_more_workers_are_counted_than_there_are_chunks(monkeypatch):
+    """One chunk of eight replicates needs the same with 1 worker and with 64; of 800 replicates there are many."""
+    monkeypatch.setattr(resources, "memory_of_machine", lambda: 1)
+    found = {}
+    for replicates, workers in ((8, 1), (8, 64), (800, 1), (800, 64)):
+        text = LARGE.replace("replicates: 1000000", f"replicates: {replicates}")
+        with pytest.raises(ConfigError) as refused:
+            require_room(read_experiment(text, "large.yaml"), workers)
+        found[replicates, workers] = re.findall(r"([\d.]+ \w+) for work", str(refused.value))
+    assert found[8, 1] == found[8, 64] == found[800, 1] != found[800, 64]

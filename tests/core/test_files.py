@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dpexp.core.files import as_named, atomically, place_of
+from dpexp.core.files import as_named, atomically, place_of, read_ordinary
 
 
 @pytest.mark.parametrize("typed", ["../data/t.csv", "./../data//t.csv", "../../lab/data/t.csv", "{lab}/data/t.csv"])
@@ -38,3 +38,11 @@ def test_a_file_that_fails_half_written_leaves_the_one_before(tmp_path):
         atomically(path, broken)
     assert path.read_text() == "whole"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_of_the_largest_size_is_read_and_one_byte_more_is_not(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"12345")
+    assert read_ordinary(path, 5) == read_ordinary(path) == b"12345"
+    with pytest.raises(OSError, match="at most 4 are read"):
+        read_ordinary(path, 4)

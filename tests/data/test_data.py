@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpexp.core.errors import DataError
+from dpexp.data import adult
 from dpexp.data.dataset import BIAS, NORM, Dataset, held_out, prepare, split
 from dpexp.data.encode import limits_of
 from dpexp.data.labelled import DATASETS, load_split, read_labelled
@@ -116,3 +117,26 @@ def test_days_are_numbers_where_their_range_says_so(tmp_path):
     table = read_labelled(path, "y", public)
     assert table.features[:3, 0].tolist() == [0, 1, 0.5]
     assert table.usable.tolist() == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("pair", "right"), [
+    ((1, 3), True), ((3, 3), False), ((3, 1), False), ((1e308, 1.5e308), True), ((-1e308, 1e308), False),
+    (("2024-02-28", "2024-03-01"), True), ((False, True), False), ((0, float("inf")), False),
+])  # fmt: skip
+def test_a_stated_range_has_a_width_that_is_a_number(pair, right):
+    if right:
+        low, high = limits_of("x", pair)
+        assert high - low == (2 if pair != (1e308, 1.5e308) else 5e307)
+    else:
+        with pytest.raises(ValueError, match="x: a range is"):
+            limits_of("x", pair)
+
+
+def test_numbers_of_adult_are_shares_of_their_ranges():
+    """None and all of every range, on a log scale for gains and losses; an unknown category is no column."""
+    most, codes = np.array([[*adult.RANGES.values()], [50, 4, 999, 0, 25]]), np.zeros((2, 8), int)
+    codes[1, 0] = 2
+    features = adult.encode_adult(most, codes)
+    assert features[0].tolist() == [1.0] * 5 + [0.0] * 99
+    assert features[1, :5] == pytest.approx([0.5, 0.25, 0.6, 0, 0.25], rel=1e-6)
+    assert np.flatnonzero(features[1, 5:]).tolist() == [1]

@@ -56,15 +56,6 @@ def drawn(name, toys):
     return pd.read_csv(numbers_of(FIGURES[name], toys), comment="#")
 
 
-@at_length
-def test_the_region_of_dp_sgld(toys):
-    data = drawn("dp_sgld_region", toys)
-    assert np.isinf(data.order).any()
-    assert data.order.min() == 1.5
-    for _, row in data.groupby(["steps", "q"]):  # larger shifts fail at smaller orders
-        assert (np.diff(np.nan_to_num(row.order.to_numpy(), posinf=1e9)) <= 0).all()
-
-
 def test_the_figure_of_noisy_sgd(toys):
     data = drawn("noisy_sgd_figure1", toys)
     assert (data.exact_pm > data.exact_paper).all()
@@ -85,17 +76,6 @@ def test_the_figure_of_hidden_state(toys):
     assert (data.hybrid.dropna() <= data.composition[data.hybrid.notna()]).all()
     late = data[(data.baseline == "same") & (data.steps > 100)]
     assert (late.hybrid < late.bound).all()
-
-
-@at_length
-def test_the_figure_of_all_analyses(toys):
-    data = drawn("privacy_analyses", toys)
-    epsilons = data[data.role != "refused"].pivot_table(index="steps", columns="analysis", values="eps")
-    attained = epsilons.pop("exact-walk")
-    assert len(epsilons) >= 60
-    assert (epsilons.min(axis=1) > attained).all()
-    end = epsilons.iloc[-1]
-    assert end.hybrid < end["iteration-symmetrised"] < end.contraction < end["pld-composition"]
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])

@@ -3,7 +3,7 @@
 import pytest
 
 from research.stated_epsilons import CLAIMS, entries, figures_of, verdict
-from tests.conftest import mostly_slow
+from tests.conftest import share
 
 BY_ID = {entry.id: entry for entry in entries()}
 # recomputed, certified for Poisson batches, attained for the program's batches: added or removed, replaced. By a Renyi
@@ -31,14 +31,14 @@ def test_every_row_was_computed_elsewhere():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("name", share(ELSEWHERE))
 def test_numbers_are_those_of_other_programs(name):
     for ours, other in zip(figures_of(BY_ID[name]), ELSEWHERE[name], strict=True):
         if other is not None:
             assert ours == pytest.approx(other, rel=2e-3, abs=6e-4)
 
 
-@pytest.mark.parametrize("name", mostly_slow(ELSEWHERE))
+@pytest.mark.parametrize("name", share(ELSEWHERE))
 def test_a_row_that_prints_less_than_is_attained_is_false(name):
     entry = BY_ID[name]
     assert verdict(entry, 0.99 * figures_of(entry).attained) == "false"

@@ -4,7 +4,6 @@ import io
 import json
 import re
 import shutil
-from itertools import combinations
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,7 +19,7 @@ from dpexp.papers import theories
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, needed
 from dpexp.reporting.results.draw import draw, figure_of
 from dpexp.reporting.results.gather import exponent_of, gather
-from dpexp.reporting.style import BUDGET_COLOURS, COLOURS, RC
+from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
 from tests.conftest import COSTLY, ROOT, call, in_share
@@ -273,31 +272,6 @@ def test_other_options_make_other_files(toy, tmp_path):
 
 
 # --- looks -----------------------------------------------------------------------------------------------------------
-
-SEEN_BY = {
-    "all": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
-}  # fmt: skip
-"""linear RGB as it is seen: Machado, Oliveira and Fernandes (2009), severity 1"""
-
-
-def lab(colour, seen=SEEN_BY["all"]):
-    """CIE L*a*b* of a colour."""
-    parts = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
-    linear = np.asarray(seen) @ np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-    white = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    xyz = white @ np.clip(linear, 0, 1) / [0.9505, 1, 1.089]
-    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
-
-
-@pytest.mark.parametrize("colours", [list(BUDGET_COLOURS.values()), list(COLOURS[:5])])
-def test_colours_are_told_apart_in_grey_print_and_by_everybody(colours):
-    for one, other in combinations(colours, 2):
-        assert abs(lab(one)[0] - lab(other)[0]) > 10
-        assert all(np.linalg.norm(lab(one, seen) - lab(other, seen)) > 20 for seen in SEEN_BY.values())
 
 
 def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, tmp_path):

@@ -97,15 +97,6 @@ def test_a_clone_without_trajectories_is_answered(results):
     assert "run: dpexp run" in refused
 
 
-def test_nothing_is_judged_yet(few, tmp_path):
-    told = call("claims", "--format", "table", "--results", tmp_path, code=3)
-    assert "3 stale or missing" in told.stdout
-    assert "not judged yet" in told.stderr
-    assert "hint: run: dpexp run configs/linear_d5.yaml" in told.stderr
-    empty = ledger(tmp_path, code=3)
-    assert all(one["verdict"] is None and one["measured"] is None for one in empty.values())
-
-
 @pytest.mark.slow
 def test_one_bit_of_a_summary(results):
     """A byte of the summary is another one: the verdict is stale, also where the manifest is made to fit it."""
@@ -189,28 +180,6 @@ def test_which_claims_are_asked_for(asked, found):
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------------
-
-
-def test_pages_link_to_every_claim(few, tmp_path):
-    """The index leads to a heading for every claim, and pages say how a claim is judged."""
-    call("claims", *THEORY, "--judge", "-q", "--results", tmp_path)
-    written = call("claims", "--results", tmp_path, "--out", tmp_path, code=3).stdout.split()
-    assert written[0] == str(tmp_path / "CLAIMS.md")
-    index = (tmp_path / "CLAIMS.md").read_text()
-    pages = sorted(set(re.findall(r"\]\((claims/[^)#]+)\)", index)))
-    links = []
-    for text in [(tmp_path / page).read_text() for page in pages]:
-        headings = [re.sub(r"[^\w -]", "", line.lower()) for line in re.findall("^##+ (.*)$", text, re.M)]
-        links += re.findall(r"\]\(#([^)]+)\)", text)
-        assert {line.replace(" ", "-") for line in headings} >= set(re.findall(r"\]\(#([^)]+)\)", text))
-        assert "(../CLAIMS.md)" in text
-    assert len(set(links)) == len(few)
-    page = (tmp_path / "claims" / "ldp-sgd.md").read_text()
-    assert f"`dpexp claims {THEORY[1]}`" in page
-    assert "not judged yet" in page
-    assert "stale or missing" in index
-    call("claims", "noisy-sgd", "--results", tmp_path, "--out", tmp_path)
-    assert (tmp_path / "CLAIMS.md").read_text() == index  # of all papers, whatever is named
 
 
 def test_the_page_of_differences_has_every_statement_that_did_not_come_out_as_printed():

@@ -115,18 +115,6 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
         assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
 
 
-def test_slopes_need_the_trajectories_and_say_so(toy, tmp_path, monkeypatch):
-    import shutil
-
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    shutil.copytree(toy, tmp_path / "toy")
-    shutil.rmtree(tmp_path / "toy" / "trajectories")
-    text = command.table("toy", form="md", results=tmp_path).text()
-    assert "No slope: the trajectories are not there, in 12 rows." in text
-    assert "| slope" not in text
-
-
 # --- LaTeX -----------------------------------------------------------------------------------------------------------
 
 
@@ -143,17 +131,6 @@ def balanced(text):
         for row in rows:
             assert len(re.findall(r"(?<!\\)&", row)) == columns - 1, row
     assert text.isascii() or not re.search("[\u2212\u00b1\u00d7]", text)
-
-
-def test_latex_is_whole_with_caption_label_and_mathematics(toy):
-    text = command.table("toy", form="tex", results=toy.parent).text()
-    balanced(text)
-    assert "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}" in text
-    assert "\\label{tab:toy}" in text
-    assert re.search(r"\\caption{Results of toy\..* half the 95\\% interval", text)
-    assert r"$\alpha$ & $\mu$ & estimator & $\mathrm{E}\,\|\theta - \theta^*\|^2$" in text
-    assert re.search(r"1/3 & 1 & sgd & [\d.]+(\([\d.]+\))?", text)
-    assert "no privacy" in text
 
 
 def test_cells_of_latex():

@@ -7,12 +7,14 @@ import pytest
 from scipy import stats as reference
 from scipy.optimize import brentq
 
+from dpexp.engine.result import CellData
 from dpexp.store.stats import (
     COLUMNS,
     interval,
     paired_difference,
     summarise,
     t_quantile,
+    too_far,
 )
 
 RNG = np.random.default_rng(31)
@@ -101,3 +103,12 @@ def test_a_paired_difference_by_hand():
     low, high = by_hall(np.array([-0.75, 0.25, 0.5]) / (4 / 3), 0.95)
     assert (d.ratio, d.ratio_lo, d.ratio_hi) == pytest.approx((1.75, 1.75 + low, 1.75 + high), rel=1e-6)
     assert high + low < -0.01  # and not symmetric
+
+
+def test_a_replicate_beyond_the_limit_or_without_a_number_has_diverged():
+    """The limit is on the distance, of which the square is stored; of several sizes the first decides."""
+    values = np.array([[[[8.9, 9.0, 9.1, 1.0]], [[10.0, 10.0, 1.0, math.inf]]]]).reshape(1, 1, 2, 4)
+    data = CellData(np.array([1]), ("sgd",), ("param_distance_sq", "param_norm_sq"), values)
+    assert too_far(data, 3.0).tolist() == [[[False, False, True, True]]]
+    alone = CellData(np.array([1]), ("sgd",), ("param_norm_sq",), values[:, :, 1:])
+    assert too_far(alone, 3.0).tolist() == [[[True, True, False, True]]]

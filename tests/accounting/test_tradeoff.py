@@ -11,7 +11,7 @@ from dpexp.accounting.curve import Curve, gaussian_beta, implied_delta
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.linear import linear
 from dpexp.privacy.mechanisms import MECHANISMS
-from tests.conftest import call, share
+from tests.conftest import call
 
 RATES = (1e-3, 0.01, 0.1, 0.3)
 # riskcal 1.5.1 with dp-accounting 0.6.0 (grid_step 1e-4): beta at these false positive rates, and the advantage, by
@@ -20,25 +20,16 @@ RATES = (1e-3, 0.01, 0.1, 0.3)
 # 1e-3, 1e-4 and 2e-5; our bracket is [.985681, .985686]
 RISKCAL = [
     (("gaussian", 0.5), (0.99520444, 0.96610106, 0.78276092, 0.50973343), 0.19741265),
-    (("gaussian", 1), (0.98170153, 0.90763775, 0.61085631, 0.31717987), 0.38292492),
     (("gaussian", 2), (0.86219459, 0.62791941, 0.23624042, 0.07002572), 0.68268949),
-    (("gaussian", 4), (0.18147252, 0.04709949, 0.00327944, 0.00025486), 0.95449974),
     (("pair", 1, 1e-05), (0.99727172, 0.97280718, 0.72816182, 0.25751193), 0.46212254),
-    (("pair", 0.5, 1e-06), (0.99835028, 0.98351179, 0.83512687, 0.50538262), 0.24491942),
     (("pair", 3, 0.001), (0.97891446, 0.79814463, 0.04475857, 0.03480116), 0.90524311),
-    (("pair", 0.1, 0.01), (0.98889483, 0.97894829, 0.87948291, 0.65844872), 0.05945879),
     (("sampled", 0.01, 1, 1000), (0.99598611, 0.97090028, 0.80582131, 0.54558260), 0.16101842),
-    (("sampled", 0.04, 1.5, 2250), (0.95245276, 0.81961388, 0.45268913, 0.19179170), 0.51413801),
     (("sampled", 0.1, 2, 500), (0.97066927, 0.87216446, 0.54190330, 0.25983249), 0.44063890),
-    (("sampled", 0.01, 0.7, 3000), (0.95255480, 0.82861987, 0.48286900, 0.21878565), 0.48283870),
     (("sampled", 0.001, 0.8, 10000), (0.99840169, 0.98346572, 0.86104492, 0.62945259), 0.07679274),
-    (("sampled", 0.02, 5, 100000), (0.96502944, 0.85284566, 0.50173236, 0.22584669), 0.47684620),
     (("sampled", 0.5, 10, 100), (0.99515492, 0.96590596, 0.78238356, 0.50959828), 0.19741201),
-    (("sampled", 0.25, 4, 30), (0.99681928, 0.97554163, 0.82402605, 0.57070643), 0.13664038),
     (("sampled", 0.05, 1, 100), (0.99080538, 0.94866445, 0.73742164, 0.46417777), 0.23841777),
     (("sampled", 0.003, 0.6, 5000), (0.98568339, 0.93035634, 0.68899485, 0.40942969), 0.29149435),
     (("sampled", 0.2, 8, 1000), (0.98912778, 0.93722390, 0.68736539, 0.39442487), 0.30791186),
-    (("sampled", 0.01, 2, 200), (0.99869529, 0.98769966, 0.88579936, 0.67310970), 0.02997627),
 ]
 
 
@@ -69,11 +60,9 @@ def profile(kind, *numbers):
     return of_pairs([numbers]) if kind == "pair" else guarantee(sampled(*numbers))
 
 
-@pytest.mark.parametrize(
-    ("case", "betas", "advantage"), share(RISKCAL), ids=lambda v: str(v) if isinstance(v, tuple) else ""
-)
+@pytest.mark.parametrize(("case", "betas", "advantage"), RISKCAL, ids=lambda v: str(v) if isinstance(v, tuple) else "")
 def test_conformance_with_riskcal(case, betas, advantage):
-    """20 cases to 1e-3; ours holds for both orders of the neighbours, theirs for one, which is less than that."""
+    """11 cases to 1e-3; ours holds for both orders of the neighbours, theirs for one, which is less than that."""
     found = profile(*case)
     ours = [found.beta(rate) for rate in RATES]
     assert ours == pytest.approx(betas, abs=1e-3)
@@ -97,6 +86,8 @@ def test_the_search_finds_the_normal_curve_from_the_side_it_states():
         assert promised.advantage == pytest.approx(shown.advantage, rel=2e-4)
         assert promised.delta(0.7) == pytest.approx(delta_of(mu, 0.7), rel=2e-4)
         assert shown.delta(0.7) <= delta_of(mu, 0.7) <= promised.delta(0.7)
+    certain = Curve(lambda delta: math.inf, direct=lambda eps: 1.0)
+    assert (certain.advantage, certain.beta(0.3)) == (1.0, 0.0)
 
 
 def test_bayes_error_is_that_of_the_best_guess():
