@@ -2,18 +2,13 @@
 
 import math
 import os
-import random
 
-import numpy as np
 import pytest
 
 from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core import memory
-from dpexp.engine.result import CellData
-from dpexp.store.simulating import checkpoint_steps
-from dpexp.store.stats import too_far
 from tests.campaigns.config_mutants import FAULTS, campaign
 from tests.conftest import call
 
@@ -75,35 +70,6 @@ def test_a_number_out_of_range_is_refused_at_its_place_with_the_range(old, new):
 )  # fmt: skip
 def test_what_cannot_be_run_is_said_before(text, words):
     assert words in said(text)
-
-
-def test_a_number_that_is_none_is_never_done():
-    """A metric that is nan or overflowed makes the replicate a diverged one, however near its parameter is."""
-    values = np.zeros((1, 2, 2, 4))
-    values[0, 0, 1, 1], values[0, 1, 1, 2], values[0, 1, 0, 3] = np.nan, np.inf, 2.0
-    data = CellData(np.array([1, 2]), ("last",), ("param_distance_sq", "loss_gap"), values)
-    expected = np.zeros((1, 2, 4), bool)
-    expected[0, 0, 1] = expected[0, 1, 2] = expected[0, 1, 3] = True
-    assert np.array_equal(too_far(data, 1.0), expected)
-    alone = CellData(np.array([1, 2]), ("last",), ("seen",), 5 * values[:, :, 1:])
-    assert np.array_equal(too_far(alone, 1.0), ~np.isfinite(values[:, :, 1]))
-
-
-def test_checkpoints_are_whole_steps_from_1_to_n():
-    """Of random n and numbers of checkpoints: increasing, both ends, at most so many, and even on a log scale."""
-    rng = random.Random(4)
-    pairs = [(n, k) for n in range(1, 12) for k in range(1, 14)]
-    pairs += [(int(10 ** rng.uniform(1, 12)), int(10 ** rng.uniform(0.5, 2.7))) for _ in range(30)]
-    for n, checkpoints in pairs:
-        steps = checkpoint_steps(n, checkpoints)
-        assert steps.dtype == np.int64
-        assert len(steps) <= min(n, checkpoints)
-        assert steps[-1] == n
-        assert checkpoints == 1 or (steps[0] == 1 and (np.diff(steps) > 0).all())
-        if checkpoints >= 10:
-            assert len(steps) >= 0.8 * min(n, checkpoints)
-            gaps = np.diff(np.log(steps[steps > 1000]))
-            assert len(gaps) < 2 or gaps.max() < 1.1 * gaps.min()
 
 
 def test_toy_sizes_that_become_equal_are_run_once(tmp_path):

@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpexp.config.experiment_file import load_experiment
-from dpexp.store.receipts import together
+from dpexp.core.errors import UsageError
+from dpexp.store.receipts import records_of, together, why_refused
 from tests.conftest import call, numbers
 
 CONFIG = """experiment: NAME
@@ -149,3 +150,12 @@ def test_releases_of_the_same_records_add_up(releases, wanted):
     for name, value in zip(("mu", "epsilon", "delta"), wanted, strict=True):
         assert (name in found) == (value is not None)
         assert value is None or value * (1 - 1e-9) <= float(found[name]) <= value * 1.01  # rounded up
+
+
+def test_what_is_illegible_concerns_its_own_folder_alone(tmp_path):
+    """Nothing more is released beside it, and a folder below it is free."""
+    own = records_of(b"mine")
+    (tmp_path / "others.receipt.json").write_text("{")
+    assert why_refused(tmp_path / "below", own) == ("", "")
+    with pytest.raises(UsageError, match="no receipt that can be read"):
+        why_refused(tmp_path, own)

@@ -1,6 +1,7 @@
 """Statistics against simulated truth: coverage of the intervals, and no summary over survivors."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import stats as reference
 from scipy.optimize import brentq
 
 from dpexp.engine.result import CellData
+from dpexp.store.simulating import checkpoint_steps
 from dpexp.store.stats import (
     COLUMNS,
     interval,
@@ -105,10 +107,30 @@ def test_a_paired_difference_by_hand():
     assert high + low < -0.01  # and not symmetric
 
 
-def test_a_replicate_beyond_the_limit_or_without_a_number_has_diverged():
-    """The limit is on the distance, of which the square is stored; of several sizes the first decides."""
-    values = np.array([[[[8.9, 9.0, 9.1, 1.0]], [[10.0, 10.0, 1.0, math.inf]]]]).reshape(1, 1, 2, 4)
-    data = CellData(np.array([1]), ("sgd",), ("param_distance_sq", "param_norm_sq"), values)
-    assert too_far(data, 3.0).tolist() == [[[False, False, True, True]]]
-    alone = CellData(np.array([1]), ("sgd",), ("param_norm_sq",), values[:, :, 1:])
-    assert too_far(alone, 3.0).tolist() == [[[True, True, False, True]]]
+def test_a_number_that_is_none_is_never_done():
+    """A metric that is nan or overflowed makes the replicate a diverged one, however near its parameter is."""
+    values = np.zeros((1, 2, 2, 4))
+    values[0, 0, 1, 1], values[0, 1, 1, 2], values[0, 1, 0, 3] = np.nan, np.inf, 2.0
+    data = CellData(np.array([1, 2]), ("last",), ("param_distance_sq", "loss_gap"), values)
+    expected = np.zeros((1, 2, 4), bool)
+    expected[0, 0, 1] = expected[0, 1, 2] = expected[0, 1, 3] = True
+    assert np.array_equal(too_far(data, 1.0), expected)
+    alone = CellData(np.array([1, 2]), ("last",), ("seen",), 5 * values[:, :, 1:])
+    assert np.array_equal(too_far(alone, 1.0), ~np.isfinite(values[:, :, 1]))
+
+
+def test_checkpoints_are_whole_steps_from_1_to_n():
+    """Of random n and numbers of checkpoints: increasing, both ends, at most so many, and even on a log scale."""
+    rng = random.Random(4)
+    pairs = [(n, k) for n in range(1, 12) for k in range(1, 14)]
+    pairs += [(int(10 ** rng.uniform(1, 12)), int(10 ** rng.uniform(0.5, 2.7))) for _ in range(30)]
+    for n, checkpoints in pairs:
+        steps = checkpoint_steps(n, checkpoints)
+        assert steps.dtype == np.int64
+        assert len(steps) <= min(n, checkpoints)
+        assert steps[-1] == n
+        assert checkpoints == 1 or (steps[0] == 1 and (np.diff(steps) > 0).all())
+        if checkpoints >= 10:
+            assert len(steps) >= 0.8 * min(n, checkpoints)
+            gaps = np.diff(np.log(steps[steps > 1000]))
+            assert len(gaps) < 2 or gaps.max() < 1.1 * gaps.min()
