@@ -85,7 +85,7 @@ def test_a_share_of_the_campaign(tmp_path):
     lines = []
     counts = campaign(12, 100, 3, tmp_path, log=lines.append, limits=(math.inf, math.inf))
     assert sum(counts[f"validate: {kind}"] for kind in ("ok", "refused")) == 100
-    assert counts["validate: ok"] > 10
+    assert counts["validate: ok"] > 5
     assert counts["run: ok"] == 3
     assert not {name: counts[name] for name in FAULTS if counts[name]}, lines
 
