@@ -159,7 +159,7 @@ def test_a_record_that_is_added_or_removed_moves_nobody_else(tmp_path, monkeypat
 def test_a_record_that_is_replaced_moves_nobody_else(tmp_path, monkeypatch):
     """Places decide, so it stays in its part, and even the batches are the same."""
     seen, unreadable = set(), set()
-    for number, algorithm in enumerate(share(REPLACED, 4)):
+    for number, algorithm in enumerate(share(REPLACED, 2)):
         path, records = config(tmp_path, algorithm), lines(number, 42)
         whole = Caught(tmp_path, path, records, monkeypatch)
         for place in (41, *range(number, number + 4)):
