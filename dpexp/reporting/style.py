@@ -23,6 +23,7 @@ RC: Any = {
     "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False, "figure.figsize": (7.2, 3.4),
     "lines.linewidth": 1.4, "figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42, "ps.fonttype": 42,
     "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
+    "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
 }  # fmt: skip
 """all text is relative to `font.size`, so that a style file resizes it by one line"""
 BLACK = "#111111"
@@ -103,7 +104,7 @@ def legend(canvas: Figure, handles: Sequence[Any], inches: float) -> float:
 
 
 def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
-    """The axis x or y logarithmic, with at most so many decades named and quiet minor ticks."""
+    """The axis x or y logarithmic, with at most so many decades named and minor ticks without names."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axes.set(**{f"{which}scale": "log"})
@@ -111,7 +112,6 @@ def logarithmic(axes: Axes, which: str, decades: int = 12) -> None:
     axis.set_major_locator(LogLocator(numticks=decades))
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=2, width=0.5)
 
 
 def panels(

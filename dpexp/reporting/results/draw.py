@@ -216,7 +216,7 @@ class Scene:
         label = style.wrapped(label, width / columns if self.turned else height * rows - 0.3)
         label += f"\n${self.metric.symbol}$" if self.metric.symbol else ""
         x_label = label if self.turned else "steps" if self.steps else parameter_label(self.plan.x)
-        self._scale(panels[0], max(3, int(2 * width / columns)), names, size)
+        self._scale(panels[0], max(3, int(2 * width / columns)), names)
         for number, (axes, (_, inside)) in enumerate(zip(panels, self.table.groupby("panel"), strict=False)):
             axes.set_title(style.wrapped(self.labels["panel"][number], width / columns - 0.5))
             axes.set_axisbelow(True)
@@ -224,6 +224,8 @@ class Scene:
             axes.margins(0.05, 0.12)
             last = number + columns >= count  # no panel is below it
             axes.tick_params(labelbottom=last)
+            if self.turned:
+                axes.tick_params("y", labelsize=size)
             axes.set_xlabel(x_label if last else "")
             key: tuple[int, ...]
             for key, own in inside.groupby([*["line"] * self.steps, "colour", "style"]):  # type: ignore[assignment]
@@ -242,7 +244,7 @@ class Scene:
         canvas.suptitle(title)
         return canvas
 
-    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str], size: str) -> None:
+    def _scale(self, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
         """Scales and the names of few values, of infinity and of rows, with at most so many decades named.
 
         Panels share them with the first one.
@@ -253,7 +255,7 @@ class Scene:
             style.logarithmic(axes, "x", ticks)
         values = sorted(set(self.table["x"]))
         if self.turned:
-            axes.set_yticks(range(len(rows)), rows, fontsize=size)
+            axes.set_yticks(range(len(rows)), rows)
             axes.set_ylim(len(rows) - 0.4, -0.6)
         elif not self.steps and (len(values) <= 8 or not math.isfinite(values[-1])):
             # so many names as there is room for, the last one among them

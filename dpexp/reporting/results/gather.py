@@ -151,7 +151,8 @@ def gather(
             remarks.append(f"{folder} is not what today's code gives: {why}")
         # `only` selects a cell without a row by its parameters
         trees = generation.manifest["cells"]
-        every = dict(zip(trees, named([flat(tree) for tree in trees.values()], [""] * len(trees)), strict=True))
+        own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
+        every = dict(zip(trees, own, strict=True))
         absent.append({cell_id: own for cell_id, own in every.items() if cell_id not in rows[-1]})
     known = [{**own, **more} for own, more in zip(rows, absent, strict=True)]
     selection = [frozenset(own) for own in known] if only is None else select(only, known)
