@@ -151,3 +151,10 @@ def test_cells_of_one_pass_are_what_each_is_alone():
             assert np.array_equal(part.data.values[..., 1:], alone[0].data.values)
         first = {part.data.values[0, -1, 0, 0] for part in together}
         assert len(first) == len(cells), "every setting has numbers of its own"
+
+
+def test_a_group_has_its_own_share_in_its_own_steps():
+    """Of 1,438 records in 6 groups, 30 are drawn a step: each of the group in turn with 180 / 1,438; all of it at most."""
+    algorithm = DP_SGD(batch_size=30, sampling="cyclic-poisson", groups=6)
+    assert algorithm.by_epochs(1438) == (6, pytest.approx(180 / 1438))
+    assert algorithm.by_epochs(170) == (6, 1.0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpexp.config.experiment_file import load_experiment
 from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.problems import PROBLEMS
 
@@ -40,3 +41,12 @@ def test_rows_of_t_have_one_factor_and_heteroscedastic_errors_grow(correlation):
     length = np.einsum("ij,jk,ik->i", x, np.linalg.inv(0.7 * np.eye(3) + 0.3), x)
     assert stats.kstest(length / 3, stats.f(3, 5).cdf).pvalue > 1e-4
     assert stats.kstest(e / (0.5 + 2 * np.abs(x[:, 0])), stats.t(3).cdf).pvalue > 1e-4
+
+
+def test_rows_of_more_columns_than_lanes_are_drawn_whole(tmp_path):
+    table, path = np.arange(27.0).reshape(3, 9), tmp_path / "t.yaml"
+    np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,c,d,e,f,g,h,i", comments="")
+    path.write_text("{experiment: t, problem: {name: huber-linear}, population: {design: {rows: rows.csv}}}")
+    cell = load_experiment(path, ["run.n=9", "privacy.mu=1"]).cells[0]
+    x, _ = draw_users(cell.problem.model(), 400, 3)
+    assert {*map(tuple, x[:, 1:])} == {*map(tuple, table)}

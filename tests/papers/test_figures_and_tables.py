@@ -12,7 +12,7 @@ from dpexp.papers import figures, overlays, tables
 from dpexp.reporting.figure import written
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
-from tests.conftest import COSTLY, ROOT, at_length, in_share
+from tests.conftest import COSTLY, ROOT, in_share
 from tests.reporting.referee import faults
 from tests.toy_experiments import numbers_of
 
@@ -63,19 +63,6 @@ def test_the_figure_of_noisy_sgd(toys):
     assert data.literal_over_exact.min() == pytest.approx(19.2, abs=0.1)  # (3.6) itself accuses nobody here
     assert data[data.composition_over_exact < 1].steps.max() in range(25, 30)  # only T times the printed S_alpha does
     assert (data.composition_symmetrised_over_exact >= 1).all()
-
-
-@at_length
-def test_the_figure_of_hidden_state(toys):
-    """Crossings of the sheet: composition with batches of one, and with the step that forgets eta."""
-    data = drawn("hidden_state_figure", toys)
-    found = data.groupby(["baseline", "eps"]).crossing.first()
-    for eps, same, forgotten in ((0.1, 6.7e6, 1.4e3), (0.5, 9.1e7, 2.1e4), (1.0, 2.6e8, 6.2e4), (2.0, 6.9e8, 1.6e5)):
-        assert found["same", eps] == pytest.approx(same, rel=0.05)
-        assert found["forgotten", eps] == pytest.approx(forgotten, rel=0.05)
-    assert (data.hybrid.dropna() <= data.composition[data.hybrid.notna()]).all()
-    late = data[(data.baseline == "same") & (data.steps > 100)]
-    assert (late.hybrid < late.bound).all()
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])
