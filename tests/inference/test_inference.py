@@ -154,10 +154,10 @@ def test_staged_newton_is_the_literal_one(name, every):
     }[name]._replace(delta=model.gradient_sensitivity)
     if name == "stretched":  # the noise of the scale's entry is 3.501 times less
         loss = loss._replace(delta=model.gradient_sensitivity * np.array([1, 1, 1, 1, 1 / 3.501]))
-    v, u = (
-        people.of_mean_one(people.gradient_weights(model, 1 / mu)),
-        people.of_mean_one(people.hessian_weights(model, 1 / mu)),
-    )
+    weights = people.gradient_weights, people.hessian_weights
+    v, u = (people.of_mean_one(of(model, 1 / mu)) for of in weights)
+    for low, double in (of(model, np.array([1e6, 5e5])) for of in weights):  # of 1 / mu where noise is all
+        assert double / low == pytest.approx(4, rel=1e-3)
     users = iter(
         [([1.0, *map(float, a)], float(b), *map(float, rest)) for a, b, *rest in zip(x, y, mu, v, u, strict=True)]
     )
