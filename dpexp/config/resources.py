@@ -7,7 +7,9 @@ from collections import Counter
 
 from dpexp.config.cells import Experiment
 from dpexp.config.yamlfile import Position, config_error
+from dpexp.core.errors import DataError
 from dpexp.core.memory import in_bytes, memory_of_machine
+from dpexp.data import fashion
 
 MOST_BYTES = 10**12
 """of memory, whatever the machine has"""
@@ -16,13 +18,19 @@ CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 
 
 def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False, processes: bool = False) -> None:
-    """Raises ConfigError, with the bytes, where an experiment is too large.
+    """Raises ConfigError, with the bytes, where an experiment is too large, and where its records are not installed.
 
     The numbers that are held at once count 8 bytes each, for so many workers (0: one a core), threads or `processes`;
     on a `cluster` the work is done elsewhere. Libraries, 200 to 300 MiB a process, are not counted.
     """
     cells, replicates = experiment.cells, experiment.replicates
     where = experiment.where or Position(str(experiment.path))
+    data = [cell.parameters["problem"].get("data") for cell in cells]
+    try:
+        if "fashion" in [source.get("name") if isinstance(source, dict) else source for source in data]:
+            fashion.file()
+    except DataError as error:
+        raise config_error(where, error.message, error.hint) from None
     passes = Counter(cell.pass_key for cell in cells)
     # No more workers are busy than there are chunks.
     chunks = sum(-(-count // CHUNK_SETTINGS) for count in passes.values()) * -(-replicates // CHUNK_REPLICATES)
