@@ -35,8 +35,8 @@ Move = Callable[[np.ndarray], np.ndarray]
 _ONE_AT_A_TIME = Lock()
 ROUNDING = 1e-11
 """more than the relative error of a probability: half as wide panels change none by more than 1e-13"""
-HALVINGS = 14
-"""of a cell of the grid in which the best event ends, to 4e-6 noise units"""
+HALVINGS = 17
+"""of a cell of the grid in which the best event ends, to 5e-7 noise units"""
 LARGEST = 600.0
 """epsilon up to which e^epsilon is well below the largest number"""
 
@@ -223,7 +223,7 @@ class HockeyStick:
         places, positive = self.p.walk.grid, _log_ratio(*self._densities) >= eps  # a zero counts as positive
         k = np.flatnonzero(np.diff(positive))
         low, high = places[k], places[k + 1]
-        # at a cut that is off by x the integral of p - e^eps q is off by x^2 / 2 times its slope there: 1e-11 of p
+        # at a cut that is off by x the integral of p - e^eps q is off by x^2 / 2 times its slope there: 2e-13 of p
         for _ in range(HALVINGS if len(k) else 0):
             middle = (low + high) / 2
             to_the_right = (_log_ratio(self.p.density(middle), self.q.density(middle)) >= eps) == positive[k]
