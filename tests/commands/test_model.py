@@ -167,7 +167,7 @@ def one_step(sets, changed=False):
     done = simulating.simulate(cells, [0])
     settings = [(cell, np.full(1, cell.schedule.eta)) for cell in cells]
     noises = [cell.algorithm.noise(cell.problem, cell.schedule, cell.privacy.mu, sizes) for cell, sizes in settings]
-    return [model[0, 0] for model in done.models], [noise.scale[0] for noise in noises]
+    return [cell.model[0, 0] for cell in done], [noise.scale[0] for noise in noises]
 
 
 def test_no_difference_of_two_settings_removes_the_noise(here, monkeypatch):

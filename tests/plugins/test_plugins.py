@@ -71,7 +71,7 @@ def test_the_command_runs_and_shows_what_a_plug_in_defines(lab):
         ]
         ledger = partial(claims_command, "our-lab", results=folder / "results")
         assert ledger().exit_code == 3  # not judged yet
-        judged = ledger(judge=True, quiet=True)
+        judged = ledger(judge=True)
         assert ledger().document() == [one | {"state": "stored"} for one in judged.document()]
         assert "| budget" in table.table("lab_table", results=folder / "results").text()
     assert [(entry["id"], entry["verdict"]) for entry in judged.document()] == [
