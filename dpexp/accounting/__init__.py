@@ -2,7 +2,7 @@
 
     from dpexp.accounting import Accountant, Curve, Steps, calibrate
 
-It imports numpy, and nothing of dpexp but its errors.
+It imports numpy and scipy, and nothing of dpexp but its errors.
 """
 
 from dpexp.accounting.accountant import Accountant

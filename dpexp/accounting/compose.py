@@ -43,11 +43,12 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import first_whole, narrow, root
+from dpexp.accounting.search import first_whole, narrow
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
@@ -253,8 +254,12 @@ class Tilted:
         ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
         if not self._above and self.delta(ends.below) < delta:
             return 0.0
+
         # between two losses the logarithm is nearly straight
-        at = root(lambda eps: math.log(max(self.delta(eps), 1e-320)) - math.log(delta), *ends, xtol=1e-300, rtol=1e-15)
+        def excess(eps: float) -> float:
+            return math.log(max(self.delta(eps), 1e-320)) - math.log(delta)
+
+        at = scipy.optimize.brentq(excess, *ends, xtol=1e-300, rtol=1e-15)
         at *= 1 + self._sign * 1e-13
         if self._above:
             return at if self.delta(at) <= delta else ends.above

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from functools import cache
 
+import scipy
+
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.search import root
 
 
 class Unreachable(ValueError):
@@ -64,8 +65,8 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     if level <= 0 or excess(high) >= 0:
         return high
     # (b)
-    x, step = root(excess, low, high, xtol=tolerance / 40), tolerance / 40
+    x, step = scipy.optimize.brentq(excess, low, high, xtol=tolerance / 40), tolerance / 40
     # (c), by steps that double, as f can be flatter than its rounding
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
-    return min(x, high)
+    return float(min(x, high))

@@ -33,7 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.mixtures import log_excess, log_mean_excess
-from dpexp.accounting.search import GOLDEN, minimum, narrow
+from dpexp.accounting.search import minimum, narrow
 
 _REACH, _LONG = 14.0, 200
 """deviations beyond a peak that are integrated, and length of a line from which on only parts of it are"""
@@ -47,6 +47,7 @@ _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 """log(order - 1) at places between which the best one is searched"""
 _CLOSE = 2e-5
 """how closely log(order - 1) is computed: epsilon is flat there, and misses the least by about the square of it"""
+_GOLDEN = (3.0 - math.sqrt(5.0)) / 2  # where in its interval the search of `minimum` begins
 Rdp = Callable[[float], float]  # order -> Renyi divergence
 
 
@@ -119,7 +120,7 @@ def least_over_orders(value: Callable[[float], float]) -> float:
     So have both of (c): epsilon times order - 1, and log delta, are convex in the order.
     """
     low, high = _PLACES[0], _PLACES[-1]
-    if not math.isfinite(value(1 + math.exp(low + GOLDEN * (high - low)))):  # where the search would begin
+    if not math.isfinite(value(1 + math.exp(low + _GOLDEN * (high - low)))):
         best = min(range(len(_PLACES)), key=lambda k: value(1 + math.exp(_PLACES[k])))
         low, high = _PLACES[max(0, best - 1)], _PLACES[min(len(_PLACES) - 1, best + 1)]
     return minimum(lambda x: value(1 + math.exp(x)), low, high, xatol=_CLOSE)

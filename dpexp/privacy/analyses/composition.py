@@ -13,7 +13,6 @@ from functools import cache, partial
 import numpy as np
 
 from dpexp.accounting import linear
-from dpexp.accounting.functions import log_ndtr, ndtr
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import Steps, step_loss
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
@@ -119,7 +118,7 @@ def _attained(steps: Steps, delta: float) -> float:
     """
     if steps.attained(delta) > 0 or not steps:
         return steps.attained(delta)
-    from scipy.special import bdtrc, gammaln  # a fifth of a second, which an ordinary statement does not spend
+    from scipy.special import bdtrc, gammaln, log_ndtr, ndtr
 
     count, larger = sum(n for _, n in steps), [(step, max(step.mu / 2, step.mu - 8)) for step, _ in steps]
     share = min(step.q * float(ndtr(step.mu - t)) for step, t in larger) * (1 - 1e-12)
