@@ -162,9 +162,6 @@ def test_their_calibration_takes_it():
     assert 0.999 < Accountant().compose(event(z)).get_epsilon(1e-5) <= 1.0
 
 
-# --- the page of public accountants ----------------------------------------------------------------------------------
-
-
 def test_the_page_says_what_its_numbers_say():
     lines = (ROOT / "docs" / "accountants.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.count("|") == 9][2:]

@@ -59,9 +59,6 @@ def test_gaussians_down_to_the_smallest_deltas(scheme):
     assert StepLoss(0.5, 1.0, scheme).attained(1, 1e-290) == 0
 
 
-# --- one step ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("q", [1e-3, 0.2, 1.0])
 @pytest.mark.parametrize("mu", [0.05, 0.8, 3.0])
 @pytest.mark.parametrize(
@@ -120,9 +117,6 @@ def test_curves_have_the_stated_digits():
             for ours, exact in ((curves.removing, removing), (curves.opposite, opposite)):
                 truth = exact(mpmath.mpf(eps), mpmath.mpf(q), mpmath.mpf(mu))
                 assert abs(float(ours(np.array([eps]), q, mu)[0]) / truth - 1) < allowed
-
-
-# --- transforms ----------------------------------------------------------------------------------------------------
 
 
 def test_other_kernels_beside_a_plain_convolution():

@@ -58,6 +58,18 @@ def test_a_clip_that_no_gradient_reaches_and_no_momentum_are_ldp_sgd_to_the_last
 # --- privacy ---------------------------------------------------------------------------------------------------------
 
 
+class OfKnownDiameter(LdpSgd):
+    def radius(self, problem):
+        return math.inf
+
+
+def test_messages_of_a_known_diameter_fit_into_the_ball_of_a_simplex_of_that_edge():
+    problem = PROBLEMS["mallows-logistic"](d=2)
+    stated = OfKnownDiameter().mechanism(problem, SETTINGS[0][0], ConstantBudget(mu=2.0), 100)
+    corners = stated.exact_sensitivity / math.sqrt(2) * np.eye(problem.p + 1)
+    assert stated.radius == pytest.approx(np.linalg.norm(corners[0] - corners.mean(axis=0)))
+
+
 def test_the_statement_says_which_sensitivity_sets_the_noise():
     problem, budget, setting = PROBLEMS["huber-linear"](), ConstantBudget(mu=2.0), SETTINGS[0][0]
     paper, exact = problem.noise_sensitivity(), problem.exact_sensitivity()

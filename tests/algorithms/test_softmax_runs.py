@@ -21,9 +21,6 @@ TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
 DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"))
 
 
-# --- the problem -----------------------------------------------------------------------------------------------
-
-
 def test_constants_hold_for_every_record():
     """Gradient norms never exceed L, and never expand faster than beta, at any weights."""
     rng = np.random.default_rng(4)
@@ -39,12 +36,6 @@ def test_constants_hold_for_every_record():
             assert np.linalg.norm(moved) <= DIGITS.smoothness * np.linalg.norm(step) * (1 + 1e-3)
     assert DIGITS.d == 650
     assert pytest.approx(math.sqrt(2 * math.log(10) / 1e-2)) == DIGITS.radius
-
-
-# --- accounting ------------------------------------------------------------------------------------------------
-
-
-# --- runs ------------------------------------------------------------------------------------------------------
 
 
 def by_hand(algorithm, sizes, scale, start, clip, seed, replicate):

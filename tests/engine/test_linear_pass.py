@@ -54,7 +54,7 @@ def _adapted(theta, received, memory, numbers):
 
 def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     """Rows of the engine's own users are drawn again, and every step taken in numpy as the equations say."""
-    problem = PROBLEMS["huber-linear"](scale="known", population={"design": {"law": "t", "df": 3}, "weights": "none"})
+    problem = PROBLEMS["huber-linear"](population={"design": {"law": "t", "df": 3}, "weights": "none"})
     rule = Rule(_adapted, _clipped, _in_units, _Size(1.0), _Adaptive(0.8, 0.9))
     model, steps = problem.model(), np.array([1, 40])
     schedule = SCHEDULES["power"](eta=0.3, alpha=0.5)
@@ -62,13 +62,14 @@ def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     found = run_lane_group(model, rule, [setting], 0.0, steps, 11, range(8)).theta[:, 0, 0]
     x, y = draw_users(model, BLOCK * 8, 11)
     x, y = x.reshape(BLOCK, 8, -1), y.reshape(BLOCK, 8)
-    theta, square = np.zeros((8, problem.p)), np.ones((8, problem.p))
+    theta, square = np.tile(problem.start(), (8, 1)), np.ones((8, problem.p))
     for i in range(40):
         size = np.sqrt(square + 0.01)
         u = problem.gradient(theta, x[i], y[i]) / size
         u = u * 0.8 / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 0.8)
         square = 0.9 * square + 0.1 * (u * size) ** 2
         theta = theta - 0.3 * (i + 1) ** -0.5 * u * size
+        theta[:, -1] = np.maximum(theta[:, -1], problem.scale_min)
         if i + 1 in steps:
             np.testing.assert_allclose(found[list(steps).index(i + 1)].T, theta, atol=1e-12)
     g = np.random.default_rng(1).standard_normal((50, problem.p)) * 10

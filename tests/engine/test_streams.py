@@ -62,9 +62,6 @@ def test_normal_law():
             assert abs(correlation) < 4 / np.sqrt(a.size)
 
 
-# --- the normals of one replicate ------------------------------------------------------------------------------------
-
-
 def test_how_many_are_asked_for_at_a_time_changes_no_bit():
     whole, parts = Normals(3, 1, "noise"), Normals(3, 1, "noise")
     pieces = [parts.standard_normal((rows, 3)) for rows in (1, 0, 2, 5, 6, 1, 40, 945)]

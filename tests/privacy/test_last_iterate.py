@@ -11,7 +11,7 @@ from dpexp.accounting.loss_steps import step_loss
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import any_loss, hybrid_eps
 from dpexp.privacy.analyses.hybrid import convex as convex_steps
-from dpexp.privacy.analyses.last_iterate import cyclic_convex, full_batch_convex
+from dpexp.privacy.analyses.last_iterate import cyclic_convex, full_batch_convex, over_steps
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
 
@@ -44,22 +44,12 @@ def test_a_contraction_that_is_no_number_leaves_no_room():
     assert hybrid.delta(1000.0) <= hybrid.delta(10.0) < 1
 
 
-# --- partitions ---------------------------------------------------------------------------------------------------
-
-
 def test_cyclic_bounds_reduce_to_composition_and_to_full_batches():
     assert cyclic_convex(0.2, math.inf, 5, 9) == pytest.approx(0.6)
     assert cyclic_convex(0.2, 3.0, 5, 1) == pytest.approx(0.2)
-    brute = min(
-        0.2 * math.sqrt(400),
-        min(math.sqrt(0.04 + (3 + k * 0.2) ** 2 / (5 * k)) for k in range(1, 400)),
-    )
-    assert cyclic_convex(0.2, 3.0, 5, 400) == pytest.approx(brute, rel=1e-12)
     printed = math.sqrt(3 * 3.0 * 0.2 / 5 + 0.2**2 + 0.2**2 / 5 * math.ceil(3.0 / 0.2))
-    assert brute <= printed
+    assert cyclic_convex(0.2, 3.0, 5, 400) <= printed
 
-
-# --- the laws that pairs attain --------------------------------------------------------------------------------------
 
 BATCHES = {"n": 100, "batch_size": 10, "step_size": 0.1, "noise_std": 0.4, "lipschitz": 1.0, "diameter": 1.0, "smoothness": 1.0}  # fmt: skip
 
@@ -154,3 +144,13 @@ def test_mu_on_a_bounded_set_is_the_least_over_how_many_steps_share_the_width(pe
     spread = np.min(np.sqrt(per_step**2 + (width + k * per_step) ** 2 / (k * batches)))
     cyclic = min(math.sqrt(times) * per_step, spread)
     assert cyclic_convex(per_step, width, batches, times) == pytest.approx(cyclic, rel=1e-12)
+
+
+@pytest.mark.parametrize("c", [0.0, 0.5, 0.999, 1.0, 1.002])
+def test_the_steps_that_pay_for_the_shift_are_the_best_of_all_numbers(c):
+    r = np.arange(1, 3001)
+    shift = 1 / r if c == 1 else c ** (2.0 * r) * (1 - c * c) / (1 - c ** (2.0 * r))
+    for cost, spread in ((1e-3, 20.0), (1e-6, 0.3), (1e-9, 50.0), (0.1, 0.01)):
+        for most in (1, 40, 3000):
+            wanted = np.min((cost * r + spread * shift)[:most])
+            assert over_steps(cost, spread, most, c) == pytest.approx(wanted, rel=1e-9)

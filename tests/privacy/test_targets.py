@@ -57,9 +57,6 @@ def test_what_is_stored_of_dp_sgld_is_at_most_its_target(regulariser):
     assert less.row([1e-5])["eps_1e-05"] > 1
 
 
-# --- batch descent ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rate", [1.0, 0.2])
 def test_batch_descent_spends_no_more_than_its_target(rate):
     rng = np.random.default_rng(2)
@@ -91,6 +88,3 @@ def test_poisson_samples_on_a_budget_mu_are_refused_at_their_line():
     assert read_experiment(CONFIG.replace("sampling_rate: 0.1, ", ""), "sampled.yaml").cells
     accounted = DESCENT(sampling_rate=0.1).mechanism(MEAN, CONSTANT, Target(eps=eps_of(1.0, 1e-5), delta=1e-5), 30)
     assert accounted.analysis.eps(1e-9) > 1.01 * eps_of(1.0, 1e-9)  # which is why
-
-
-# --- the least noise -------------------------------------------------------------------------------------------------

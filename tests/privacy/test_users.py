@@ -13,8 +13,6 @@ from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import BUDGETS
 from dpexp.privacy.local_users import ledger, spent
 
-# --- users ------------------------------------------------------------------------------------------------------
-
 
 def test_a_users_releases_compose_and_users_do_not():
     both = spent(np.array([1.0, 2.0, 0.5]), np.array([4, 1, 0]))

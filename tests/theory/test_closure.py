@@ -1,7 +1,5 @@
 """The closure of moments against the linearised recursion, where both are exact, and against simulated runs."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.theory.ldp_sgd.closure import ScoreMeans, closure, distances_sq, loss_gaps
 from dpexp.theory.ldp_sgd.linearised import linearised_moments, modes_of
-from tests.conftest import at_length
 
 STEPS = np.array([1, 7, 50, 500, 5000])
 
@@ -61,28 +58,3 @@ def test_the_index_says_where_the_law_of_the_iterate_has_tails():
     noise_sq = problem.noise_sensitivity() ** 2
     found = closure(gaussian_means(problem), problem.start(), noise_sq, (1.0, 0.5), np.array([100]))
     assert found.j_index > 0.35
-
-
-SKEWED, UNEVEN = {"law": "skewed", "scale": 2.0}, {"law": "normal", "sd": 2.0, "heteroscedastic": (0.5, 0.5)}
-
-
-@pytest.mark.parametrize(("scale", "errors"), [
-    ("joint", SKEWED), ("known", SKEWED), ("known", UNEVEN), pytest.param("joint", UNEVEN, marks=at_length),
-])  # fmt: skip
-def test_means_are_those_of_draws(scale, errors):
-    """Of users and of theta; by Stein's lemma C H is the covariance of theta and the gradient."""
-    problem = PROBLEMS["huber-linear"](population={"coefficients": (1, 1, -2, 0.5), "errors": errors}, scale=scale)
-    rng = np.random.default_rng(4)
-    root = rng.standard_normal((problem.p, problem.p))
-    m, c = problem.optimum() * 0.8 + np.eye(problem.p)[0], root @ root.T / 40
-    theta, users = rng.multivariate_normal(m, c, size=200_000), problem.sample(rng, 200_000)
-    gradients, means = problem.gradient(theta, *users), gaussian_means(problem)(m, c)
-    away = gradients - gradients.mean(axis=0)
-    for value, draws in (
-        (means.gradient, gradients),
-        (means.scores, gradients[:, :, None] * gradients[:, None, :]),
-        (c @ means.hessian, (theta - m)[:, :, None] * away[:, None, :]),
-    ):
-        mean, error = draws.mean(axis=0), draws.std(axis=0) / math.sqrt(len(draws))
-        # means over rows are those of 1,024 points
-        assert np.all(np.abs(value - mean) < 4 * error + 0.01 * np.abs(mean).max())

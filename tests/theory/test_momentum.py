@@ -39,6 +39,7 @@ def test_theorem_6_schedule_and_bound(N, d, eps, steps, bound):
     assert schedule.alpha * N == pytest.approx(1, abs=1e-12)
     assert schedule.eta == 1 / math.sqrt(N * schedule.steps)
     assert schedule.feasible
+    assert momentum_formulas.theorem6_schedule(N, d, 1e-12, DELTA).steps == 1
 
 
 @pytest.mark.parametrize(
