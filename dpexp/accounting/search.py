@@ -14,8 +14,8 @@ import scipy
 
 def minimum(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> float:
     """The least value found between two ends, of a valley to about xatol."""
-    found = scipy.optimize.minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": xatol})
-    return float(found.fun)
+    valley = scipy.optimize.minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": xatol})
+    return float(valley.fun)
 
 
 class Narrowed(NamedTuple):
