@@ -90,9 +90,6 @@ def test_engine_of_opacus(registered, tmp_path):
     assert kept["mechanism"] == "dpexp"
 
 
-# --- events that the generic tests leave out -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("steps", [1, 2, 3, 7, 8, 9, 100, 1600])
 def test_a_tree_is_a_gaussian_release_of_the_nodes_that_hold_the_record(steps):
     """Nodes by enumeration: [a 2^b + 1, (a + 1) 2^b] inside the steps; each moves by one norm."""

@@ -103,7 +103,13 @@ def test_binomial_probabilities_against_high_precision():
 
 
 def test_likely_counts_leave_out_only_what_is_below_the_floor():
-    for trials, p, floor in ((50, 0.2, -20.0), (3000, 0.01, -120.0), (10, 0.9, -1000.0), (4, 1e-9, -30.0)):
+    for trials, p, floor in (
+        (50, 0.2, -20.0),
+        (3000, 0.01, -120.0),
+        (10, 0.9, -1000.0),
+        (4, 1e-9, -30.0),
+        (5, 1.0, -9.0),
+    ):
         counts, logs = likely_counts(trials, p, floor)
         every = binom.logpmf(np.arange(trials + 1), trials, p)
         assert counts.tolist() == np.flatnonzero(every >= floor).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from dpexp.accounting.loss_steps import shown_sizes, step_loss, truncated
+from dpexp.accounting.loss_steps import shown_sizes, truncated
 from dpexp.privacy.mechanisms import MECHANISMS
 
 DELTA = 1e-5
@@ -93,11 +93,6 @@ def test_truncated_batches_in_published_settings(n, q, cap, z, steps, over, shar
     assert step.present[1] == pytest.approx(over, rel=1e-2)  # published with two digits
     assert step.shares[1] == pytest.approx(share, rel=1e-3)
     assert step.eps(steps, DELTA) == pytest.approx(eps, rel=1e-4)
-
-
-def test_a_cap_that_is_never_reached_changes_nothing():
-    step = truncated(1000, 0.05, 1000, 1.0)
-    assert step.eps(100, DELTA) == pytest.approx(step_loss(0.05, 1.0, "add-remove").eps(100, DELTA), rel=1e-6)
 
 
 def test_a_literal_truncated_batch_attains_less_than_is_stated():

@@ -87,3 +87,26 @@ def test_grids_enclose_pairs_with_kinks_at_and_between_their_points(seed):
     eps = np.linspace(-cells * interval, cells * interval, 400)
     assert np.all(of_law(low, eps) <= height(eps, p, q) + 1e-13)
     assert np.all(of_law(high, eps) >= height(eps, p, q) * (1 - 1e-12) - 1e-13)
+
+
+def test_a_polygon_from_below_sinks_by_the_largest_gap_that_convexity_leaves():
+    """At many places of each cell: its chord over the lines through neighbours on the grid of half the interval."""
+    interval, eps = 0.5, 0.25 * np.arange(-8, 9)
+    gamma = np.exp(eps)
+    curve = norm.cdf(0.5 - eps) - gamma * norm.cdf(-0.5 - eps)
+    half = [delta_of(1.0, e) for e in interval / 2 * np.arange(33)]
+    low = from_below(np.array(half), np.array(half), interval, 1e-12)
+
+    def line(i, j, x):
+        return curve[i] + (curve[j] - curve[i]) / (gamma[j] - gamma[i]) * (x - gamma[i])
+
+    def gap(a):
+        left, right = (np.linspace(gamma[k], gamma[k + 1], 4001) for k in (a, a + 1))
+        first = line(a, a + 2, left) - np.maximum(line(a - 1, a, left), line(a + 1, a + 2, left))
+        second = line(a, a + 2, right) - np.maximum(line(a, a + 1, right), line(a + 2, a + 3, right))
+        return max(first.max(), second.max())
+
+    losses = interval * (low.start + np.arange(len(low.masses)))
+    for a in range(4, 13, 2):
+        found = low.masses @ np.maximum(1 - np.exp(eps[a] - losses), 0.0) + low.unbounded
+        assert found == pytest.approx(curve[a] - max(gap(a - 2), gap(a)), abs=1e-5)

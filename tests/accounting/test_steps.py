@@ -69,8 +69,6 @@ def test_delta_and_epsilon_are_inverse_and_monotone():
             StepLoss(*wrong, "fixed-size")
 
 
-# --- many steps ------------------------------------------------------------------------------------------------------
-
 PAIRS = {"add-remove": ("remove", "add"), "replace-one": ("opposite",), "fixed-size": ("symmetrised",)}
 """orders of the neighbours in the inversion"""
 

@@ -178,9 +178,6 @@ def test_a_record_that_is_replaced_moves_nobody_else(tmp_path, monkeypatch):
     assert unreadable == seen
 
 
-# --- membership by itself -----------------------------------------------------------------------------------------------
-
-
 def few(seed, count=60):
     """Records of a table of few categories."""
     draws = np.random.default_rng(seed)

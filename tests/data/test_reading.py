@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpexp.data.budget_file import read_budgets
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, unread
 from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
@@ -107,6 +108,14 @@ def test_lines_are_read_one_by_one(tmp_path):
     assert [table.place(k).rpartition(":")[2] for k in range(len(table))] == ["2", "3", "4", "6", "7"]
     assert encoded(table, PublicColumn("x")).read.tolist() == [True, True, False, True, False]
     assert [table.place(k).rpartition(":")[2] for k in unread(table, [PublicColumn("x")])] == ["4", "7"]
+
+
+def test_budgets_are_numbers_above_0_or_inf(tmp_path):
+    """A wrong one is told with its line."""
+    for text, wrong in (("", ""), ("0\n", ":5: "), ("-1\n", ":5: "), ("x\n", ":5: ")):
+        table = read_record_table(write(tmp_path / "t.csv", f"mu\n5e-324\n1\ninf\n{text}"))
+        with pytest.raises(DataError, match=wrong) if wrong else nullcontext():
+            assert read_budgets(table, "mu", PublicInputs()).tolist() == [5e-324, 1, math.inf]
 
 
 def test_a_schema_says_what_columns_hold(tmp_path):

@@ -91,9 +91,6 @@ def test_fifty_steps_of_opacus_as_recorded():
     assert np.max(np.abs(noisy - plain)) > 0.05
 
 
-# --- loss and accuracy -----------------------------------------------------------------------------------------------
-
-
 def literal(weights, features, labels):
     """Record by record: log of the sum of exp(score), less the score of the own class."""
     total, right = 0.0, 0

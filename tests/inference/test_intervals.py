@@ -133,6 +133,15 @@ def test_a_joint_test_has_the_size_that_it_says_and_sees_what_no_row_does():
     assert joint_level(twin, theta, np.eye(2), np.zeros(2), levels, 0.95) < 0.01
 
 
+def test_a_row_that_follows_from_others_changes_no_joint_level():
+    release = three(0.0)
+    theta = release.point - np.linalg.solve(H3, release.gradient)
+    rows = np.array([[1.0, 0, 0], [0, 1, 0], [1, 1, 0]])
+    values = rows @ (theta - [0.05, 0.3, 0])
+    two, three_rows = (joint_level(release, theta, rows[:k], values[:k], np.ones(k), 0.95) for k in (2, 3))
+    assert three_rows == pytest.approx(two, rel=1e-6)
+
+
 def test_an_end_of_the_inverted_test_is_where_its_p_value_is_the_level():
     rng = np.random.default_rng(4)
     for _ in range(10):

@@ -32,9 +32,6 @@ def test_each_matrix_of_a_stack_has_its_own_result_or_nan():
     assert np.isnan(small.inverses(a)[1]).all()
 
 
-# --- rounding to 32 binary digits ------------------------------------------------------------------------------------
-
-
 def wanted(value):
     """To the nearest number of 32 digits; a float is an integer times a power of two."""
     mantissa, exponent = math.frexp(value)

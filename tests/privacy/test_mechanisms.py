@@ -13,6 +13,7 @@ from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count
+from dpexp.privacy.samplings import share_and_steps
 from dpexp.reporting.statement import statement_of_mechanism
 from tests.conftest import AT_LENGTH, at_length, share
 
@@ -138,6 +139,8 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
     assert mechanism_of("epoch-gaussian", {"noise_multiplier": 1.0, "batches": 10, "epochs": 2}).left_out == 0
     full = mechanism_of("sampled-gaussian", {"sampling": "full-batch", "steps": 5, "noise_multiplier": 1.0})
     assert full.sampling_probability == 1
+    every = {"selected": 4, "steps_per_epoch": 4, "epochs": 3}
+    assert share_and_steps(every) == {"sampling_probability": 1, "steps": 12}
     for wrong in (
         {"steps": 9, "epochs": 60},
         {"sampling_probability": 0.1, "steps": 9},

@@ -62,6 +62,9 @@ def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, suppo
     t, h = np.linspace(-2 * (width + support), 2 * (width + support), 4001, retstep=True)
     third = np.diff(linear_losses.insensitive_risk(t, 1.0, problem.constants), 3) / h**3
     assert problem.hessian_lipschitz() / cubic_moment(3, 1.0) == pytest.approx(np.max(np.abs(third)), rel=0.02)
+    # a residual at either end of the band costs nothing, and its user sends nothing
+    both = problem.gradient(np.zeros((2, 4)), np.ones((2, 4)), np.array([width, -width]))
+    np.testing.assert_array_equal(both, 0.0)
 
 
 LINEAR = {  # H_b0, H_b, H_sigma, S_b0, S_b, S_sigma, F*

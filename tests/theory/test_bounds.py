@@ -131,9 +131,6 @@ def test_the_root_that_the_third_case_lacks():
     )
 
 
-# --- what the iteration does for large n -----------------------------------------------------------------------
-
-
 def test_traces_and_lyapunov_equation():
     for problem, mu, trace in ((LINEAR, 1.0, 7404.1087), (LINEAR, math.inf, 35.764606), (LOGISTIC, 2.0, 11202.239)):
         c = problem.curvature()
