@@ -149,8 +149,8 @@ def _ends(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     first, last = int(positive[0]) - 1, int(positive[-1]) + 1
     at = np.arange(first + 1, last)
     eps = interval * (at - middle)
-    over = excess[at] + np.maximum(expm1(eps), 0.0)  # over the line 1 - gamma, divided by gamma - gamma_first
-    foot = int(at[np.argmin(over / (exp(eps) * -expm1(interval * (first - at))))])
+    line = np.maximum(expm1(eps), 0.0) if first < middle else 0.0  # 1 - gamma is left at gamma_first, from 1 on it is 0
+    foot = int(at[np.argmin((excess[at] + line) / (exp(eps) * -expm1(interval * (first - at))))])
     height = excess[at] + np.maximum(-expm1(eps), 0.0)
     head = int(at[np.argmin(height / -expm1(-interval * (last - at)))])  # divided by gamma_last - gamma
     # equal but for rounding where one point remains
