@@ -31,9 +31,6 @@ def rng(seed):
     return np.random.default_rng(seed)
 
 
-# --- what is drawn ---------------------------------------------------------------------------------------------
-
-
 def inclusions(scheme, n, batch_size, steps, runs):
     """Whether each record is in each batch: bool [runs, steps, n]."""
     found = np.zeros((runs, steps, n), dtype=bool)
@@ -88,9 +85,6 @@ def test_one_group_is_poisson_and_a_group_of_one_is_sure():
     whole = poisson(7, 1, rng(0), groups=7)
     assert [next(whole).tolist() for _ in range(8)] == [[k] for k in (*range(7), 0)]
     assert (batches_of(10, 3), batches_of(9, 3), batches_of(9, 9)) == (4, 3, 1)
-
-
-# --- what is stated --------------------------------------------------------------------------------------------
 
 
 def stated(algorithm, n, schedule=CONSTANT):

@@ -111,9 +111,6 @@ def test_two_gaussian_messages_by_a_double_sum():
     assert attained <= eps * (1 + 1e-5)
 
 
-# --- every transcript of a few users ------------------------------------------------------------------------------
-
-
 def clones(eps, pure, n, probability):
     """E (V_1 + .. + V_n)_+ / n by its terms, with any probability of a clone."""
     a, e = math.exp(pure), math.exp(eps)
@@ -188,9 +185,6 @@ def test_no_adaptive_mechanism_of_a_few_users_exceeds_the_bound_and_planted_erro
     assert largest > 0.99999  # the bound is attained
     assert exceeded >= 4
     assert fewer >= 8
-
-
-# --- statements ---------------------------------------------------------------------------------------------------
 
 
 def test_a_local_statement_has_both_orders_and_who_sees_the_order_has_the_larger_number():

@@ -59,6 +59,14 @@ def mechanism_of(name, sampling, relation, s, assumed):
     return MECHANISMS[name.split(",")[0]].model_validate(values)
 
 
+def test_the_steepest_setting_without_a_set_forgets_all_in_a_step_and_does_not_expand():
+    given = {"sampling": "poisson", "relation": "add-remove", "released": "last-iterate"}
+    assumes = Assumes(convex=True, smooth=True, strongly_convex=True, **given)
+    run = from_cube(np.ones(DIMENSIONS), assumes)
+    assert (run.diameter, run.step_size * run.strong_convexity) == (math.inf, pytest.approx(1))
+    assert run.step_size * run.smoothness == pytest.approx(2)
+
+
 @pytest.mark.parametrize("case", share(CASES, 5), ids=", ".join)
 def test_every_analysis_of_batches(case):
     """Analyses of all iterates are compared with last iterates too, which are part of the release."""

@@ -20,8 +20,6 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.problems.row_rules import rows_along
-from dpexp.store.simulating import simulate
-from dpexp.store.stats import too_far
 from tests.conftest import share
 
 PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
@@ -331,29 +329,3 @@ def test_unweighted_rows_run_without_privacy_where_they_are_bounded_or_clipped()
     assert noise == pytest.approx(math.hypot(2 * 1.345 * 2, 1.345**2 / 2))
     text = CONFIG.format(name="huber-linear", population="{weights: none}", mu="1")
     assert read_experiment(text + "algorithm: {name: clipped-ldp-sgd, clip: 1}\n", "e.yaml").cells
-
-
-RECORDED = """
-experiment: e
-problem: {{name: huber-linear}}
-privacy: {{mu: 1}}
-population: {{d: 2}}
-run: {{n: 40, replicates: 2, checkpoints: 3, coefficients: {which}}}
-"""
-
-
-def test_recorded_coefficients_are_those_whose_distance_is_measured():
-    (cell,), (bare,) = (
-        read_experiment(RECORDED.format(which=which), "e.yaml").cells for which in ("[1, scale, 0, 2]", "none")
-    )
-    assert cell.cell_id != bare.cell_id
-    assert "coefficients" not in bare.parameters["run"]
-    done = simulate([cell], [0, 1])
-    assert isinstance(done, list), done
-    data = done[0].data
-    assert data.metrics == cell.metrics == (*bare.metrics, "coefficient_0", "coefficient_1", "coefficient_2", "scale")
-    theta = data.values[:, -1, -4:]
-    away = np.sum((theta - cell.problem.optimum()[:, None]) ** 2, axis=1)
-    assert away == pytest.approx(data.values[:, -1, 0], rel=1e-12)
-    assert np.isnan(data.values[:, :-1, -4:]).all()
-    assert not too_far(data, 1e6).any()
