@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpexp.inference.central_newton import central_newton
+from dpexp.inference.central_newton import allocation, central_newton
 from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_local
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
@@ -26,6 +26,13 @@ def fits(model, draw, n, mu, runs, seed=5):
         rng = np.random.default_rng([seed, r])
         x, y = draw(rng, n)
         yield fit_central(plan, x, y, mu, rng.standard_normal)
+
+
+@pytest.mark.parametrize(("model", "ratio"), [(HUBER, 7.5), (LOGIT, 12.0)])
+def test_newton_steps_are_made_where_the_guessed_curvature_is_so_many_times_the_noise_of_a_hessian(model, ratio):
+    noise = model.hessian_sensitivity(model.problem.fixed_scale) / math.sqrt(0.07)  # of one record with mu = 1
+    n = ratio * noise / np.linalg.eigvalsh(model.guessed_message)[0]
+    assert [len(allocation(model, round(by * n), 1.0).newton) for by in (0.99, 1.01)] == [0, 5]
 
 
 @pytest.mark.parametrize(("model", "unit", "wanted"), [

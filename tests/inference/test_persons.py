@@ -138,9 +138,6 @@ def test_the_order_of_rows_in_the_file_changes_no_bit(tmp_path, words):
     assert told[0] == told[1]
 
 
-# --- beside literal loops -------------------------------------------------------------------------------------------
-
-
 def of_mean(loss: Loss) -> Loss:
     """The loss of a person: the mean over rows, 0 where there is none."""
 
@@ -234,9 +231,6 @@ def test_messages_of_caps_have_the_mean_of_the_rows():
     found = symmetric(sums.hessians[:, :1], model.p)[0] / (n / 2)
     assert np.all(np.abs(found - hessian) < 5 * model.hessian_noise(at[-1]) / math.sqrt(n / 2))
     assert np.abs(wanted).max() > 20 * error.max()  # so that a sum, or another row's gradient, would be seen
-
-
-# --- sensitivities, and coverage ------------------------------------------------------------------------------------
 
 
 def panels(persons, runs, seed):
