@@ -90,7 +90,9 @@ def test_the_mu_of_a_bounded_loss_covers_every_place_and_no_more():
 
     profile = Curve(lambda d: eps_of_delta(delta, d), direct=delta)
     needed = max(mu_of(eps, delta(eps)) for eps in np.linspace(0, profile.eps(1e-6), 2000))
-    assert needed * (1 - 1e-9) <= mu_up_to(profile, 1e-6) <= needed * (1 + 2e-5)
+    assert needed <= mu_up_to(profile, 1e-6) <= needed * (1 + 2e-5)
+    falling = Curve(lambda d: max(0.0, 0.3 - d), direct=lambda eps: max(0.0, 0.3 - eps))
+    assert mu_of(0.0, 0.3) <= mu_up_to(falling, 1e-6) <= mu_of(0.0, 0.3) * (1 + 2e-5)
 
 
 def test_edges():

@@ -4,7 +4,9 @@ import itertools
 import math
 
 import mpmath
+import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from dpexp.accounting import renyi as step
 from dpexp.accounting.curve import eps_of_delta
@@ -81,6 +83,14 @@ def test_one_step_divergences_have_their_digits(order, q, sigma, error):
         wanted = in_30_digits(order, q, sigma)
     for function, value in wanted.items():
         assert function(order, q, sigma) == pytest.approx(value, rel=error), function.__name__
+
+
+def test_of_a_large_order_the_middle_of_the_normal_law_counts_far_from_0_too():
+    """At z = 60, between 2 / sigma and 2 sigma; by a plain sum."""
+    order, q, sigma, z = 33_000.0, 0.1, 100.0, np.linspace(-20, 400, 200_001)
+    logs = order * np.log1p(q * np.expm1(z / sigma - 1 / (2 * sigma**2))) - z * z / 2
+    wanted = (logsumexp(logs) + math.log((z[1] - z[0]) / math.sqrt(2 * math.pi))) / (order - 1)
+    assert step.mixture_from_base(order, q, sigma) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_one_step_edges():

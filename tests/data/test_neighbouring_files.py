@@ -44,8 +44,6 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.refusals import Checked
 from dpexp.inference.user_scale import Inference
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
 NAMES = ("who", "age", "zone", "job", "ok", "born", "note", "y")
 PUBLIC = """\
 ranges: {age: [20, 70], born: [1950-01-01, 2010-12-31], y: [0, 60]}
@@ -143,9 +141,6 @@ def person_replaced(draw) -> tuple[File, File, set[str]]:
     new.append((f"{k}.99", file.separator.join([f"p{k:02d}", f'"{odd}"', *["1"] * 6]).encode()))
     place = draw(st.integers(0, len(rest)))
     return file, file._replace(lines=dict(rest[:place] + new + rest[place:])), {f"p{k:02d}"}
-
-
-# --- what is seen ---------------------------------------------------------------------------------------------------
 
 
 class Seen(NamedTuple):
@@ -335,9 +330,6 @@ def search(entry: Entry, folder: Path, examples: int | None = None) -> None:
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_record_enters_alone(name, tmp_path):
     search(ENTRIES[name], tmp_path)
-
-
-# --- faults that are planted ----------------------------------------------------------------------------------------
 
 
 def everywhere(name, fault):

@@ -231,8 +231,6 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     assert "nothing is attained" in zero.text()
 
 
-# --- every kind of bound ------------------------------------------------------------------------------------------------
-
 POISSON = {"sampling": "poisson", "relation": "add-remove", "released": "all-iterates"}
 
 

@@ -24,9 +24,6 @@ def named(mechanism):
     return {a.name: a for a in mechanism.upper_bounds()}
 
 
-# --- partitions ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("sampling", ONCE)
 @pytest.mark.parametrize("typed", [0.333333333, 0.3333333, 0.333333334, 1 / 3])
 def test_a_typed_share_loses_no_visit(sampling, typed):
@@ -73,9 +70,6 @@ def test_langevin_runs_count_visits_of_whole_epochs():
     # steps of two sizes: an epoch that has both counts at the smaller noise
     assert run(9, 12, ((1.0, 6), (2.0, 6))).composed(2.0).mu == pytest.approx(once * math.sqrt(2 + 2 / 4))
     assert run(10, 12, ((1.0, 6), (2.0, 6))).composed(2.0).mu == pytest.approx(once * math.sqrt(2 + 2 / 4))
-
-
-# --- loss distributions and what is attained -----------------------------------------------------------------------
 
 
 def test_nothing_is_infinite_where_renyi_is_finite():

@@ -51,9 +51,6 @@ def obey(error):
     assert result.exit_code == 0, result.output
 
 
-# --- hints ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_hint_can_be_pasted_into_a_shell(here):
     os.rename("toy.yaml", "tö y.yaml")
     _, folder = go("tö y.yaml", "my results", ["privacy.mu=[1, 2]"])
@@ -73,9 +70,6 @@ def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged
     assert ("--set run.n=31" in error.hint) == (broken != "manifest.json")
     obey(error)
     load_summary(folder.root.parent, "toy")
-
-
-# --- data and code that move ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -50,9 +50,6 @@ def go(config, results, lan=None, quiet=True):
     return numbers(Folder(results, experiment.name).root)
 
 
-# --- the command line ------------------------------------------------------------------------------------------------
-
-
 DASK = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
 
 
@@ -78,9 +75,6 @@ def test_a_service_that_is_no_scheduler_is_refused(said, monkeypatch):
         address = f"tcp://127.0.0.1:{service.getsockname()[1]}"
         with pytest.raises(UsageError, match=r"no dask scheduler answers: "):
             list(on_cluster(squares(1), address))
-
-
-# --- the same bits ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

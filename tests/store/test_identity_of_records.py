@@ -15,6 +15,7 @@ from scipy.stats import norm
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
 from dpexp.store.receipts import records_of, together, why_refused
+from dpexp.store.simulating import simulate
 from tests.conftest import call, numbers
 
 CONFIG = """experiment: NAME
@@ -70,6 +71,14 @@ def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
     call("run", "B/own.yaml", "-q", "--results", lab / "moved", cwd=lab)
     assert [*numbers(lab / "moved/d")] == [cell]
     assert json.dumps(numbers(lab / "moved/d")) not in found
+
+
+def test_parameters_are_kept_of_own_records_alone_and_of_the_first_replicate(lab):
+    text = (lab / "A/own.yaml").read_text()
+    (lab / "A/public.yaml").write_text(re.sub("data: .*", "data: {name: digits}", text))
+    own, public = (load_experiment(lab / "A" / name).cells for name in ("own.yaml", "public.yaml"))
+    kept = [simulate(cells, [replicate])[0].model for cells, replicate in ((own, 0), (own, 1), (public, 0))]
+    assert [model is None for model in kept] == [False, True, True]
 
 
 def test_releases_of_one_name_within_a_second_are_folders_of_their_own(lab):
