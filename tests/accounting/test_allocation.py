@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpexp.accounting.allocation import EpochLoss, losses_of
+from dpexp.accounting.allocation import FINE, EpochLoss, losses_of, normal
 from dpexp.accounting.gaussian import eps_of
 from dpexp.privacy.mechanisms import MECHANISMS, EpochGaussian
 from tests.conftest import share
@@ -29,6 +29,11 @@ ONE_SECRET_BATCH = [
     ((20, 50, 3.0), (9.2666, 9.2674), 3.445),
 ]
 KNOWN_ORDER = {(100, 10, 1.0): 17.857, (100, 1, 1.0): 4.3772, (50, 5, 0.8): 15.223, (10, 20, 2.0): 11.480, (1000, 3, 0.6): 15.867, (20, 50, 3.0): 12.262}  # fmt: skip
+
+
+@pytest.mark.parametrize("mu", [0.03, 1.0, 7.0])
+def test_a_normal_loss_has_as_many_points_in_a_deviation_as_are_stated_and_no_more_than_twice(mu):
+    assert FINE <= mu / normal(mu, "above").interval < 2 * FINE
 
 
 def of(noise=1.0, batches=100, epochs=10, **more):

@@ -136,6 +136,12 @@ def delta_of_one_coin(q, mu, eps):
     return max(removed, ndtr(y) - math.exp(eps) * (q * ndtr(y - mu) + (1 - q) * ndtr(y)))
 
 
+@pytest.mark.parametrize("left_out", [0.05, 0.4])
+def test_a_record_that_may_be_left_out_of_an_epoch_of_one_batch_is_a_coin(left_out):
+    shown = epoch_loss(1.0, 1, left_out).attained(1, 1e-3)
+    assert 1e-3 <= delta_of_one_coin(1 - left_out, 1.0, shown) <= 1.02e-3
+
+
 def test_an_epoch_that_ends_early_is_counted_and_what_is_attained_is_not():
     """One of two batches is released: a coin, whose exact loss lies between the two. Whole epochs are not affected."""
     sampling = "balls-in-bins"

@@ -215,6 +215,18 @@ def test_messages_have_the_mean_and_the_covariance_of_their_law(name, eps, seed)
     assert np.trace(1.02**2 * measured) != pytest.approx(np.trace(moment), rel=0.01)
 
 
+def test_hessian_messages_have_the_mean_of_their_law_whenever_directions_run_out():
+    """Of one record; a message takes several of the 4,096 directions that are drawn at a time."""
+    model, n, rng = pure(MODELS["huber"], 4.0), 20_000, np.random.default_rng(5)
+    x, y, server = rng.standard_normal(model.d), 1.0, server_of(model, 6)
+    _, triangle = own_vectors(model, x[None], np.array([y]), server.theta[:, 0])
+    sums = asked(server, np.tile(x, (n, 1)), np.full(n, y), np.zeros(n), 1)
+    rows, columns = np.triu_indices(model.p)
+    away = sums.hessians[:, 0] / n * np.where(rows == columns, 1, math.sqrt(2)) - triangle[0]
+    error = deviation(4.0, model.entries, model.curvature_bound) / math.sqrt(n)
+    assert np.abs(away).max() < 4.5 * error < 0.2 * np.abs(triangle).max()
+
+
 def _edge(p, gamma):
     """The density part of E[T^2; T >= gamma]: c_p (1 - gamma^2)^alpha, with alpha = (p - 1) / 2."""
     alpha = (p - 1) / 2

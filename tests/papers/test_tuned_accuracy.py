@@ -11,8 +11,6 @@ from dpexp.reporting import accuracies as errors
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
 
-# --- errors ----------------------------------------------------------------------------------------------------
-
 
 def test_both_errors_of_an_accuracy():
     accuracy = errors.Accuracy(0.83, 0.001, 10, 10_000)
@@ -51,8 +49,6 @@ def test_the_interval_from_seeds_alone_misses_and_with_the_records_it_does_not()
     assert missed["seeds"] > 0.3 * 2000
     assert missed["records"] < 0.03 * 2000
 
-
-# --- the table -------------------------------------------------------------------------------------------------
 
 TUNED = """\
 experiment: dp_sgld_tuned_toy

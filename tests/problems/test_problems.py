@@ -112,6 +112,8 @@ def test_logistic_reference_values(d):
     c = problem.curvature()
     assert (c.m, c.M) == pytest.approx(LOGISTIC[d][:2], abs=1e-9)
     assert float(problem.risk(problem.optimum())) == pytest.approx(LOGISTIC[d][2], abs=2e-12)
+    # the third derivative of log(1 + e^t) is 1 / (6 sqrt 3) at most
+    assert problem.hessian_lipschitz() == pytest.approx(cubic_moment(d, 1.0) / (6 * math.sqrt(3)), rel=1e-6)
     opposite = np.append(1.0, -np.ones(d))
     theta = np.stack([np.zeros(d + 1), np.full(d + 1, 1.1), opposite])
     np.testing.assert_allclose(problem.risk_gap(theta), LOGISTIC[d][3:], atol=2e-12)

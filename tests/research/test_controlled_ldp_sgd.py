@@ -41,9 +41,6 @@ def covariance_of(problem, budget):
     return problem.curvature().score_covariance + noise * np.eye(problem.p)
 
 
-# --- the recursion itself
-
-
 @each_case
 def test_the_recursion_is_the_literal_one_on_the_same_users(case):
     """|e|^2 and e' H e / 2 of the full matrices, user by user from the streams, less full second moments; to 1e-9."""
@@ -93,9 +90,6 @@ def test_what_stands_beside_is_ldp_sgd_to_the_last_bit_and_numbers_depend_on_not
 def z_scores(values):
     """Means over replicates, the last axis, in their standard errors."""
     return values.mean(axis=-1) / (values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1]))
-
-
-# --- unbiased, and worth it
 
 
 @pytest.mark.parametrize("case", [*QUICK, "huber known scale"])

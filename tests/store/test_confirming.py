@@ -51,9 +51,6 @@ def stored(text, tmp_path):
     return experiment, options
 
 
-# --- one chunk ----------------------------------------------------------------------------------------------------
-
-
 def test_an_edit_that_moves_nothing_changes_one_file_of_all_results(edited, tmp_path):
     """What one edit's stamp says of a manifest ends with the manifest and with the next edit; damage confirms nothing."""
     results, configs = tmp_path / "results", [tmp_path / "small.yaml", tmp_path / "other.yaml"]

@@ -51,9 +51,6 @@ def refusal(folder, read=load_summary):
     return caught.value
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
 def a_table(path):
     return write_table(path, pa.table({"x": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]}), {"k": [1, 2]})
 
@@ -98,9 +95,6 @@ def test_files_of_another_program_or_version_are_refused(tmp_path):
             read()
 
 
-# --- one generation -----------------------------------------------------------------------------------------------
-
-
 def test_another_experiments_folder_is_not_taken_for_this_ones(done):
     shutil.copytree(done.root, done.root.parent / "other")
     copy = Folder(done.root.parent, "other")
@@ -140,9 +134,6 @@ def test_one_process_writes_at_a_time(tiny, done):
     with done.locked(), pytest.raises(DpexpError, match="is being written by another process"):
         go(tiny, done.root.parent)
     assert go(tiny, done.root.parent)[0].reused == 6
-
-
-# --- what is not ours ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "trajectories", "partial"])
