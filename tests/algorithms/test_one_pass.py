@@ -55,9 +55,6 @@ def test_a_clip_that_no_gradient_reaches_and_no_momentum_are_ldp_sgd_to_the_last
     assert not np.array_equal(values(other, problem), plain)
 
 
-# --- privacy ---------------------------------------------------------------------------------------------------------
-
-
 class OfKnownDiameter(LdpSgd):
     def radius(self, problem):
         return math.inf

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dpexp.config.cell_settings import select
+from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, read_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
@@ -77,6 +78,12 @@ def test_shipped_configs_are_named_like_their_file_and_read_back_from_their_reso
     toy = load_experiment(path, profile="smoke")
     assert toy.replicates <= 8
     assert all(c.run.n <= 2000 and c.run.checkpoints <= 20 for c in toy.cells)
+
+
+def test_stored_parameters_are_the_cell_again(tmp_path):
+    for privacy in ("{mu: [1, inf]}", "{eps: 2, delta: 0}"):
+        for cell in load(tmp_path, GOOD.replace("{mu: [1, inf]}", privacy)).cells:
+            assert stored_cell("good", cell.parameters).cell_id == cell.cell_id
 
 
 def test_a_cell_is_known_by_its_numbers(tmp_path):

@@ -95,6 +95,7 @@ def test_what_cannot_be_read_moves_nothing(tmp_path):
     table = read_labelled(path, "income", PublicInputs({"age": (0, 100)}, stated))
     assert table.usable.tolist() == [True] * 4 + [False] * 3 + [True]
     assert not table.prepared.features[4:7].any()
+    assert table.labels[4:7].tolist() == [1, 1, 1]
     assert np.all(table.prepared.features[:4].any(axis=1))
     train, test = load_split(path, "income", PublicInputs({"age": (0, 100)}, stated), test_fraction=0.5)
     assert (len(train), len(test)) == (4, 4)

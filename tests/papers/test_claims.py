@@ -125,9 +125,6 @@ def stored_runs(experiment):
     return _STORED[experiment]
 
 
-# --- ways to be wrong ------------------------------------------------------------------------------------------
-
-
 def changed(run, values):
     return replace(run, data=run.data._replace(values=values))
 

@@ -129,9 +129,6 @@ def test_the_floor_of_the_noise_on_quadratics_in_closed_form():
     assert toy.d * sigma**2 / 2 <= floor <= 4 / 3 * toy.d * sigma**2 / 2
 
 
-# --- where composition passes a level --------------------------------------------------------------------------------
-
-
 def test_where_an_increasing_delta_reaches_a_level():
     """To two percent, also of a jump; inf where it never does."""
     for place in (2, 17, 1000, 9e7):

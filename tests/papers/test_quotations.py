@@ -54,8 +54,6 @@ def test_quotations_are_verbatim(paper):
         assert re.search(".*".join(parts), text), row.id
 
 
-# --- what to know rests on rows --------------------------------------------------------------------------------------
-
 TELLING = [paper for paper in our_papers().values() if paper.what_to_know]
 NUMBER = re.compile(r"10\^-?\d+(?:\.\d+)?|\d+(?:,\d{3})+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+")
 CONDITIONS = r"2 L D / \(n eta sigma\^2\)|first 10\^5 steps"

@@ -67,6 +67,12 @@ def test_the_risk_of_insensitive_regression_bends_as_fast_as_stated(width, suppo
     np.testing.assert_array_equal(both, 0.0)
 
 
+@pytest.mark.parametrize("sigma", [0.5, 6.0])
+def test_the_risk_of_a_quantile_bends_as_fast_as_a_normal_density_falls(sigma):
+    fastest = cubic_moment(3, 1.0) / (sigma**2 * math.sqrt(2 * math.pi * math.e))
+    assert PROBLEMS["pinball-linear"](d=3, sigma=sigma).hessian_lipschitz() == pytest.approx(fastest, rel=1e-9)
+
+
 LINEAR = {  # H_b0, H_b, H_sigma, S_b0, S_b, S_sigma, F*
     5: (0.1763545814, 0.1280531387, 0.0830972576, 0.1657070128, 0.0871959066, 0.0265749585, 0.705418325692),
     10: (0.0886784914, 0.0732683762, 0.0417847916, 0.0400919749, 0.0266573779, 0.0064296770, 0.354713965467),

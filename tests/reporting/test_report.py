@@ -141,9 +141,6 @@ def test_privacy_is_a_table_with_the_numbers_of_the_statement(results):
     assert all(any(0 <= float(cell) / value - 1 < 1e-3 for cell in cells) for value in eps)
 
 
-# --- what is missing, stale or not known -----------------------------------------------------------------------------
-
-
 @pytest.fixture
 def copy(results, tmp_path):
     shutil.copytree(results, tmp_path / "copy")

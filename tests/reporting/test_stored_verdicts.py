@@ -156,8 +156,6 @@ def test_a_check_can_read_what_its_claim_declares_and_nothing_else(tmp_path):
         evidence.runs("linear_d10")
 
 
-# --- asking ----------------------------------------------------------------------------------------------------------------
-
 IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/figure"]
 
 
@@ -177,9 +175,6 @@ IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/fig
 )
 def test_which_claims_are_asked_for(asked, found):
     assert matching(IDS, asked) == found
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_of_differences_has_every_statement_that_did_not_come_out_as_printed():
