@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.algorithms import ALGORITHMS
+from dpexp.algorithms.finite_sum_run import gradient_seconds
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems import PROBLEMS
@@ -60,3 +61,14 @@ def test_noise_of_the_square_root_costs_a_time_for_every_step_and_parameter():
         return root.seconds(rippled(d), n) - tree.seconds(rippled(d), n)
 
     assert more(10, 3000) == pytest.approx(6 * more(5, 1000))
+
+
+def test_steps_that_are_not_the_stated_epochs_are_told():
+    tree, setting = ALGORITHMS["tree-momentum"](epochs=20), (SCHEDULES["constant"](eta=0.01), ConstantBudget(mu=1))
+    found = [tree.complaints(rippled(3), *setting, n) for n in (1000, 999)]
+    assert [len(faults) for faults in found] == [0, 1]
+
+
+def test_seconds_of_a_full_gradient_grow_with_its_records():
+    few, many = (gradient_seconds(PROBLEMS["rippled-mean"](N=n, d=5)) for n in (10**4, 10**5))
+    assert 9 * few < many < 10 * few

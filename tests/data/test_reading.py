@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpexp.data.budget_file import read_budgets
+from dpexp.data.budget_file import read_budgets, read_users
 from dpexp.data.dataset import DataError
 from dpexp.data.encode import Unread, columns_of, encode, encoded, read_id, unread
 from dpexp.data.public_inputs import PublicColumn, PublicInputs, column_of
@@ -116,6 +116,12 @@ def test_budgets_are_numbers_above_0_or_inf(tmp_path):
         table = read_record_table(write(tmp_path / "t.csv", f"mu\n5e-324\n1\ninf\n{text}"))
         with pytest.raises(DataError, match=wrong) if wrong else nullcontext():
             assert read_budgets(table, "mu", PublicInputs()).tolist() == [5e-324, 1, math.inf]
+
+
+def test_users_may_have_uses_and_groups(tmp_path):
+    both = read_users(write(tmp_path / "t.csv", "mu,group,uses\n1,a,2\n.5,b,0\n"))
+    assert [part.tolist() for part in both] == [[1, 0.5], [2, 0], ["a", "b"]]
+    assert read_users(write(tmp_path / "t.csv", "mu\n1\n"))[1:] == (None, None)
 
 
 def test_a_schema_says_what_columns_hold(tmp_path):

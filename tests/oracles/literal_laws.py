@@ -55,9 +55,6 @@ def _noise(rng: np.random.Generator, low: float = 0.5, high: float = 4.0) -> flo
     return float(np.exp(rng.uniform(math.log(low), math.log(high))))
 
 
-# --- batches ---------------------------------------------------------------------------------------------------------
-
-
 def subsets(present: Sequence[int], q: float) -> Iterator[tuple[float, tuple[int, ...]]]:
     """Every record independently."""
     for size in range(len(present) + 1):
@@ -113,9 +110,6 @@ def sums(data: Data, batches: Sequence[Sequence[int]], noise: float) -> tuple[fl
 
 def there(data: Data) -> list[int]:
     return [i for i, record in enumerate(data) if record is not None]
-
-
-# --- mechanisms ------------------------------------------------------------------------------------------------------
 
 
 def local_gaussian(rng: np.random.Generator) -> Small:

@@ -173,9 +173,6 @@ def test_a_prediction_of_nothing_agrees_with_nothing():
     assert predictions_agree([], 0.1, "predicted").verdict == "not at this sample size"
 
 
-# --- which case a verdict names, whatever the last digits of a machine -------------------------------------------------
-
-
 def test_the_least_case_is_named():
     ratios = {"a": 1.5, "b": 1.2, "c": 1.7}
     assert case_of(ratios) == "b"

@@ -108,8 +108,6 @@ def test_wishes_are_met_or_refused():
         choose(product(mu=["Uniform(1, 2)", 1.0]), SECTIONS, 20, Declaration(x="mu"))
 
 
-# --- drawn -----------------------------------------------------------------------------------------------------------
-
 TOY = """\
 experiment: toy
 problem: {name: huber-linear, d: 3}
@@ -235,9 +233,6 @@ def test_every_shipped_config_draws(name, toys):
     assert set(drawing.data["mean"].dropna()) <= set(summary["mean"].dropna())
 
 
-# --- the command -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_a_name_that_is_both_means_the_shipped_figure_and_never_its_files(toys, tmp_path):
     results = toys.results(["figure1"])
@@ -269,9 +264,6 @@ def test_other_options_make_other_files(toy, tmp_path):
     shutil.copytree(toy, tmp_path / "toy_loss_gap")
     own = tmp_path / "toy"
     assert figure_of([own], Declaration("loss_gap"), theories).name != "toy_loss_gap"
-
-
-# --- looks -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, tmp_path):
