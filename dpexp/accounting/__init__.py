@@ -6,8 +6,8 @@ It imports numpy and scipy, and nothing of dpexp but its errors.
 """
 
 from dpexp.accounting.accountant import Accountant
-from dpexp.accounting.curve import Curve
-from dpexp.accounting.least_noise import Unreachable, calibrate
+from dpexp.accounting.curve import Curve, calibrate
 from dpexp.accounting.loss_steps import Steps
+from dpexp.accounting.search import Unreachable
 
 __all__ = ["Accountant", "Curve", "Steps", "Unreachable", "calibrate"]

@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -95,11 +96,6 @@ class AtomPair:
         masses[:, ::times] = self.masses
         return replace(self, start=times * self.start, interval=interval, masses=masses)
 
-    @property
-    def swapped(self) -> AtomPair:
-        """The pair in the other order, from below."""
-        return replace(self, masses=self.masses[::-1])
-
     def curve(self, eps: np.ndarray) -> np.ndarray:
         """D(eps) = sup over events of P - e^eps Q = sum of p_i (1 - e^(eps - l_i)) over l_i > eps, from below, [E]."""
         log_p, log_q = log(self.p), log(self.q)
@@ -151,43 +147,54 @@ def combined(a: AtomPair, batches_a: int, b: AtomPair, batches_b: int) -> AtomPa
     out = np.zeros((len(a.masses), times * (last - low) + 2))
     step = h / times
 
-    def put(offset: float, start: int, masses: np.ndarray) -> None:
-        """Add masses on the losses h (start + k) + offset."""
-        cell = math.floor(offset / step)
-        at = times * (start - low) + cell
-        end = at + times * (masses.shape[1] - 1) + 1
+    def parts(offsets: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The cells of such losses [K], and what of their mass goes to a cell's beginning and, from above, its end."""
+        cells = np.floor(offsets / step).astype(np.int64)
         if side == "below":
-            out[:, at:end:times] += masses  # (d)
-            return
-        # (c): each divided between two points of the grid
-        ahead = min(max(offset - cell * step, 0.0), step)
-        slack = 8 * UNIT * (1 + abs(offset)) / step  # the logarithm is off by so much
-        y = min(1.0, math.expm1(ahead) / math.expm1(step) + slack)
-        z = min(1.0, math.expm1(step - ahead) * math.exp(ahead) / math.expm1(step) + slack)  # 1 - y
-        out[:, at:end:times] += z * masses
-        out[:, at + 1 : end + 1 : times] += y * masses
+            return cells, [np.ones(len(cells))]  # (d)
+        # (c), where the logarithm is off by so much
+        ahead, slack = np.clip(offsets - cells * step, 0.0, step), 8 * UNIT * (1 + np.abs(offsets)) / step
+        end = np.minimum(1.0, expm1(ahead) / math.expm1(step) + slack)
+        begin = np.minimum(1.0, expm1(step - ahead) * exp(ahead) / math.expm1(step) + slack)  # 1 - end
+        return cells, [begin, end]
 
-    # (b), pairs of atoms k apart: their loss is that of the larger and a logarithm in which no power is large
-    shift = b.start - a.start
-    for k in range(0 if twins else shift - len(a.q) + 1, shift + len(b.q)):
-        i, j = max(0, shift - k), max(0, k - shift)
-        count = min(len(a.q) - i, len(b.q) - j)
-        of_a, of_b = a.masses[:, i : i + count], b.masses[:, j : j + count]
-        masses = of_a[:1] * of_b[:1]
-        if side == "below":
-            masses = np.concatenate([masses, share * of_a[1:] * of_b[:1] + (1 - share) * of_a[:1] * of_b[1:]])
-        if twins and k:
-            masses = 2 * masses
-        if k > 0:
-            put(math.log(1 - share + share * math.exp(-k * h)), b.start + j, masses)
-        else:
-            put(math.log(share + (1 - share) * math.exp(k * h)), a.start + i, masses)
+    def put(start: int, cell: int, masses: np.ndarray) -> None:
+        """Add masses on the losses h (start + j), so many cells further."""
+        at = times * (start - low) + cell
+        out[:, at : at + times * (masses.shape[1] - 1) + 1 : times] += masses
+
+    def pairs_of(larger: AtomPair, share: float, other: AtomPair, nearest: int) -> None:
+        """Pairs of atoms of which that of the one group is `nearest` or more steps h ahead of the other group's.
+
+        Their loss is the larger one and a logarithm in which no power is large: (b).
+        """
+        ahead = np.arange(nearest, larger.start + len(larger.q) - other.start)
+        cells, weights = parts(log(share + (1 - share) * exp(-h * ahead)))
+        twice = np.where(ahead > 0, 2.0, 1.0) if twins else np.ones(len(ahead))
+        # the numbers of steps of one cell follow each other: a convolution sums over them
+        ends = np.flatnonzero(np.diff(cells, prepend=1, append=1)).tolist()
+        for one, (begin, end) in product(range(len(weights)), pairwise(ends)):
+            near = [np.convolve(row, (twice * weights[one])[begin:end]) for row in other.masses]
+            first = int(ahead[begin]) + other.start - larger.start
+            i, j = max(0, -first), max(0, first)
+            count = min(len(near[0]) - i, len(larger.q) - j)
+            of_other, own = np.array(near)[:, i : i + count], larger.masses[:, j : j + count]
+            rows = [of_other[0] * own[0]]
+            if side == "below":
+                rows.append(share * own[1] * of_other[0] + (1 - share) * own[0] * of_other[1])
+            put(larger.start + j, int(cells[begin]) + one, np.array(rows))
+
+    pairs_of(a, share, b, 0)
+    if not twins:
+        pairs_of(b, 1 - share, a, 1)
     rounding = UNIT * (2 * max(len(a.q), len(b.q)) + 20)  # addends of a sum, and the products
     if side == "below":
         return _trimmed(AtomPair(side, times * low, step, out, relative=a.relative + b.relative + rounding))
     # where Q_B alone lies at -infinity, e^(l_B) is 0, and the loss that of A and log share
-    put(math.log(share), a.start, a.masses * b.q_only)
-    put(math.log(1 - share), b.start, b.masses * a.q_only)
+    for one, its, other in ((a, share, b), (b, 1 - share, a)):
+        (cell,), weights = parts(np.array([math.log(its)]))
+        for k, weight in enumerate(weights):
+            put(one.start, int(cell) + k, weight * one.masses * other.q_only)
     total_a, total_b = float(a.q.sum()) + a.q_only, float(b.q.sum()) + b.q_only
     p_only = (share * a.p_only * total_b + (1 - share) * b.p_only * total_a) * (1 + 1e-12)
     # from above every rounding error enlarges a mass, since curves grow with masses
@@ -319,7 +326,7 @@ def losses_of(kinds: EpochKinds, side: Side) -> tuple[ComposedLoss, ComposedLoss
         reach = float(np.abs(losses).max())
         interval = max(_deviation(losses, pair.q) / FINE_BELOW, reach / MOST_BELOW)
         eps = interval / 2 * np.arange(2 * math.ceil(reach / interval) + 3)
-        curves = pair.curve(eps), pair.swapped.curve(eps)
+        curves = pair.curve(eps), replace(pair, masses=pair.masses[::-1]).curve(eps)
         removed = [(from_below(*curves, interval, pair.relative), count)]
         added = [(from_below(*curves[::-1], interval, pair.relative), count)]
     return ComposedLoss(removed, interval, side), ComposedLoss(added, interval, side)

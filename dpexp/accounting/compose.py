@@ -20,9 +20,9 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
   each term one of at most 16 u. One factor of the product is replaced at a time; all others are at most 1, or 1 + e_k
   where already replaced: the product's error has 2-norm at most exp(sum T_k e_k) sum T_k e_k.
 (f) Powers, by squaring: a product of complex numbers has a relative error of at most sqrt(5) u (Brent, Percival and
-  Zimmermann, 2007), and the error of each of the factors. So a product of n = sum T_k factors, in any order, has one of
-  at most (1 + sqrt(5) u)^(n - 1) (1 + u)^n - 1 <= q = 4 u n. Frequencies at which it is below e^-60 are left out:
-  together they have a 2-norm of at most 2 e^-60.
+  Zimmermann, 2007), or 2 u where operations are fused, and the error of each of the factors. So a product of n = sum
+  T_k factors, in any order, has one of at most (1 + sqrt(5) u)^(n - 1) (1 + u)^n - 1 <= q = 4 u n. Frequencies at
+  which it is below e^-60 are left out: together they have a 2-norm of at most 2 e^-60.
 (g) Inverse transform: eps_F times the 2-norm of the spectrum. As |g|_2 = |G|_2 / sqrt(N), the masses are off by g with
   |g|_2 <= E = (exp(sum T_k e_k) sum T_k e_k + (q + eps_F) |F|_2) / sqrt(N), and delta by at most e^(K - t eps) E |k|_2
   (Cauchy and Schwarz). On a grid of interval h, k being unimodal, |k|_2^2 <= kappa^2 + (integral of k^2) / h =
@@ -39,14 +39,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
+from dpexp.accounting.gaussian import raised
 from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import first_whole, narrow
 
@@ -116,6 +117,7 @@ class ComposedLoss:
             sums += count * np.array([top + log(total), mean, (weights * (losses - mean) ** 2).sum() / total])
         return sums
 
+    @lru_cache(maxsize=4096)  # noqa: B019  # searches halve one range of powers, and ask the same ones first
     def _saddle(self, power: int) -> tuple[float, float]:
         """The eps for which this power of RATIO is the best rate, and about log delta there."""
         rate = RATIO**power
@@ -147,7 +149,8 @@ class ComposedLoss:
         return min(1.0, self.lost + self._tilted(lambda at, _: at >= eps).delta(eps))
 
 
-class _TiltedLaw(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _TiltedLaw:
     """One law after tilting, and what it costs."""
 
     start: int
@@ -250,20 +253,20 @@ class Tilted:
         for place in (0.0, first) if self._above else ():
             if self.delta(place) <= delta:
                 return place
-        # at the low end of the window nothing may be left but errors: from below the first place may be too low as well
-        ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
-        if not self._above and self.delta(ends.below) < delta:
-            return 0.0
+        ends = first, last
+        if not self._above:  # at the low end of the window nothing may be left but errors
+            ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
+            if self.delta(ends[0]) < delta:
+                return 0.0
 
-        # between two losses the logarithm is nearly straight
+        # the logarithm is nearly straight
         def excess(eps: float) -> float:
             return math.log(max(self.delta(eps), 1e-320)) - math.log(delta)
 
-        at = scipy.optimize.brentq(excess, *ends, xtol=1e-300, rtol=1e-15)
-        at *= 1 + self._sign * 1e-13
+        at = float(scipy.optimize.brentq(excess, *ends, xtol=1e-300, rtol=1e-15))
         if self._above:
-            return at if self.delta(at) <= delta else ends.above
-        return at if self.delta(at) >= delta else ends.below
+            return raised(at, self.delta, delta)
+        return max(ends[0], -raised(-at, lambda eps: -self.delta(max(-eps, ends[0])), -delta))
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps)."""
@@ -343,27 +346,17 @@ def _sum(tilts: Sequence[tuple[_TiltedLaw, int]], cells: int) -> tuple[np.ndarra
     # (d): no larger than the window, onto which the laws are wrapped; the least of 2^k, 3 2^k and 5 2^k
     size = min(odd << max(0, math.ceil(math.log2(cells / odd))) for odd in (1, 3, 5) if odd <= 2 * cells)
     # frequencies at which the product is a number: with many factors, the low ones
-    frequencies, product = np.arange(size // 2 + 1), np.ones(size // 2 + 1, dtype=np.complex128)
+    frequencies, product = np.arange(size // 2 + 1), np.broadcast_to(np.complex128(1), size // 2 + 1)
     forward = growth = 0.0
     for tilt, count in tilts:
-        places = (tilt.cells.astype(np.int64) - tilt.heaviest) % size
-        # (e): T_k eps_F |w_k|_2, and T_k e_k below
-        if len(places) <= _FEW and count > _MANY:
-            turns = np.multiply.outer(places, np.arange(size // 2 + 1)) % size
-            law = tilt.weights @ np.exp(-2j * math.pi / size * np.where(2 * turns > size, turns - size, turns))
-            error = 16 * UNIT * float(tilt.weights[places > 0].sum())
-        else:
-            wrapped = np.bincount(places, weights=tilt.weights, minlength=size)
-            constant, wrapped[0] = wrapped[0], 0.0
-            law = np.fft.rfft(wrapped) + constant
-            error = 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
+        law, error = _spectrum(tilt, size, count > _MANY)
         forward += count * error
         growth += count * error * math.sqrt(size)
         law = law[frequencies]
         # (f): what is below e^-60 is left out
         large = np.flatnonzero(_square(law) > math.exp(-2 * _LEFT_OUT / count))
         powers = [_power(law[large[k : k + _AT_ONCE]], count) for k in range(0, len(large), _AT_ONCE)]
-        product = _product(product[large], np.concatenate(powers))
+        product = product[large] * np.concatenate(powers)
         rest = _square(product) > math.exp(-2 * _LEFT_OUT)
         frequencies, product = frequencies[large][rest], product[rest]
     # |F|_2 / sqrt(N): the full spectrum has every entry twice but for the first and the last, so never too small
@@ -376,6 +369,20 @@ def _sum(tilts: Sequence[tuple[_TiltedLaw, int]], cells: int) -> tuple[np.ndarra
     return np.fft.irfft(spectrum, size), math.exp(min(growth, 700.0)) * forward + lost
 
 
+@lru_cache(maxsize=2)
+def _spectrum(tilt: _TiltedLaw, size: int, many: bool) -> tuple[np.ndarray, float]:
+    """The transform of one law, and a bound on its error over the root of the size: (e)."""
+    places = (tilt.cells.astype(np.int64) - tilt.heaviest) % size
+    if len(places) <= _FEW and many:
+        turns = np.multiply.outer(places, np.arange(size // 2 + 1)) % size
+        law = tilt.weights @ np.exp(-2j * math.pi / size * np.where(2 * turns > size, turns - size, turns))
+        return law, 16 * UNIT * float(tilt.weights[places > 0].sum())
+    wrapped = np.bincount(places, weights=tilt.weights, minlength=size)
+    constant, wrapped[0] = wrapped[0], 0.0
+    error = 8 * UNIT * math.log2(size) * math.sqrt(float(np.square(wrapped).sum()))
+    return np.fft.rfft(wrapped) + constant, error
+
+
 def _square(z: np.ndarray) -> np.ndarray:
     """Of the absolute values."""
     return np.asarray(np.square(z.real) + np.square(z.imag))
@@ -383,16 +390,9 @@ def _square(z: np.ndarray) -> np.ndarray:
 
 def _power(base: np.ndarray, count: int) -> np.ndarray:
     """The count-th power of complex numbers, count >= 1, by squaring."""
-    result = base
+    result = base.copy()
     for bit in bin(count)[3:]:
-        result = _product(result, result)
+        result *= result
         if bit == "1":
-            result = _product(result, base)
+            result *= base
     return result
-
-
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Each operation rounded by itself, so that no result depends on what a processor fuses."""
-    product = np.empty_like(a)
-    product.real, product.imag = a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real
-    return product

@@ -34,7 +34,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from dpexp.accounting.gaussian import delta_of, eps_of, mu_of
-from dpexp.accounting.search import narrow
+from dpexp.accounting.search import least_noise, narrow
 
 Side = Literal["above", "below"]  # of a true value: what is surely too large, or surely too small
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
@@ -185,6 +185,11 @@ class _OfGroup(Curve):
         for _ in range(self.size):
             alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
         return 1 - alpha
+
+
+def calibrate(curve: Callable[[float], Curve], eps: float, delta: float, tolerance: float = 1e-6) -> float:
+    """The least noise, rounded up, with which the curve of a noise is (eps, delta). Raises Unreachable."""
+    return least_noise(lambda noise: curve(noise).eps(delta), eps, tolerance)
 
 
 def larger(curves: Sequence[Curve]) -> Curve:

@@ -133,12 +133,9 @@ def _decreasing_root(f: Callable[[float], float], level: float) -> float:
         low, high = low / 2, low
     if math.isinf(high):
         return math.inf
-    x = scipy.optimize.brentq(lambda v: _log(f(v)) - math.log(level), low, high, xtol=1e-300, rtol=8.9e-16)
+    log_level = math.log(level)
+    x = scipy.optimize.brentq(lambda v: math.log(max(f(v), 5e-324)) - log_level, low, high, xtol=1e-300, rtol=8.9e-16)
     return raised(x, f, level)  # by steps that grow, because f can be flatter than its rounding error
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -1e4
 
 
 def _require(condition: bool, message: str) -> None:

@@ -212,10 +212,6 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         """Renyi divergence, which adds up."""
         return math.fsum(count * step.rdp(order) for step, count in self)
 
-    def times(self, count: int) -> Steps:
-        """All of them so many times."""
-        return Steps((step, count * steps) for step, steps in self)
-
     def with_gaussian(self, mu: float) -> Steps:
         """And mu-GDP, which is one more step on all records; nothing where mu is 0."""
         reach = 2.0 if self.scheme == "replace-one" else 1.0  # its opposite means are 2 apart

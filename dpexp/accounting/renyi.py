@@ -32,6 +32,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.mixtures import log_excess, log_mean_excess
 from dpexp.accounting.search import minimum, narrow
 
@@ -48,6 +49,9 @@ _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 _CLOSE = 2e-5
 """how closely log(order - 1) is computed: epsilon is flat there, and misses the least by about the square of it"""
 _GOLDEN = (3.0 - math.sqrt(5.0)) / 2  # where in its interval the search of `minimum` begins
+_SMALLER = (
+    30.0  # -log of how much smaller a delta may be that implies one, and of the least one for which that is tried
+)
 Rdp = Callable[[float], float]  # order -> Renyi divergence
 
 
@@ -132,11 +136,16 @@ def eps_of_curve(curve: Rdp, delta: float) -> float:
 
 
 def delta_of_curve(curve: Rdp, eps: float) -> float:
-    """Delta at epsilon, at the best order."""
+    """Delta at epsilon, at the best order: its own by (c), or what a larger epsilon at a smaller delta implies."""
 
     def log_delta(order: float) -> float:
-        x = order - 1
-        return x * (curve(order) - eps - math.log1p(1 / x)) - math.log1p(x)
+        x, rdp = order - 1, curve(order)
+
+        def implied(smaller: float) -> float:
+            return math.log(implied_delta(improved_eps(order, rdp, math.exp(smaller)), math.exp(smaller), eps))
+
+        own = min(x * (rdp - eps - math.log1p(1 / x)) - math.log1p(x), 0.0)
+        return min(own, minimum(implied, own - _SMALLER, own, xatol=1e-5)) if own > -_SMALLER else own
 
     return math.exp(min(least_over_orders(log_delta), 0.0))
 

@@ -29,9 +29,8 @@ import numpy as np
 from dpexp.accounting.compose import Tilted, TooWide
 from dpexp.accounting.functions import exp, gauss_legendre, log, normal_cells
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.least_noise import solve
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import narrow
+from dpexp.accounting.search import narrow, solve
 
 QUADRATURE, MASSES = 1e-11, 1e-13  # relative errors of the masses of cells, from above and from below, for every user
 REACH = 9.0  # deviations of a norm beyond which a message is left out: e^(-REACH^2 / 2) = 3e-18

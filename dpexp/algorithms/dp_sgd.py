@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from dpexp.accounting.least_noise import rounded_up
+from dpexp.accounting.search import rounded_up
 from dpexp.algorithms.schedules import Schedule
 from dpexp.algorithms.softmax_runs import BatchNoise, SoftmaxAlgorithm, no_target, target
 from dpexp.core.parameters import Positive

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal, NamedTuple
 
-from dpexp.accounting import least_noise
+from dpexp.accounting import search
 from dpexp.commands.command_answer import Answer
 from dpexp.commands.mechanism_arguments import kind_of, mechanism_of, numbers, own_values, understood, values_of
 from dpexp.core.errors import DpexpError, UsageError
@@ -82,7 +82,7 @@ def calibrate(
             attained = with_last_iterate(result.lower_bounds())
             for message in refuted(best, attained, [levels.get("delta", 1e-5)]).values():
                 raise DpexpError(message)
-    except least_noise.Unreachable as error:
+    except search.Unreachable as error:
         hint = "; ".join(dict.fromkeys(a.refused for a in every_analysis(at(1.0)) if a.refused))
         hint += ": neighboring_relation=replace-one" if "for replace-one" in hint else ""
         raise UsageError(str(error), hint) from None

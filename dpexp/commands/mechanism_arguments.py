@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dpexp.accounting.least_noise import Unreachable
+from dpexp.accounting.search import Unreachable
 from dpexp.commands.api import builtin
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess, scalar

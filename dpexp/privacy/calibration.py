@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from dpexp.accounting.least_noise import Unreachable, solve
+from dpexp.accounting.search import Unreachable, solve
 from dpexp.privacy.analyses.analysis import Analysis
 
 if TYPE_CHECKING:

@@ -183,8 +183,7 @@ def own_fields(fields: Container[str], values: Mapping[str, Any]) -> dict[str, A
         return own | {name: value for name, value in derived.items() if name in fields}
     q, steps = both["sampling_probability"], both["steps"]
     if in_turn:
-        epochs, rest = divmod(steps, groups)
-        derived = {"batches": groups, "epochs": epochs, "unfinished": rest or None, "sampling_probability": q}
+        derived = epochs_of(steps, 1 / groups, cut=False) | {"sampling_probability": q}
     else:
         derived = epochs_of(steps, q, sampling in ("shuffled", "reshuffled"))
     for name, value in derived.items():

@@ -67,9 +67,9 @@ def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
     """
     valid = [analysis for analysis in analyses if analysis.valid]
     best = min(valid, key=lambda analysis: analysis.at([min(deltas)]), default=None)
-    least = min((a.advantage for a in valid if a is best or a.mu is not None or a.direct is not None), default=1.0)
+    known = (a for a in valid if a is best or a.mu is not None or (a.direct is not None and a.rdp is None))
     pairs = [pair for a in valid for pair in zip(a.at(deltas), deltas, strict=True) if pair[0] < math.inf]
-    return min(1.0, (1 + min([least, *(implied_delta(eps, delta, 0.0) for eps, delta in pairs)])) / 2)
+    return (1 + min([1.0, *(a.advantage for a in known), *(implied_delta(*pair, 0.0) for pair in pairs)])) / 2
 
 
 def sentence(probability: float, relation: str, sees: str, of: str = "") -> str:

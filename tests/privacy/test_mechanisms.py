@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.accounting.gaussian import mu_of
-from dpexp.accounting.least_noise import Unreachable
+from dpexp.accounting.search import Unreachable
 from dpexp.commands.mechanism_arguments import mechanism_of
 from dpexp.core.errors import UsageError
 from dpexp.privacy.calibration import calibrate

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of, rdp_of
 from dpexp.accounting.loss_steps import NONE, Steps
-from dpexp.accounting.renyi import eps_of_curve
+from dpexp.accounting.renyi import delta_of_curve, eps_of_curve
 
 Released = Literal["all-iterates", "last-iterate"]
 ALL: Released = "all-iterates"
@@ -112,7 +112,8 @@ def renyi_analysis(
     """From a Renyi curve, converted at its best real order (Canonne, Kamath and Steinke)."""
     every = cache(curve)  # whatever delta is, a search begins at the same orders
     eps = cache(lambda delta: eps_of_curve(every, delta))
-    return guarantee(name, source, released, eps, assumptions, curve, refused)
+    analysis = guarantee(name, source, released, eps, assumptions, curve, refused)
+    return replace(analysis, direct=cache(partial(delta_of_curve, every)))
 
 
 def attained(name: str, released: Released, pair: str, eps: Callable[[float], float]) -> Analysis:

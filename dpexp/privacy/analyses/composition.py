@@ -203,7 +203,7 @@ def composition_of_runs(runs: Sequence[tuple[Analysis, int]]) -> Analysis:
     # (b)
     schemes = {analysis.steps.scheme for analysis, _ in runs if analysis.steps}
     if len(schemes) == 1 and math.isfinite(mu) and all(a.steps or a.mu is not None for a, _ in runs):
-        steps = Steps(part for analysis, count in runs for part in analysis.steps.times(count)).with_gaussian(mu)
+        steps = Steps((step, count * n) for a, count in runs for step, n in a.steps).with_gaussian(mu)
         return replace(_composed("together", LOSSES, steps, assumptions), released=released)
     # (c)
     number = sum(count for _, count in runs)

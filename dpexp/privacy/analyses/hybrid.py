@@ -51,17 +51,8 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     """
     if not (steps > 1 and delta > 0):
         return composed(steps, delta)
-    known: dict[int, float] = {}
-
-    def costs_more(r: int, limit: float) -> bool:
-        """Whether r steps alone cost more at all of delta, as where fewer steps do."""
-        if max((eps for fewer, eps in known.items() if fewer <= r), default=0.0) > limit:
-            return True
-        known[r] = composed(r, delta)
-        return known[r] > limit
-
     # every choice is valid, so that a search which misses the best one is loose but never wrong
-    best = _over_steps(composed, costs_more, log_contracted(0.0), 0.0, steps, delta, math.inf)
+    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf)
     if not math.isfinite(best):
         best = composed(steps, delta)
     # e1 is tried as a share of an epsilon that the first round brings down
@@ -69,54 +60,54 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
         before = best
         for share in SHARES[::-1] if 0 < before < math.inf else ():
             e1 = share * before
-            best = _over_steps(composed, costs_more, log_contracted(e1), e1, steps, delta, best)
+            best = _over_steps(composed, log_contracted(e1), e1, steps, delta, best)
         if best > 0.9 * before:
             break
     return best
 
 
 def _over_steps(
-    composed: Composed, costs_more: Callable[[int, float], bool], log_contracted: Contracted, e1: float, steps: int,
-    delta: float, best: float,
-) -> float:  # fmt: skip
+    composed: Composed, log_contracted: Contracted, e1: float, steps: int, delta: float, best: float
+) -> float:
     """The least of `best` and of the fewest steps that contract below delta, and a few more."""
     remainder, least = delta, _fewest(log_contracted, math.log(delta), steps + 1)
+    # both orders state at least e1 and the composition at all of delta, which rises with the steps
+    if least > steps or (e1 > 0 and composed(least, delta) > best - e1):
+        return best
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
-    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25) if least <= steps else ():
+    for factor in (1.0, 1.015, 1.03, 1.06, 1.12, 1.25):
         r = min(steps, math.ceil(least * factor))
         log_remainder = log_contracted(r)
         # more steps that contract no further, as where blocks contract together, only make the composition larger
         if math.exp(log_remainder) >= remainder:
             continue
-        # both orders state at least e1 and the composition at all of delta, which rises with the steps
-        if e1 > 0 and costs_more(r, best - e1):
-            break
         remainder = math.exp(log_remainder)  # d1 of (c)
         # (a), contraction first: remainder + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
         share = (delta - remainder) * math.exp(-e1)
-        eps = e1 + composed(r, share) if share > LEAST_DELTA else math.inf
         # (b), composition first: its delta at e2 plus e^e2 remainder, again with the sum e1 + e2
-        if e1 > 0:
-            eps = min(eps, e1 + _exchanged(composed, r, log_remainder, delta, min(eps, best) - e1))
-        best = min(best, float(eps))
+        e2, room = _exchanged(composed, r, log_remainder, delta, best - e1) if e1 > 0 else (math.inf, 0.0)
+        # (a) states less than (b) where it leaves more of delta to the composition
+        if share > max(LEAST_DELTA, room):
+            e2 = min(e2, composed(r, share))
+        best = min(best, e1 + e2)
     return best
 
 
-def _exchanged(composed: Composed, steps: int, log_remainder: float, delta: float, largest: float) -> float:
-    """The e2 with comp(e2) + e^e2 left <= delta, by raising e2 until it holds; inf if never, or if above `largest`."""
+def _exchanged(composed: Composed, r: int, log_remainder: float, delta: float, largest: float) -> tuple[float, float]:
+    """The e2 with comp(e2) + e^e2 left <= delta, raised until it holds, else inf; and what the last e2 leaves of it."""
     # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
-    e2 = composed(steps, delta - math.exp(log_remainder))
+    e2 = composed(r, delta - math.exp(log_remainder))
     for _ in range(20):
         room = delta - math.exp(min(e2 + log_remainder, 0.0))
         if room <= 0 or e2 > largest * (1 + 1e-6):
-            return math.inf
-        needed = composed(steps, room)
+            break
+        needed = composed(r, room)
         # what is returned was checked: the composition needs at most e2 for the room that e2 leaves
         if needed <= e2:
-            return e2
+            return e2, room
         e2 = needed * (1 + 1e-9)
-    return math.inf
+    return math.inf, room
 
 
 def hybrid_delta(

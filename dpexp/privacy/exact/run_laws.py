@@ -38,7 +38,7 @@ class RunPair:
         # out is drawn, and the probability l that one is
         left_out = poisson_sizes(self.first.n - 1, self.first.q).dropped if _mixes_sizes(self.first) else 0.0
         lost = min(1.0, self.first.steps * left_out)
-        return max(stick.eps(delta, lost) for stick in self._sticks)
+        return max(stick.eps(delta, lost) for stick in self._sticks[: 1 if self.laws[1].mirror else 2])
 
     def renyi(self, order: float) -> float:
         """The larger of the two divergences."""
@@ -58,7 +58,12 @@ class RunPair:
 def pair(first: Update, second: Update, finer: int = 1) -> RunPair:
     """The pair's laws, on common places; with every panel divided into so many."""
     ends = _ends(first, second, finer)
-    return RunPair(first, second, (_law(first, ends), _law(second, ends)))
+    laws = _law(first, ends), _law(second, ends)
+    record = first.record and first.record.mirrored
+    turned = replace(first, others=first.others.mirrored, record=record, start=-first.start)
+    if second == turned and first.sampling != "cyclic":
+        laws = laws[0], replace(laws[1], mirror=laws[0])
+    return RunPair(first, second, laws)
 
 
 def _law(update: Update, ends: tuple[float, ...]) -> WalkLaw:

@@ -33,6 +33,11 @@ class Drift:
         return np.interp(y, self.knots, self.values)
 
     @property
+    def mirrored(self) -> Drift:
+        """That of -y."""
+        return Drift(tuple(-k for k in self.knots[::-1]), tuple(-v for v in self.values[::-1]))
+
+    @property
     def largest(self) -> float:
         """Largest size, which is at a knot."""
         return max(abs(v) for v in self.values)

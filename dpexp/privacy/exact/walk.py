@@ -59,7 +59,7 @@ class Powers:
                 # the sums of columns drift by rounding, which squaring would double every time
                 squared /= squared.sum(axis=0)
                 # a walk between walls forgets where it was: then all further powers are the same, and none is computed
-                self._settled = np.allclose(squared, squares[-1], rtol=1e-13, atol=0)
+                self._settled = bool(np.all(np.abs(squared - squares[-1]) <= 1e-13 * squares[-1]))
                 squares.append(squared)
         return squares[min(doublings, len(squares) - 1)]
 
@@ -164,6 +164,7 @@ class WalkLaw:
     walk: Walk
     steps: int
     start: float = 0.0
+    mirror: WalkLaw | None = field(default=None, compare=False)  # the law of -Y on symmetric places: it is read off
 
     @cached_property
     def masses(self) -> np.ndarray:
@@ -178,6 +179,8 @@ class WalkLaw:
     def _before(self) -> tuple[np.ndarray, np.ndarray]:
         if self.steps == 1:
             return np.array([self.start]), np.array([1.0])
+        if self.mirror:
+            return self.walk.places, np.roll(self.mirror._before[1][::-1], -2)
         return self.walk.places, self.walk.masses(self.steps - 1, self.start)
 
     def density(self, x: np.ndarray) -> np.ndarray:

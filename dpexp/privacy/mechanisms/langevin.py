@@ -31,8 +31,8 @@ import numpy as np
 
 from dpexp.accounting.allocation import epochs_eps
 from dpexp.accounting.gaussian import raised
-from dpexp.accounting.least_noise import Unreachable, least_noise, rounded_up
 from dpexp.accounting.sampling import Relation, Sampling
+from dpexp.accounting.search import Unreachable, least_noise, rounded_up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
 from dpexp.privacy.calibration import calibrate

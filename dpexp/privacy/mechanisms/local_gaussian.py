@@ -114,11 +114,9 @@ class LocalGaussian(Mechanism):
         )
         if refused:
             return [replace(analyses, eps=lambda _: math.inf)]
-        return (
-            [analyses]
-            if constant is None or not self.attained
-            else [analyses, self._messages(constant, self.users).lower_bounds()[0]]
-        )
+        if constant is None or not self.attained:
+            return [analyses]
+        return [analyses, self._messages(constant, self.users).lower_bounds()[0]]
 
     def _eps(self, delta: float) -> float:
         """In random order; of several budgets a hundredth of delta is for the chance that a group is smaller."""

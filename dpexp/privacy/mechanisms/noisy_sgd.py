@@ -168,11 +168,9 @@ class NoisySgd(BatchedMechanism):
         bounded = fresh or ("" if math.isfinite(width) else UNBOUNDED)
         # a Poisson batch moves the iterate by its own size: the coefficients are means over sizes
         random = PoissonReach(width, move / self.batch_size, self.n, self.q) if self.sampling == "poisson" else None
-
-        def delta(eps: float) -> float:
-            if random:
-                return random.last_iterate_delta(eps, self.steps)
-            return last_iterate_delta(eps, width + move, self.q, self.steps)
+        delta = partial(last_iterate_delta, reach=width + move, q=self.q, steps=self.steps)
+        if random:
+            delta = partial(random.last_iterate_delta, steps=self.steps)
 
         def composed(steps: int) -> Analysis:
             return composition([(self.multiplier, self.q, steps)], self.sampling, self.neighboring_relation)[-1]
