@@ -12,8 +12,8 @@ from filelock import FileLock
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
 from dpexp.config.yamlfile import ConfigError
-from dpexp.core.files import digest
-from dpexp.reporting.figure import Figure, written
+from dpexp.core.files import atomically, digest
+from dpexp.reporting.figure import Figure
 from dpexp.store.experiment_run import Options, run
 
 
@@ -68,14 +68,12 @@ class ToyExperiments:
 
 
 def numbers_of(figure: Figure, toys: ToyExperiments) -> Path:
-    """The CSV of a figure drawn from toy results of what it declares: once for all who ask."""
+    """The CSV of a figure drawn from toy results of what it declares: once for all who ask. No picture is made of it."""
     out = toys.figures or Path(tempfile.mkdtemp(dir=toys.root))
     out.mkdir(parents=True, exist_ok=True)
     csv = out / f"{figure.name}.csv"
     with FileLock(out / f"{figure.name}.lock"):
         if not csv.exists():
-            with tempfile.TemporaryDirectory(dir=out) as folder:
-                paths = written(figure, toys.results(figure.needs), Path(folder), ["png"]).files
-                assert paths[0].read_bytes().startswith(b"\x89PNG")
-                paths[1].replace(csv)  # in one step: whoever finds the file finds all of it
+            content = figure.draw(toys.results(figure.needs)).files(figure.name, [])
+            atomically(csv, lambda path: path.write_bytes(content[csv.name]))
     return csv

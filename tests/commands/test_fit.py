@@ -218,14 +218,14 @@ def test_a_plan_reads_no_record(lab, tmp_path):
     """The records of this file cannot even be read: only its first line is."""
     broken = write(tmp_path / "broken.csv", 'age,job,y\n"never closed\n')
     right = write(tmp_path / "right.yaml", PUBLIC.replace("error_scale: 3", "error_scale: 4"))
-    plan = command("--plan", broken, "--target", "y", "--mu", "4", "--n", "40000", "--public", right, "--json")
+    plan = command("--plan", broken, "--target", "y", "--mu", "4", "--n", "10000", "--public", right, "--json")
     assert plan.returncode == 0, plan.stderr
     document = json.loads(plan.stdout)
-    fitted = dpexp.fit(lab / "people.csv", target="y", mu=4, public=right).document()
+    fitted = dpexp.fit(people(10_000), target="y", mu=4, public=right).document()
     expected = {one["term"]: one["std_error"] for one in document["expected"]}
     for one in fitted["estimates"]:
         assert one["std_error"] == pytest.approx(expected[one["term"]], rel=0.3)
-    alone = command("--plan", "--target", "y", "--mu", "4", "--n", "40000", "--public", right, "--json")
+    alone = command("--plan", "--target", "y", "--mu", "4", "--n", "10000", "--public", right, "--json")
     assert sorted(json.loads(alone.stdout)["expected"], key=str) == sorted(document["expected"], key=str)
     assert command("--plan", "--target", "y", "--mu", "1", "--public", lab / "public.yaml").returncode == 2
 
@@ -332,10 +332,10 @@ def test_what_is_read_from_its_file_is_the_fit(lab, tmp_path):
     assert stored.frame().equals(report.frame())
     new = people(50, 3)
     assert stored.predict(new).equals(report.predict(new))
-    done = call("predict", tmp_path / "fit.json", lab / "people.csv", "--out", tmp_path / "means.csv")
-    assert done.returncode == 0
+    new.to_csv(tmp_path / "new.csv", index=False)
+    call("predict", tmp_path / "fit.json", tmp_path / "new.csv", "--out", tmp_path / "means.csv")
     there = pd.read_csv(tmp_path / "means.csv")
-    assert there.to_numpy() == pytest.approx(report.predict(lab / "people.csv").to_numpy(), rel=1e-14)
+    assert there.to_numpy() == pytest.approx(report.predict(tmp_path / "new.csv").to_numpy(), rel=1e-14)
     assert "job=nurse" in call("predict", tmp_path / "fit.json").stdout
     for text in ("{}", "[", '{"estimates": 1}'):
         other = write(tmp_path / "other.json", text)

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
 import dpexp
 from dpexp.accounting.gaussian import eps_of
@@ -49,14 +50,29 @@ def only(found):
 
 
 def test_poisson_batches_that_were_accounted_as_such(card):
-    reading, row, stated = only(document(card))
+    reading, row, stated = only(document(card, "releases=all"))
     assert row["eps"] == pytest.approx(1.8283, abs=1e-4)
     assert row["attained"] == pytest.approx(1.8281, abs=1e-4)
     assert stated["verdict"] == "holds"
     assert reading["gdp"]["mu"] == pytest.approx(0.46276, abs=1e-5)
     assert reading["gdp"]["floor"] == 1e-5
-    assert reading["advantage"] == pytest.approx([0.16103, 0.12532], abs=2e-5)  # by the last iterate, which is released
+    assert reading["advantage"] == pytest.approx([0.16103, 0.16102], abs=2e-5)
     assert reading["tpr"][0][1] == pytest.approx(0.02914, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_of_an_attacker_what_is_released_attains(card):
+    """The last iterate of linear losses is one normal, moved by as many of its deviations as batches have the record."""
+    reading, *_ = only(document(card, "steps=10"))
+    visits = np.arange(11)
+    law = binom.pmf(visits, 10, 0.01)
+    exact = max(law @ (ndtr(visits / math.sqrt(10) - x) - ndtr(-x)) for x in np.linspace(-1, 2, 601))
+    assert reading["advantage"] == pytest.approx([0.015093, exact], abs=1e-6)
+    assert reading["advantage"][1] < 0.9 * reading["advantage"][0]
+    (rate, most, attained), _ = reading["tpr"]
+    assert attained == pytest.approx(law @ ndtr(visits / math.sqrt(10) - ndtri(1 - rate)), rel=1e-3)
+    assert most == pytest.approx(0.011940, abs=1e-6)
+    assert only(document(card, "steps=10", "releases=average"))[0]["advantage"][1] is None
 
 
 def test_shuffled_batches_of_replaced_records(card):

@@ -15,7 +15,7 @@ from tests.commands.test_approved import OWN, SMALL
 from tests.commands.test_approved import desk as desk
 from tests.conftest import COMMAND, call
 
-STEPS = "noise_multiplier=1 sampling_probability=.01 steps=1000 sampler=poisson"
+STEPS = "noise_multiplier=1 sampling_probability=.01 steps=1000 sampler=poisson releases=all"
 CARD = "records=100000 records_public=true relation=add-remove normaliser=public eps=2.47 delta=1e-5"
 FIT = "--target y --mu 5 --central --public"
 FORMULA = "fit people.csv --mu 1 --central --public public.yaml --formula"
@@ -65,7 +65,7 @@ ERRORS = """
 0  | receipt STEPS eps=1.83 delta=1e-5 | |
 1  | receipt STEPS eps=1.5 delta=1e-5 | |
 1  | receipt STEPS records=60000 batch_sizes_logged=true normaliser=drawn eps=1.83 delta=1e-5 | | refuted
-1  | receipt STEPS eps=1.83 delta=1e-300 | |
+1  | receipt noise_multiplier=1 sampling_probability=.01 steps=100 sampler=poisson releases=all eps=1.83 delta=1e-300 | |
 3  | receipt noise_multiplier=1 steps=1000 sampler=reshuffled batch_size=600 n=60000 eps=8 | |
 2  | receipt STEPS eps=-1 delta=1e-5 | | eps
 2  | receipt sampler=poisson noise_multiplier=0.7 sampling_probability=0.01 steps=120 microbatch_size=2 CARD | | microbatch

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.finite_sum.following import follow_all
 from dpexp.engine.finite_sum.looking import Data, objectives, slope
 from dpexp.engine.finite_sum.losses import LOSSES
@@ -56,7 +56,7 @@ def test_a_literal_rippled_mean_in_numpy() -> None:
     assert abs(values[:-1].mean() - values.mean()) > 1e-6 * values.mean()
 
 
-@njit
+@compiled(cached=True)
 def _functions(x: np.ndarray, out: np.ndarray) -> None:
     for k in range(len(x)):
         sine, cosine = sine_cosine(load(x, (k,)))

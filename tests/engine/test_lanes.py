@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from numba import njit
 
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import vectors
 from dpexp.engine.lanes.vectormath import exp, log, powers, sin_cos
 
@@ -18,18 +18,18 @@ A[:2], B[:2] = [0.0, -0.0], [-0.0, 0.0]
 
 def on_lanes(function, *arrays):
     """Apply a function of lanes to arrays [count, 8]."""
-    compiled = njit(function)
+    inner = compiled(function)
     arrays = [np.ascontiguousarray(np.atleast_2d(a)) for a in arrays]
 
-    @njit
+    @compiled(cached=True)
     def one(out, a):
         for i in range(len(a)):
-            vectors.store(out, (i,), compiled(vectors.load(a, (i,))))
+            vectors.store(out, (i,), inner(vectors.load(a, (i,))))
 
-    @njit
+    @compiled(cached=True)
     def two(out, a, b):
         for i in range(len(a)):
-            vectors.store(out, (i,), compiled(vectors.load(a, (i,)), vectors.load(b, (i,))))
+            vectors.store(out, (i,), inner(vectors.load(a, (i,)), vectors.load(b, (i,))))
 
     out = np.empty_like(arrays[0])
     (one if len(arrays) == 1 else two)(out, *arrays)

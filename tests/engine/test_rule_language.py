@@ -5,9 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numba import njit
 
 from dpexp.core.errors import UsageError
+from dpexp.engine.compiled import compiled
 from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import exp
 from dpexp.engine.lanes.language import FUNCTIONS, inlined, located_errors
@@ -20,12 +20,12 @@ ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, 
 @cache
 def compiled_for(function):
     """Compiled once for all numbers of a type."""
-    compiled = function if function.__module__ == elementwise.__name__ else inlined(function)
+    inner = function if function.__module__ == elementwise.__name__ else inlined(function)
 
-    @njit
+    @compiled(cached=True)
     def both_kinds(a, out):
-        store(out, (0,), compiled(reals(a)))
-        return compiled(a)
+        store(out, (0,), inner(reals(a)))
+        return inner(a)
 
     return both_kinds
 

@@ -10,14 +10,13 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import binom, norm
 
 import dpexp
 from dpexp.accounting import Accountant
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.statement import statement_of_mechanism
-from tests.conftest import AT_LENGTH, at_length
+from tests.conftest import AT_LENGTH
 
 SEEDS, DRAWS = (range(40), 8) if AT_LENGTH else (range(1), 2)
 ROUNDING = 1e-9
@@ -194,23 +193,3 @@ def test_a_verdict_against_its_rows_is_seen(monkeypatch):
     monkeypatch.setattr(Reading, "verdict", lambda *_: "unsupported")
     assert any("by its rows refuted" in fault for fault in of_card(CARD))
     assert any("exit code" in fault for fault in of_card(CARD))
-
-
-@at_length
-def test_of_an_attacker_what_is_released_attains():
-    shown = {}
-    for released in ("all", "last", "average"):
-        ((most, shown[released]),) = [
-            one["advantage"]
-            for one in dpexp.receipt(**{**CARD, "steps": 100, "releases": released}).document()["readings"]
-        ]
-        assert most >= shown["all"]
-    assert shown["average"] is None
-    # linear losses: the last iterate shows one normal, moved by as many deviations of it as batches have the record
-    law = binom(100, 0.01)
-    exact = max(
-        sum(law.pmf(k) * (norm.sf(x - k / math.sqrt(100)) - norm.sf(x)) for k in range(60))
-        for x in np.linspace(-1, 1, 401)
-    )
-    assert shown["last"] == pytest.approx(exact, rel=1e-3)
-    assert shown["last"] < 0.9 * shown["all"]
