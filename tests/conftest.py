@@ -114,15 +114,12 @@ def mostly_slow(cases, one_of=4):
 
 
 LONGEST = (
-    "test_docs.py", "conformance/test_conformance.py", "commands/test_fit.py", "papers/test_figures_and_tables.py",
-    "papers/test_claims.py", "commands/test_receipt.py", "engine/test_compiled.py", "research/test_controlled_ldp_sgd.py",
-    "privacy/test_statements_agree.py", "commands/test_cli.py", "store/test_faults.py", "privacy/test_judge.py",
-    "reporting/test_figures_of_any_result.py", "reporting/test_audit.py", "reporting/test_documents.py", "data/test_membership.py",
-    "commands/test_trust.py", "store/test_same_bits_on_other_machines.py", "algorithms/test_one_pass.py", "problems/test_problems.py",
-    "store/test_cluster.py",
+    "test_docs.py", "papers/test_claims.py", "reporting/test_figures_of_any_result.py", "papers/test_figures_and_tables.py",
+    "conformance/test_conformance.py", "reporting/test_audit.py", "data/test_neighbouring_files.py", "store/test_runner.py",
+    "commands/test_approved.py", "commands/test_fit.py", "privacy/test_statements_agree.py", "store/test_cluster.py",
 )  # fmt: skip
-"""files that take longest, from a third of a minute to one and a half. They are begun first: a file's tests stay with one worker, and a
-long one that is begun last would keep the other waiting"""
+"""files that take longest. They are begun first: a file's tests stay with one worker, and a long one that is begun last would keep the
+other waiting"""
 
 
 def pytest_collection_modifyitems(items):

@@ -7,13 +7,10 @@ import pytest
 from tests.conftest import ROOT, at_length
 from tools import gallery
 
-SAMPLE = {"first", "judged"}
-"""one that runs an experiment, and one that asks a question; `make soak` executes all"""
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name if name in SAMPLE else pytest.param(name, marks=at_length) for name in gallery.ORDER]
+    "name", [name if name == "first" else pytest.param(name, marks=at_length) for name in gallery.ORDER]
 )
 @pytest.mark.filterwarnings("default")  # of the notebook's libraries, in this process; the example has its own
 def test_examples_run_as_notebooks(name, tmp_path, monkeypatch):

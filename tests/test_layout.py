@@ -44,12 +44,9 @@ def level(name: str) -> int:
 def imported(module: Path, for_types: bool = True) -> set[Path]:
     """Files of dpexp that a module imports: also inside functions, and also what it needs `for_types` alone."""
     names: set[str] = set()
-    tree = ast.parse(module.read_text())
-    if not for_types:
-        tree.body = [
-            node for node in tree.body if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
-        ]
-    for node in ast.walk(tree):
+    typed = [n for n in _parsed(module).body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
+    apart = set() if for_types else {inner for node in typed for inner in ast.walk(node)}
+    for node in set(ast.walk(_parsed(module))) - apart:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dpexp":
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -57,6 +54,12 @@ def imported(module: Path, for_types: bool = True) -> set[Path]:
     return {found for name in names for found in [_file_of(name)] if found != module}
 
 
+@cache
+def _parsed(module: Path) -> ast.Module:
+    return ast.parse(module.read_text())
+
+
+@cache
 def _file_of(name: str) -> Path:
     """The file of a module or package; of a name inside one, that module's file."""
     place = ROOT.joinpath(*name.split("."))
@@ -69,6 +72,7 @@ def imports() -> dict[Path, set[Path]]:
     return {module: imported(module) for module in MODULES}
 
 
+@cache
 def arrows() -> set[tuple[str, str]]:
     return {(room(a), room(b)) for a, below in imports().items() for b in below if room(a) != room(b)}
 

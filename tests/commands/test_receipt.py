@@ -64,8 +64,7 @@ def test_poisson_batches_that_were_accounted_as_such(card):
 def test_of_an_attacker_what_is_released_attains(card):
     """The last iterate of linear losses is one normal, moved by as many of its deviations as batches have the record."""
     reading, *_ = only(document(card, "steps=10"))
-    visits = np.arange(11)
-    law = binom.pmf(visits, 10, 0.01)
+    law = binom.pmf(visits := np.arange(11), 10, 0.01)
     exact = max(law @ (ndtr(visits / math.sqrt(10) - x) - ndtr(-x)) for x in np.linspace(-1, 2, 601))
     assert reading["advantage"] == pytest.approx([0.015093, exact], abs=1e-6)
     assert reading["advantage"][1] < 0.9 * reading["advantage"][0]

@@ -275,19 +275,19 @@ class Entry(NamedTuple):
 
     neighbours: Callable[[], st.SearchStrategy]
     see: Callable[[Path, File], Seen]
-    examples: int = 30
+    examples: int = 15
 
 
 FORMULA = {} if find_spec("formulaic") is None else {
     "fit, formula": Entry(replaced, seen_of_fit("--central", "--formula", "y ~ log(age)*C(zone) + age + I(age**2) + ok"))}  # fmt: skip
 ENTRIES = {
-    "fit, central": Entry(replaced, seen_of_fit("--central")),
+    "fit, central": Entry(replaced, seen_of_fit("--central"), 30),
     "fit, central, deployment": Entry(replaced, seen_of_fit("--central", deployment=True)),
-    "fit, local": Entry(replaced, seen_of_fit(), 15),
+    "fit, local": Entry(replaced, seen_of_fit()),
     **FORMULA,
     "fit, logistic": Entry(replaced, seen_of_fit("--central", "--model", "mallows-logistic")),
     "fit, person": Entry(person_replaced, seen_of_fit("--central", person=True)),
-    "fit, person, local": Entry(person_replaced, seen_of_fit(person=True), 15),
+    "fit, person, local": Entry(person_replaced, seen_of_fit(person=True)),
     "fit, person, deployment": Entry(person_replaced, seen_of_fit("--central", person=True, deployment=True)),
     "softmax, replace-one": Entry(replaced, seen_of_labelled, 60),
     "softmax, add-remove": Entry(removed, seen_of_labelled, 60),

@@ -269,12 +269,12 @@ def test_other_options_make_other_files(toy, tmp_path):
 def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, tmp_path):
     style = tmp_path / "mine.mplstyle"
     style.write_text("font.family: serif\nsavefig.dpi: 100\n")
-    call("plot", "toy", "--results", toy.parent, "--out", tmp_path, "--format", "png,eps", "--width", 3.5,
+    call("plot", "toy", "--results", toy.parent, "--out", tmp_path, "--format", "eps", "--width", 3.5,
          "--style-file", style, "--no-title")  # fmt: skip
     boxes = ("--kind", "box", "--name", "boxes")
     call("plot", "toy", "--results", toy.parent, "--out", tmp_path, "--format", "png", *boxes)
-    names = {path.name for path in tmp_path.glob("*.png")}
-    assert names == {"toy_width-3.5_style-mine_no-title.png", "boxes.png"}
+    names = {path.name for form in ("png", "eps") for path in tmp_path.glob(f"*.{form}")}
+    assert names == {"toy_width-3.5_style-mine_no-title.eps", "boxes.png"}
     eps = (tmp_path / "toy_width-3.5_style-mine_no-title.eps").read_text(errors="replace")
     box = next(line for line in eps.splitlines() if line.startswith("%%BoundingBox"))
     assert abs(int(box.split()[3]) - int(box.split()[1]) - 3.5 * 72) <= 3

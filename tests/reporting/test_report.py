@@ -86,6 +86,12 @@ def page(results):
     return Read((results / "results" / "report.html").read_text())
 
 
+@pytest.fixture(scope="module")
+def own(results):
+    """The text of the page of the own experiment alone."""
+    return written(results, "results/own")
+
+
 def written(home, *arguments):
     """The text of a page of these results."""
     out = home / "other.html"
@@ -111,33 +117,31 @@ def test_what_results_say_is_text(page):
     assert not page.all("b")
 
 
-def test_the_page_of_an_experiment_is_small_and_the_same_bytes_again(results):
-    first = written(results, "results/own")
-    assert len(first) < 300_000
-    assert written(results, "results/own") == first
+def test_the_page_of_an_experiment_is_small_and_the_same_bytes_again(results, own):
+    assert len(own) < 300_000
+    assert written(results, "results/own") == own
 
 
-def test_the_page_says_on_top_that_it_shows_private_records(results, page):
+def test_the_page_says_on_top_that_it_shows_private_records(own, page):
     assert page.text.index("do not publish") < page.text.index("Results of dpexp")
-    assert "do not publish" not in Read(written(results, "results/own")).text
+    assert "do not publish" not in Read(own).text
 
 
-def test_own_experiments_come_first_and_no_claim_of_a_paper_that_was_not_run(results, tmp_path):
+def test_own_experiments_come_first_and_no_claim_of_a_paper_that_was_not_run(results, page, tmp_path):
     shutil.copytree(results / "results", tmp_path / "results")
     shutil.copytree(ROOT / "results" / "sweep_d", tmp_path / "results" / "a_sweep")
     shutil.move(tmp_path / "results" / "a_sweep", tmp_path / "results" / "sweep_d")
     text = written(tmp_path)
     names = re.findall(r"<h2>(\S+) <span", text)
     assert names == ["own", "records", "sweep_d"]
-    assert 'id="claims"' not in written(results)
+    assert 'id="claims"' not in page.source
 
 
-def test_privacy_is_a_table_with_the_numbers_of_the_statement(results):
+def test_privacy_is_a_table_with_the_numbers_of_the_statement(results, own):
     found = json.loads(call("privacy", "own.yaml", "--json", cwd=results).stdout)
-    read = Read(written(results, "results/own"))
     eps = [value for row in found["statements"] for _, value in row["eps"] if np.isfinite(value or np.inf)]
     assert eps
-    cells = re.findall(r"<td>([\d.]+)</td>", read.source)
+    cells = re.findall(r"<td>([\d.]+)</td>", own)
     assert all(any(0 <= float(cell) / value - 1 < 1e-3 for cell in cells) for value in eps)
 
 
