@@ -177,13 +177,10 @@ def test_whole_commands_within_the_text_run(command):
 @cache
 def sentences(module: Path) -> tuple[str, ...]:
     """What a file of the package may print: its texts, with X for what is filled in."""
-    said = []
-    for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.JoinedStr):
-            said.append("".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            said.append(node.value)
-    return tuple(said)
+    nodes = [*ast.walk(ast.parse(module.read_text()))]
+    parts = [node.values for node in nodes if isinstance(node, ast.JoinedStr)]
+    filled = ["".join(p.value if isinstance(p, ast.Constant) else "X" for p in values) for values in parts]
+    return (*filled, *(n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)))
 
 
 def test_what_is_printed_names_no_file_that_a_wheel_lacks():

@@ -127,7 +127,6 @@ SHIFTS = (0.25, 0.5, 1, 2, 4, 8)
 
 @pytest.mark.parametrize("setting", mostly_slow(MAP))
 def test_the_region_where_the_theorem_fails(setting):
-    """At the order that is named, and not at the tested one before it: where the search for it ends."""
     orders = [0, *LANGEVIN_ORDERS, math.inf]
     for shift, first in zip(SHIFTS, MAP[setting], strict=True):
         exact, before = QuadraticLangevin(*setting, shift, resolution=100), orders[orders.index(first) - 1]

@@ -126,7 +126,6 @@ def faults(drawn):
         if every < last:
             yield f"at {delta:g} all iterates attain {every!r}, and the last one {last!r}"
     yield from of_headline(document, text)
-    # messages take 5 s each time
     if (AT_LENGTH or drawn.name != "shuffled-messages") and (text, document) != asked(drawn, deltas, text_first=True):
         yield "text and document say other numbers when they are asked for in the other order"
 

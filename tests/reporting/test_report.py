@@ -88,7 +88,6 @@ def page(results):
 
 @pytest.fixture(scope="module")
 def own(results):
-    """The text of the page of the own experiment alone."""
     return written(results, "results/own")
 
 

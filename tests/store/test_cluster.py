@@ -22,18 +22,14 @@ from tests.store.loopback import (
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
 
 
-def cluster(tmp_path_factory):
-    """A scheduler and two workers, one with two threads."""
+@pytest.fixture(scope="module")
+def lan(tmp_path_factory):
+    """A scheduler and two workers, one with two threads, for all tests: who disturbs one puts another in its place."""
     with Loopback(tmp_path_factory.mktemp("cluster")) as found:
         found.worker()
         found.worker(threads=2)
         found.wait_for(2)
         yield found
-
-
-lan = pytest.fixture(cluster, scope="module", name="lan")
-"""what all tests share that disturb no worker"""
-own_lan = pytest.fixture(cluster, name="own_lan")
 
 
 def squares(count, seconds=0.0):
@@ -100,16 +96,18 @@ def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_pat
 
 @pytest.mark.slow
 @needs_dask
-def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, own_lan):
-    lan, results = own_lan, {}
+def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, lan):
+    results = {}
     for number, result in on_cluster(squares(24, 0.02), lan.address):
         if not results:
             lan.processes[1].kill()  # the worker with one thread, which had tasks
         results[number] = result
     assert results == {k: k * k for k in range(24)}
-    lan.processes[2].kill()
-    lan.wait_for(0)
-    lan.worker(env={"OPENBLAS_CORETYPE": "Prescott", "DPEXP_CACHE": str(tmp_path)})
     lan.wait_for(1)
+    unlike = lan.worker(env={"OPENBLAS_CORETYPE": "Prescott", "DPEXP_CACHE": str(tmp_path)})
+    lan.wait_for(2)
     with pytest.raises(UsageError, match="has other code, data, libraries or another kind of processor"):
         go(config, tmp_path / "there", lan)
+    unlike.kill()
+    lan.worker()
+    lan.wait_for(2)
