@@ -185,3 +185,12 @@ def test_phases_that_do_nothing_and_those_that_do_not_fit():
     ):
         with pytest.raises(ValueError):
             SampledGaussian(**wrong)
+
+
+def test_a_record_that_whole_batches_may_leave_out_is_a_coin_in_the_last_iterate():
+    """One of the four steps has it with the probability 1/2, and all have noise: half lines."""
+    mechanism = MECHANISMS["epoch-gaussian"](noise_multiplier=1.0, batches=2, epochs=2, left_out=0.5)
+    (last,) = (b.eps(1e-3) for b in mechanism.lower_bounds() if b.released == "last-iterate")
+    x = 2 * math.log1p(2 * math.expm1(last)) + 0.25
+    delta = norm.cdf(0.5 - x) / 2 + norm.cdf(-x) / 2 - math.exp(last) * norm.cdf(-x)
+    assert delta == pytest.approx(1e-3, rel=1e-3)

@@ -66,6 +66,13 @@ def test_a_linear_canary_has_the_slope_that_it_says():
         assert value == pytest.approx(gradient @ w, rel=1e-12)
 
 
+def test_records_that_are_made_have_logistic_labels_and_a_tenth_of_outliers():
+    labelled, real = (SUMS[name](N=20_000, d=3).records for name in ("sigmoid", "welsch-regression"))
+    along = labelled.x.sum(axis=1)
+    assert abs(np.mean((labelled.y - np.tanh(1.5 * along)) * along)) < 4 / math.sqrt(20_000)
+    assert np.mean(real.y - real.x.sum(axis=1) > 2.5) == pytest.approx(0.1, abs=0.01)
+
+
 @pytest.mark.parametrize("data", ["digits", "adult"])
 def test_records_of_a_data_set_keep_the_constants(data):
     problem = SUMS["sigmoid"](data=data, N=300, positive=1)

@@ -18,8 +18,6 @@ from dpexp.store import load_summary, load_trajectories
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 
-# --- digits ----------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("value", "half", "text"),
@@ -57,9 +55,6 @@ def test_an_interval_is_written_out_where_half_of_it_would_mislead(value, low, h
     assert within(value, low, high) == text
 
 
-# --- one spelling of a setting ---------------------------------------------------------------------------------------
-
-
 def test_values_are_spelled_alike_everywhere_and_never_two_alike():
     assert [spelled("alpha", value) for value in (1 / 3, 0.5, 0.2, 1.0, 2 / 3)] == ["1/3", "0.5", "0.2", "1", "2/3"]
     assert [spelled(*pair) for pair in (("mu", float("inf")), ("eps", float("inf")), ("noise", True))] == [
@@ -69,9 +64,6 @@ def test_values_are_spelled_alike_everywhere_and_never_two_alike():
     assert spelled("eta", close[0]) == "0.123456" or float(spelled("eta", close[0])) == close[0]
     words = Words({"eta": value} for value in close)
     assert len({words.value("eta", value) for value in close}) == 2
-
-
-# --- any result ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +105,6 @@ def test_a_swept_n_is_that_of_the_settings_and_not_the_number_of_replicates(tmp_
     for x in ("", "n"):
         data = plot.plot("toy", results=results, x=x).data
         assert set(zip(data["run.n"], data["n"], strict=True)) == {(200, 4), (300, 4)}
-
-
-# --- LaTeX -----------------------------------------------------------------------------------------------------------
 
 
 def balanced(text):
@@ -164,9 +153,6 @@ def test_a_table_and_a_figure_of_medians_have_those_of_the_stored_trajectories(t
     assert sorted(end["median"]) == pytest.approx(sorted(wanted), rel=1e-12)
     with pytest.raises(UsageError):
         dpexp.table("toy", results=toy.parent, statistic="mode")
-
-
-# --- width -----------------------------------------------------------------------------------------------------------
 
 
 HEAD = ["data", "method", "accounting", "z", "accuracy", "unit"]
