@@ -12,6 +12,7 @@ from dpexp.engine.lanes import elementwise
 from dpexp.engine.lanes.elementwise import exp
 from dpexp.engine.lanes.language import FUNCTIONS, inlined, located_errors
 from dpexp.engine.lanes.vectors import reals, store
+from dpexp.engine.linear.rule import received_at
 from tests.conftest import mostly_slow
 
 ONE = [name for name in FUNCTIONS if len(inspect.signature(getattr(elementwise, name)).parameters) == 1]
@@ -83,3 +84,7 @@ def test_a_mistake_is_one_sentence_at_its_line(function, at, offset, said):
     assert said in caught.value.message
     assert "\n" not in caught.value.message
     assert all(name in caught.value.hint for name in FUNCTIONS)
+
+
+def test_what_a_server_has_in_hand_of_one_step():
+    assert received_at(1.0, 3.0, 0.25, 2.0) == (3.0, 0.25, 2.0, 0.5, 0.5)

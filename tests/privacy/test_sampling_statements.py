@@ -194,3 +194,10 @@ def test_a_record_that_whole_batches_may_leave_out_is_a_coin_in_the_last_iterate
     x = 2 * math.log1p(2 * math.expm1(last)) + 0.25
     delta = norm.cdf(0.5 - x) / 2 + norm.cdf(-x) / 2 - math.exp(last) * norm.cdf(-x)
     assert delta == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_corollary_3_2_of_langevin_runs_is_stated_of_full_batches_and_steps_below_1_over_m_alone():
+    sizes = {"n": 100, "sigma": 1.0, "lipschitz": 1.0, "strong_convexity": 0.5, "smoothness": 1.0, "steps": 30}
+    kinds = [("full-batch", 100, 0.5), ("full-batch", 100, 1.0), ("fixed-size", 10, 0.5)]
+    runs = [MECHANISMS["langevin"](**sizes, sampling=s, batch_size=b, step_size=eta) for s, b, eta in kinds]
+    assert [run.upper_bounds()[-1].valid for run in runs] == [True, False, False]

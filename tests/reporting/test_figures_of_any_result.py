@@ -29,9 +29,6 @@ SHIPPED = sorted({path.stem for path in (ROOT / "configs").glob("*.yaml")} - COS
 ONE_PASS = ("huber-linear", "mallows-logistic", "pinball-linear", "insensitive-linear")
 
 
-# --- what is chosen when ---------------------------------------------------------------------------------------------
-
-
 def product(**values):
     lines = [{}]
     for name, options in values.items():
@@ -209,9 +206,6 @@ def test_what_diverges_is_marked_and_named(tmp_path):
     assert len([line for axes in swept.canvas.axes for line in axes.lines if line.get_marker() == "x"]) == 6
     for figure in (drawing, swept, drawn(source, only="eta=1e30")):
         assert faults(figure.canvas) == []
-
-
-# --- every shipped config, and random ones ----------------------------------------------------------------------------
 
 
 TOO_MANY = {"momentum_grid"}

@@ -70,9 +70,6 @@ class Loopback:
             process.wait(PATIENCE)
 
 
-# --- tasks, which workers import from here ---------------------------------------------------------------------------
-
-
 def square(k: int, seconds: float = 0.0) -> int:
     """k^2, after a while."""
     time.sleep(seconds)
