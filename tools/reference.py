@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from typer import Context
-from typer.main import get_command
 
 from dpexp import API, PLACES
-from dpexp.commands.cli import COMMANDS, app, full_help
+from dpexp.commands.cli import COMMANDS, full_help, parser
 from dpexp.config.cells import RunSettings
 from dpexp.config.error_messages import in_words, schema_of
 from dpexp.config.sections import REGISTRIES
@@ -35,7 +34,7 @@ def _commands() -> Iterator[str]:
     for panel in dict.fromkeys(one.panel for one in COMMANDS.values()):
         yield f"## {panel}\n"
         for name in (name for name, one in COMMANDS.items() if one.panel == panel):
-            text = full_help(Context(get_command(app).commands[name], info_name=f"dpexp {name}"))
+            text = full_help(Context(parser().commands[name], info_name=f"dpexp {name}"))
             yield f"### dpexp {name}\n\n```text\n{text}\n```\n"
 
 

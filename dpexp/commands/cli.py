@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -375,6 +375,12 @@ NAMES = {"help_option_names": ["-h", "--help"]}
 app = command_line()
 
 
+@cache
+def parser() -> Any:
+    """The parser of all commands, which takes some 20 ms to make."""
+    return typer.main.get_command(app)
+
+
 class Interrupted(BaseException):
     """Ctrl-C, under a name that the argument parser does not turn into its own message."""
 
@@ -427,7 +433,7 @@ def main() -> None:
     _prepare()
     stdout = sys.stdout
     try:
-        app(prog_name="dpexp")
+        parser()(prog_name="dpexp")
     except SystemExit:
         # the parser of arguments ends with 1 where stdout is closed, and puts another one in its place
         if sys.stdout is stdout:
