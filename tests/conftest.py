@@ -12,7 +12,6 @@ import sys
 import tempfile
 import zlib
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from functools import lru_cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -41,13 +40,11 @@ def pytest_configure():
 
 
 def pytest_sessionstart():
-    """Linear algebra on one thread, as in every worker of a run, and one parser of arguments: each call makes one anew."""
+    """Linear algebra on one thread, as in every worker of a run: two would wait for each other on two cores."""
     import scipy.linalg  # noqa: F401 - it brings a library of its own, which has to be there
-    import typer.testing
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
-    typer.main.get_command = typer.testing._get_command = lru_cache(typer.main.get_command)
 
 
 @pytest.hookimpl(wrapper=True)
