@@ -236,8 +236,6 @@ def judged(disturb):
     return whole
 
 
-# --- crashes at file operations -------------------------------------------------------------------------------------
-
 OPERATIONS = ("replace", "rename", "unlink", "mkdir", "fsync")
 
 
@@ -333,8 +331,6 @@ def kills(world, again, times):
         yield ended(pid)
 
 
-# --- damaged and foreign files --------------------------------------------------------------------------------------
-
 PLACES = {
     "manifest": "manifest.json", "cells": "cells.parquet", "summary": "summary.parquet",
     "trajectory": "trajectories/*.parquet", "model": "models/*.parquet", "chunk": "partial/*.chunk",
@@ -394,9 +390,6 @@ def foreign_files(world, _):
             if source is not None:
                 shutil.copy(source, here / name)
         yield
-
-
-# --- several processes at once ----------------------------------------------------------------------------------------
 
 
 @judged

@@ -14,7 +14,7 @@ from dpexp.engine.linear.linear_pass import draw_users
 from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.refusals import of_steepness
 from dpexp.inference.rehearsals import least_records, simulated
-from dpexp.inference.simulated import Simulated, person_rows
+from dpexp.inference.simulated import Simulated, can_hold_rows, person_rows
 from dpexp.inference.targets import target_of
 from dpexp.inference.user_blocks import noise_of
 from dpexp.papers.inference.coverage import verdict
@@ -162,3 +162,9 @@ def test_the_number_of_records_of_a_plan_is_the_least_to_a_tenth_or_so(needed, s
     found, fewest = least_records(lambda n: n >= needed, start, 100), 100
     assert 0.95 * max(needed, fewest) <= found <= 1.2 * max(needed, fewest)
     assert least_records(lambda n: False, start, fewest) is None
+
+
+def test_persons_are_simulated_whose_errors_are_alike():
+    plain = {"law": "normal", "sd": 1.0}
+    for errors, known in ((plain, True), (plain | {"heteroscedastic": (0.5, 0.5)}, False)):
+        assert can_hold_rows(HuberLinear(population={"d": 2, "errors": errors})) == known
