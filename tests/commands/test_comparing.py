@@ -62,10 +62,10 @@ def test_seeds_of_whole_results_are_named_and_not_paired(tmp_path):
     document = diff.diff(a, b)
     assert document["changes"] == {"seed": ("1", "2")}
     assert not any(row["paired"] for row in document["rows"])
-    both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"))
+    both = stored(tmp_path / "c", ("seed: 1", "seed: [1, 2]"), ("replicates: 3", "replicates: 5"))
     document = diff.diff(a, both)
     assert {row["setting"] for row in document["rows"]} == {"seed=1"}
-    assert all(row["paired"] and row["difference"] == 0 for row in document["rows"])
+    assert all(row["paired"] and row["difference"] == row["a"] - row["b"] == 0 for row in document["rows"])
     assert "0 settings only in A, 1 only in B" in document.text()
     with pytest.raises(UsageError, match="no setting in common"):
         diff.diff(stored(tmp_path / "d", ("seed: 1", "seed: [3, 4]")), both)

@@ -84,10 +84,8 @@ def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -
 
 def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """The comparison of every pair, whose words all hold together."""
-    # a file is read once for all pairs that its line is in
-    replicates = cache(_replicates)
-    # Bonferroni: all rows that are called significant are so together with 95%
-    level = 1 - (1 - CI_LEVEL) / len(pairs)
+    replicates = cache(_replicates)  # a file is read once for all pairs that its line is in
+    level = 1 - (1 - CI_LEVEL) / len(pairs)  # Bonferroni: all rows that are called significant are so with 95%
     return [_compare(pair, level, replicates(pair.a), replicates(pair.b)) for pair in pairs]
 
 
@@ -109,7 +107,8 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
 
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
-    a, b, paired = pair.a, pair.b, False
+    a, b, paired, first = pair.a, pair.b, False, ""
+    (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
     identical = a.rows.equals(b.rows)
     if x is not None and y is not None:
         identical = identical and np.array_equal(x, y, equal_nan=True)
@@ -119,8 +118,9 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
         at = paired_difference(x, y)
         difference, ratio, ends = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
         _, low, high = map(float, interval(x - y, level))
+        if a.replicates != b.replicates:  # all numbers of the row are of the replicates that both have
+            mean_a, mean_b, first = float(x.mean()), float(y.mean()), f", first {len(x)}"
     else:
-        (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
         difference, ratio = mean_a - mean_b, mean_a / mean_b if mean_b else math.nan
         # unpaired: both errors add up, with the degrees of freedom of the smaller sample
         degrees, se = min(a.replicates, b.replicates) - 1, math.hypot(se_a, se_b)
@@ -128,9 +128,9 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
         ends, low, high = [difference - half, difference + half], difference - wide, difference + wide
     return {
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
-        "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": a.last[0], "b": b.last[0],
+        "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
         "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
-        "certain": low > 0 or high < 0,
+        "certain": low > 0 or high < 0, "how": f"paired{first}" if paired else "unpaired",
     }  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def table_of(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[l
     table = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
-         f"{r['ratio']:.3f}", "paired" if r["paired"] else "unpaired", "significant" if r["certain"] else "-"]
+         f"{r['ratio']:.3f}", r["how"], "significant" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
     first = int(not any(row[0] for row in table))  # nothing varies beside what is compared
