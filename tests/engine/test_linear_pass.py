@@ -10,7 +10,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.lanes.elementwise import maximum, sqrt
 from dpexp.engine.lanes.vectors import LANES
 from dpexp.engine.linear import BLOCK
-from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group
+from dpexp.engine.linear.linear_pass import PassSetting, draw_users, run_lane_group, schedule_sizes
 from dpexp.engine.linear.measuring import Centres, in_lanes, measure
 from dpexp.engine.linear.rule import Rule
 from dpexp.privacy.budgets import ConstantBudget
@@ -57,8 +57,7 @@ def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     problem = PROBLEMS["huber-linear"](population={"design": {"law": "t", "df": 3}, "weights": "none"})
     rule = Rule(_adapted, _clipped, _in_units, _Size(1.0), _Adaptive(0.8, 0.9))
     model, steps = problem.model(), np.array([1, 40])
-    schedule = SCHEDULES["power"](eta=0.3, alpha=0.5)
-    setting = PassSetting(schedule, ConstantBudget(mu=math.inf))
+    setting = PassSetting(SCHEDULES["power"](eta=0.3, alpha=0.5), ConstantBudget(mu=math.inf))
     found = run_lane_group(model, rule, [setting], 0.0, steps, 11, range(8)).theta[:, 0, 0]
     x, y = draw_users(model, BLOCK * 8, 11)
     x, y = x.reshape(BLOCK, 8, -1), y.reshape(BLOCK, 8)
@@ -76,13 +75,14 @@ def test_a_clip_in_units_of_public_memory_is_its_literal_loop():
     other = rule.sent(g, _Size(np.linspace(0.1, 5, problem.p)))
     assert np.linalg.norm(other, axis=1).max() <= 0.8 * (1 + 1e-12)
     assert not np.allclose(other, rule.sent(g))
+    with pytest.raises(ValueError, match="shape"):  # a schedule of fewer steps, beyond which the pass would read
+        schedule_sizes((type("Short", (), {"step_sizes": lambda self, *ends: np.ones(3)})(),))(1, 9)
 
 
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("slope", [False, True])
 def test_measures_are_those_of_numpy(scale, slope):
-    rng = np.random.default_rng(3)
-    q = 4
+    rng, q = np.random.default_rng(3), 4
     p = q + scale
     theta = rng.standard_normal((19, p))  # no multiple of the lanes
     optimum, origin = rng.standard_normal(p), rng.standard_normal(q)

@@ -179,7 +179,7 @@ def schedule_sizes(schedules: tuple[StepSizes, ...]) -> Callable[[int, int], np.
 
     @lru_cache(maxsize=max(1, KEPT // len(schedules)))
     def sizes(first: int, last: int) -> np.ndarray:
-        return np.array([schedule.step_sizes(first, last) for schedule in schedules])
+        return np.array([np.broadcast_to(s.step_sizes(first, last), last - first + 1) for s in schedules], np.float64)
 
     return sizes
 
