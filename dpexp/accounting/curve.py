@@ -74,8 +74,7 @@ class Curve:
             return self.direct(eps)
         if self.side == "below" or self._at(_logit(_LOOSE)) <= eps:
             return self._inverse(eps)
-        # Exact profiles imply no more than they say. Others, such as those of private selection, have an epsilon that
-        # never falls to 0, so that they say nothing of the smallest; then the best of some places is taken.
+        # exact profiles imply no more than they say; of others, whose epsilon may never be 0, the best place is taken
         places = [FIRST_LOG * (1 - k / _START) for k in range(_START)]
         implied = min(implied_delta(self._at(x), _delta(x), eps) for x in places)
         return implied if self._at(_logit(implied)) > eps else min(self._inverse(eps), implied)

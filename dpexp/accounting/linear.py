@@ -49,34 +49,38 @@ class LinearLaw:
     log_lost: float = -math.inf  # bound on the log of the probability of other counts
 
     @cached_property
-    def laws(self) -> tuple[GaussianMixture, GaussianMixture]:
-        """P and Q, in deviations."""
+    def orders(self) -> list[tuple[GaussianMixture, GaussianMixture]]:
+        """P and Q, in deviations, and the exchanged pair mirrored, so that events lie on the right."""
         unit = self.counts / math.sqrt(self.variance)
         p, q = (GaussianMixture(mean * unit, self.log_p, 1.0) for mean in (self.present, self.absent))
-        return p, q
+        return [(p, q), (q.mirrored, p.mirrored)]
 
-    def _largest(
-        self, value: Callable[[float, float, float], float], before: float, places: int, close: float
-    ) -> float:
-        """Over half lines of both orders, from so far before all atoms: at some places, then around the best.
-
-        `value` is of log P, log Q and the place, and less where the half line is better.
-        """
-        present, absent = self.laws
+    def _largest(self, value: Callable[..., float], before: float, places: int, close: float) -> float:
+        """Over half lines of both orders, from so far before all atoms: at some places, then around the best one, where
+        `value` of log P, log Q and the place is least."""
         largest = 0.0
-        # the exchanged pair is mirrored, so that events lie on the right
-        for p, q in ((present, absent), (absent.mirrored, present.mirrored)):
+        for order in (0, 1):
 
-            def negative(t: float, p: GaussianMixture = p, q: GaussianMixture = q) -> float:
-                return value(p.log_above(t), float(np.logaddexp(q.log_above(t), self.log_lost)), t)
+            def negative(t: float, order: int = order) -> float:
+                return value(*self._at(order, t))
 
-            # P(x > high) <= delta by the union of its atoms' tails
-            low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
-            scan = np.linspace(low, high, places).tolist()
-            best = min(range(places), key=[negative(t) for t in scan].__getitem__)
-            ends = scan[max(0, best - 1)], scan[min(places - 1, best + 1)]
+            scan = self._scan(order, before, places)
+            best = min(range(places), key=[value(*at) for at in scan].__getitem__)
+            ends = scan[max(0, best - 1)][2], scan[min(places - 1, best + 1)][2]
             largest = max(largest, -minimum(negative, *ends, xatol=close))
         return largest
+
+    @lru_cache(maxsize=8)  # noqa: B019  # the same whatever is asked
+    def _scan(self, order: int, before: float, places: int) -> list[tuple[float, float, float]]:
+        p, q = self.orders[order]
+        # P(x > high) <= delta by the union of its atoms' tails
+        low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
+        return [self._at(order, t) for t in np.linspace(low, high, places).tolist()]
+
+    def _at(self, order: int, t: float) -> tuple[float, float, float]:
+        """log P(x > t), log Q(x > t) and t."""
+        p, q = self.orders[order]
+        return p.log_above(t), float(np.logaddexp(q.log_above(t), self.log_lost)), t
 
     def eps(self, delta: float) -> float:
         """The largest epsilon that a half line attains at delta, both orders (c); 0 if none does."""
@@ -100,8 +104,7 @@ class LinearLaw:
         """The larger divergence; 0 where counts are left out, since a large order asks for the rarest ones."""
         if math.isfinite(self.log_lost):
             return 0.0
-        present, absent = self.laws
-        return max(renyi_of(present, absent, order), renyi_of(absent, present, order)) * (1 - 1e-9)
+        return max(renyi_of(*pair, order) for pair in self.orders) * (1 - 1e-9)
 
 
 def uses(sampling: Sampling, q: float, steps: int, batches: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
