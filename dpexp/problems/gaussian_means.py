@@ -17,6 +17,7 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.engine.compiled import compiled
+from dpexp.problems.laws import law_of
 from dpexp.problems.population_means import bordered, errors_of, optimum_of, placed, unknown_means
 from dpexp.problems.row_rules import sobol_points
 from dpexp.theory.ldp_sgd.closure import ScoreMeans
@@ -28,8 +29,9 @@ ROWS = 1024
 _HALF, _FAR = 500, 1e3
 """places of tables on either side, and where they end, in sizes of the error"""
 _STEP = math.asinh(_FAR) / _HALF
-_COARSE, _PARTS = 0.25, 8
-"""steps of log scale, and into how many parts a spline cuts them"""
+_COARSE, _ACROSS_JUMPS, _PARTS = 0.25, 0.05, 8
+"""steps of log scale, also where the density of errors jumps, which slopes do not follow smoothly; and into how many
+parts a spline cuts them"""
 
 
 def _normal_nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +148,8 @@ def _tables(problem: LinearPredictorProblem, spread: np.ndarray, size: float) ->
     start = float(problem.start()[-1])
     ends = min(max(problem.scale_min, size / 50), start) / 2, 30 * max(size, start)
     low, high = map(math.log, ends)
-    coarse = np.linspace(low, high, math.ceil((high - low) / _COARSE) + 1)
+    step = _COARSE if law_of(problem.error_law).jump is None else _ACROSS_JUMPS
+    coarse = np.linspace(low, high, math.ceil((high - low) / step) + 1)
     means = [errors_of(problem, grid, np.full_like(grid, size), s) for s in np.exp(coarse)]
     spline = CubicSpline(coarse, np.array([np.stack([f.g, f.dg, f.gg, f.h, f.dh, f.gh, f.hh], axis=-1) for f in means]))
     fine = np.linspace(low, high, _PARTS * (len(coarse) - 1) + 1)

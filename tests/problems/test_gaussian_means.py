@@ -34,7 +34,9 @@ def test_means_are_those_of_draws(scale, errors):
         assert np.all(np.abs(value - mean) < 4 * error + 0.01 * np.abs(mean).max())
 
 
-@pytest.mark.parametrize(("scale", "errors"), [("joint", {"law": "laplace"}), ("known", SKEWED), ("known", UNEVEN)])
+@pytest.mark.parametrize(("scale", "errors"), [
+    ("joint", {"law": "laplace"}), ("joint", SKEWED), ("known", SKEWED), ("known", UNEVEN),
+])  # fmt: skip
 def test_at_the_optimum_they_are_the_second_order_of_the_risk(scale, errors):
     """Public points and tables against quadrature over the population."""
     problem = PROBLEMS["huber-linear"](population={"coefficients": (1, 1, -2, 0.5), "errors": errors}, scale=scale)
