@@ -59,7 +59,7 @@ class EpsilonCurve(Printed):
         return rows
 
     def _documents(self) -> list[Row]:
-        return [{**row, "eps": row["eps"] if math.isfinite(row["eps"]) else None} for row in self.rows]
+        return [{**row, "eps": None if row["role"] == REFUSED else row["eps"]} for row in self.rows]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --over --json`."""

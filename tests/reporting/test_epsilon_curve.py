@@ -53,18 +53,12 @@ def test_what_cannot_be_swept_is_refused(words, said):
 
 
 def test_a_refused_analysis_is_a_row_and_the_figure_has_the_numbers_of_the_table(tmp_path):
-    words = (
-        "--mechanism",
-        "noisy-sgd",
-        "n=100",
-        "batch_size=10",
-        "step_size=0.1",
-        "noise_std=1",
-        "lipschitz=1",
-        "steps=5,50",
-    )
+    words = ["--mechanism", "noisy-sgd", "n=100", "batch_size=10", "step_size=0.1", "noise_std=1"]
+    words += ["lipschitz=1", "steps=5,50"]
     found = rows(*words)
-    assert any(r["role"] == "refused" and r["reason"] and r["eps"] is None for r in found)
+    assert any(r["role"] == "refused" and r["reason"] and r["eps"] is None and "eps_is" not in r for r in found)
+    # without noise a guarantee is infinite, which is no refusal
+    assert rows("--mechanism", "local-gaussian", "mu=1,inf")[-1]["eps_is"] == "infinity"
     document = json.loads(call("plot", *words, "--format", "png", "--out", tmp_path, "--json").stdout)
     assert document["curve"]["rows"] == found
     data = pd.read_csv(tmp_path / "epsilon_noisy_sgd_steps.csv")
