@@ -9,8 +9,9 @@ from dpexp.accounting.gaussian import mu_of
 from dpexp.accounting.search import Unreachable
 from dpexp.commands.mechanism_arguments import mechanism_of
 from dpexp.core.errors import UsageError
+from dpexp.privacy.analyses.analysis import ALL, guarantee
 from dpexp.privacy.calibration import calibrate
-from dpexp.privacy.mechanisms import MECHANISMS
+from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
 from dpexp.privacy.momentum.left_nodes import left_sensitivities
 from dpexp.privacy.momentum.trees import fixed_order, printed_count
 from dpexp.privacy.samplings import share_and_steps
@@ -148,3 +149,15 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
     ):
         with pytest.raises(UsageError):
             mechanism_of("sampled-gaussian", {**sizes, **wrong})
+
+
+@pytest.mark.parametrize("value", [math.nan, -1.0, None])
+def test_an_analysis_of_a_plug_in_states_a_number_or_is_an_error_at_its_line(value):
+    ANALYSES.add(
+        "local-gaussian/mine", lambda mechanism: guarantee("mine", "", ALL, lambda delta: value, ()), "mine.py:3"
+    )
+    try:
+        with pytest.raises(UsageError, match=r"mine\.py:3"):
+            every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1].eps(1e-5)
+    finally:
+        ANALYSES.remove("local-gaussian/mine")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from numbers import Real
 from typing import Any
 
 from dpexp.core.errors import UsageError
@@ -48,7 +50,7 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
     """A mechanism's own analyses and those that plug-ins add to it, with the plug-in in the source of each.
 
     The columns of stored cells do not ask for the latter: they would change with what happens to be loaded. Raises
-    UsageError where a plug-in returns no analysis of that name.
+    UsageError where a plug-in returns no analysis of that name, and from its epsilon where that is no number >= 0.
     """
     every = mechanism.upper_bounds()
     for name in (name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)):
@@ -57,5 +59,14 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
         if not isinstance(analysis, Analysis) or analysis.name != name.partition("/")[2]:
             returned = f"the analysis '{analysis.name}'" if isinstance(analysis, Analysis) else f"{analysis!r:.40}"
             raise UsageError(f"{source}: '{name}' returned {returned}", "return an Analysis of that name")
-        every.append(replace(analysis, source=f"{analysis.source} (plug-in {source})"))
+        eps = partial(_epsilon, analysis, source)
+        every.append(replace(analysis, eps=eps, source=f"{analysis.source} (plug-in {source})"))
     return every
+
+
+def _epsilon(analysis: Analysis, source: str, delta: float) -> float:
+    value: Any = analysis.eps(delta)
+    if not (isinstance(value, Real) and float(value) >= 0):
+        message = f"{source}: the analysis '{analysis.name}' gives epsilon {value!r:.40} at delta {delta:g}"
+        raise UsageError(message, "a number of 0 or more, or inf")
+    return float(value)
