@@ -115,8 +115,7 @@ LONGEST = (
     "conformance/test_conformance.py", "reporting/test_audit.py", "data/test_neighbouring_files.py", "store/test_runner.py",
     "commands/test_approved.py", "commands/test_fit.py", "privacy/test_statements_agree.py", "store/test_cluster.py",
 )  # fmt: skip
-"""files that take longest. They are begun first: a file's tests stay with one worker, and a long one that is begun last would keep the
-other waiting"""
+"""files that take longest, to be begun first: a file's tests stay with one worker, for which the other would wait"""
 
 
 def pytest_collection_modifyitems(items):

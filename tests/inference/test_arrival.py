@@ -10,6 +10,7 @@ from dpexp.inference.fitting import fit_central, fit_local, plan_central, plan_l
 from dpexp.inference.intervals import intervals
 from dpexp.inference.models import unit_model
 from dpexp.inference.newton import standard_errors
+from tests.conftest import share
 from tests.oracles.hessians import hessians
 from tests.oracles.laws_of_records import LAWS, linear, logistic, m_estimate
 
@@ -135,7 +136,7 @@ def test_a_scale_far_from_its_guess_and_skewed_errors_are_warned_of_and_nothing_
 def test_more_records_or_budget_never_turn_acceptance_into_a_refusal(law):
     """moved in standard errors grew like the root of n: at 6 a fit was refused, the surer the more records it had."""
     drawn = LAWS[law]
-    for seed in range(5):
+    for seed in share(range(5)):
         rng = np.random.default_rng(seed)
         x, y = drawn.draw(rng, 16_000)
         for n, mu in ((4000, 1.0), (8000, 1.0), (16_000, 1.0), (16_000, 4.0)):
