@@ -22,7 +22,7 @@ from dpexp.reporting.results.gather import exponent_of, gather
 from dpexp.reporting.style import RC
 from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
-from tests.conftest import COSTLY, ROOT, call, in_share
+from tests.conftest import COSTLY, ROOT, call, in_share, share
 from tests.reporting.referee import faults
 
 SHIPPED = sorted({path.stem for path in (ROOT / "configs").glob("*.yaml")} - COSTLY)
@@ -293,7 +293,7 @@ def test_many_panels_fit_a_page_and_a_column_of_a_journal(toy, tmp_path):
         "{name: huber-linear, d: 3}", "{name: huber-linear, d: [2, 3]}"
     )
     source = stored(tmp_path, text)
-    for width in (3.35, 7.2):
+    for width in share((3.35, 7.2), 2):
         canvas = plot.plot(str(source), results=tmp_path, width=width).canvas
         assert len(canvas.axes) == 8
         assert canvas.get_size_inches()[0] == width
