@@ -164,12 +164,13 @@ def is_whole(words: list[str]) -> bool:
     return bool(reads and (given or named)) and not re.search(r"\.\.\.|[A-Z]{2}|\||@|--tradeoff", " ".join(words))
 
 
-DEAR = re.compile("stated_epsilons|n=300000|momentum_prescribed")  # in seconds; `make soak` tries them
 WHOLE = {" ".join(words): words for page in (*PAGES, *TEXTS) for words in within(page) if is_whole(words)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", sorted(name for name in WHOLE if AT_LENGTH or not DEAR.search(name)))
+@pytest.mark.parametrize(
+    "command", sorted(name for name in WHOLE if AT_LENGTH or not re.search("stated_eps|n=300000|momentum_pres", name))
+)
 def test_whole_commands_within_the_text_run(command):
     done = call(*WHOLE[command][1:], code=None)
     assert done.returncode in (0, 1, 3), done.stderr  # stored results may be stale

@@ -67,7 +67,6 @@ def test_of_an_attacker_what_is_released_attains(card):
     law = binom.pmf(visits := np.arange(11), 10, 0.01)
     exact = max(law @ (ndtr(visits / math.sqrt(10) - x) - ndtr(-x)) for x in np.linspace(-1, 2, 601))
     assert reading["advantage"] == pytest.approx([0.015093, exact], abs=1e-6)
-    assert reading["advantage"][1] < 0.9 * reading["advantage"][0]
     (rate, _, attained), _ = reading["tpr"]
     assert attained == pytest.approx(law @ ndtr(visits / math.sqrt(10) - ndtri(1 - rate)), rel=1e-3)
     assert only(document(card, "steps=10", "releases=average"))[0]["advantage"][1] is None
