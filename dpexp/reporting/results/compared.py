@@ -108,6 +108,7 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
     a, b, paired, first = pair.a, pair.b, False, ""
+    lost = f", {most} diverged" if (most := max(a.diverged, b.diverged)) else ""
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
     identical = a.rows.equals(b.rows)
     if x is not None and y is not None:
@@ -130,7 +131,7 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
         "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
         "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
-        "certain": low > 0 or high < 0, "how": f"paired{first}" if paired else "unpaired",
+        "certain": low > 0 or high < 0, "how": f"{'paired' if paired else 'unpaired'}{first}{lost}",
     }  # fmt: skip
 
 
@@ -147,7 +148,7 @@ def table_of(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[l
     table = [
         [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
          f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
-         f"{r['ratio']:.3f}", r["how"], "significant" if r["certain"] else "-"]
+         f"{r['ratio']:{'.3f' if abs(r['ratio']) >= 0.1 else '.2g'}}", r["how"], "significant" if r["certain"] else "-"]
         for r in rows
     ]  # fmt: skip
     first = int(not any(row[0] for row in table))  # nothing varies beside what is compared
