@@ -2,12 +2,11 @@
 
 import json
 import math
-import re
 
 import numpy as np
 import pytest
 
-from dpexp.core.text import csv_cell, down, few, fraction, standard_json, up
+from dpexp.core.text import csv_cell, down, fraction, standard_json, up
 
 
 @pytest.mark.parametrize(
@@ -53,10 +52,3 @@ def test_a_text_that_a_spreadsheet_would_run_is_quoted():
     texts = ["=1+1", "@no", "+a", "-w", "-1.5", 2, "x"]
     assert [csv_cell(text) for text in texts] == ["'=1+1", "'@no", "'+a", "'-w", "-1.5", 2, "x"]
     assert csv_cell("=1+1", raw=True) == "=1+1"
-
-
-@pytest.mark.parametrize(("count", "more"), [(0, 0), (2, 0), (3, 0), (4, 1), (9, 6)])
-def test_few_names_and_how_many_are_left_out(count, more):
-    words = few([f"n{k}" for k in range(count)])
-    assert words.startswith(", ".join(f"n{k}" for k in range(min(count, 3))))
-    assert re.findall(r"\d+ more", words) == [f"{more} more"] * (more > 0)
