@@ -43,13 +43,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import scipy
 
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.gaussian import raised
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import first_whole, narrow
+from dpexp.accounting.search import first_whole, narrow, root
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
@@ -263,7 +262,7 @@ class Tilted:
         def excess(eps: float) -> float:
             return math.log(max(self.delta(eps), 1e-320)) - math.log(delta)
 
-        at = float(scipy.optimize.brentq(excess, *ends, xtol=1e-300, rtol=1e-15))
+        at = root(excess, *ends, xtol=1e-300, rtol=1e-15)
         if self._above:
             return raised(at, self.delta, delta)
         return max(ends[0], -raised(-at, lambda eps: -self.delta(max(-eps, ends[0])), -delta))

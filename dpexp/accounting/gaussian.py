@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-import scipy
 
-from dpexp.accounting.functions import exp, gauss_legendre
+from dpexp.accounting.functions import erfcx, exp, gauss_legendre
+from dpexp.accounting.search import root
 
 NEAR = 0.5  # below this mu a difference of two Mills ratios loses digits, and its integral form is used
 _NEAR_MANY = 0.05
@@ -45,7 +45,7 @@ def delta_of(mu: float, eps: float) -> float:
     if mu < NEAR:
         return density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu)
     # (b): phi(a) R(x) is `density` erfcx(x / sqrt 2) / 2
-    near, far = scipy.special.erfcx(abs(a) / math.sqrt(2)), scipy.special.erfcx(-b / math.sqrt(2))
+    near, far = erfcx(abs(a) / math.sqrt(2)), erfcx(-b / math.sqrt(2))
     return float(1 - density * (near + far) / 2 if a > 0 else density * (near - far) / 2)
 
 
@@ -60,14 +60,14 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
         density = exp(-a * a / 2)
     never = (a < 0) & (density == 0)
     # (b), without the 1 of a > 0, which is added at the end
-    mills = scipy.special.erfcx(np.abs([a, b]) / math.sqrt(2)) / 2
+    mills = erfcx(np.abs([a, b]) / math.sqrt(2)) / 2
     difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
     near = (mu < _NEAR_MANY) & ~never
     # (c)
     if near.any():
         nodes, weights = (numbers[:, None] for numbers in gauss_legendre(6))
         x = mu[near] * (nodes + 1) / 2 - a[near]
-        slopes = 1 - x * math.sqrt(math.pi / 2) * scipy.special.erfcx(x / math.sqrt(2))
+        slopes = 1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
         difference[near] = mu[near] / math.sqrt(2 * math.pi) * (weights * slopes).sum(axis=0) / 2
     total = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
     return np.where(plain, np.where(never, 0.0, total), np.where(mus == math.inf, 1.0, 0.0))
@@ -121,7 +121,7 @@ def _mean_slope(start: float, length: float) -> float:
     """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
     nodes, weights = gauss_legendre(12)
     x = start + length * (nodes + 1) / 2
-    return float(weights @ (1 - x * math.sqrt(math.pi / 2) * scipy.special.erfcx(x / math.sqrt(2)))) / 2
+    return float(weights @ (1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))) / 2
 
 
 def _decreasing_root(f: Callable[[float], float], level: float) -> float:
@@ -134,7 +134,7 @@ def _decreasing_root(f: Callable[[float], float], level: float) -> float:
     if math.isinf(high):
         return math.inf
     log_level = math.log(level)
-    x = scipy.optimize.brentq(lambda v: math.log(max(f(v), 5e-324)) - log_level, low, high, xtol=1e-300, rtol=8.9e-16)
+    x = root(lambda v: math.log(max(f(v), 5e-324)) - log_level, low, high, xtol=1e-300, rtol=8.9e-16)
     return raised(x, f, level)  # by steps that grow, because f can be flatter than its rounding error
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy
 
-from dpexp.accounting.functions import exp, gauss_legendre, log
+from dpexp.accounting.functions import exp, gauss_legendre, log, log_ndtr
 
 BELOW = 60.0
 """nats under the maximum at which a cell is left out: a million times e^-60 = 9e-27 is below the rounding of the sum"""
@@ -36,8 +35,7 @@ class GaussianMixture:
 
     def log_above(self, t: float) -> float:
         """log P(X > t)."""
-        s = math.sqrt(self.variance)
-        return float(self._log_sum(np.array([t]), lambda gap: scipy.special.log_ndtr(-gap / s))[0])
+        return float(self._log_sum(np.array([t]), lambda gap: log_ndtr(-gap / math.sqrt(self.variance)))[0])
 
     def _log_sum(self, x: np.ndarray, log_kernel: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """log sum_i exp(log_weights_i + log_kernel(x - centres_i)), in blocks of bounded memory."""

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy
 
-from dpexp.accounting.functions import exp, expm1, log
+from dpexp.accounting.functions import exp, expm1, log, log_ndtr, ndtr
 
 Profile = Callable[[np.ndarray], np.ndarray]
 
@@ -24,7 +23,7 @@ def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:
     # log of the ratio is mu x - mu^2 / 2, so the event is x > t = log_gamma / mu + mu / 2, and Phi(mu - t) = Phi(a)
     # under N(mu, 1), Phi(-t) = Phi(a - mu) under N(0, 1) (Balle and Wang, 2018, Theorem 8)
     a = mu / 2 - log_gamma / mu
-    return np.asarray(scipy.special.ndtr(a) - exp(log_gamma + scipy.special.log_ndtr(a - mu)))
+    return ndtr(a) - exp(log_gamma + log_ndtr(a - mu))
 
 
 def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
@@ -43,7 +42,7 @@ def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     log_kappa = _log_positive(expm1(-eps) / q + 1)
     z = log_kappa / mu + mu / 2
     with np.errstate(invalid="ignore"):
-        below = q * exp(eps) * (exp(log_kappa + scipy.special.log_ndtr(z)) - scipy.special.ndtr(z - mu))
+        below = q * exp(eps) * (exp(log_kappa + log_ndtr(z)) - ndtr(z - mu))
     return np.where(np.isfinite(log_kappa), below, 0.0)
 
 
@@ -60,8 +59,7 @@ def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
         gap >= 0, log(middle + root) - log(2 * a), log(2 * a) + eps - log(middle + root)
     )  # fmt: skip
     z = log_y / mu
-    above, below = scipy.special.ndtr(mu - z), exp(eps + scipy.special.log_ndtr(-mu - z))
-    return np.asarray(q * (above - below) - (1 - q) * gap * scipy.special.ndtr(-z))
+    return q * (ndtr(mu - z) - exp(eps + log_ndtr(-mu - z))) - (1 - q) * gap * ndtr(-z)
 
 
 def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:

@@ -11,12 +11,19 @@ from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
-import scipy
+
+def root(function: Callable[[float], float], a: float, b: float, xtol: float = 2e-12, rtol: float = 8.9e-16) -> float:
+    """Where the function is 0 between a and b, to xtol + rtol |x|. Raises ValueError unless its signs there differ."""
+    from scipy.optimize import brentq
+
+    return float(brentq(function, a, b, xtol=xtol, rtol=rtol))
 
 
 def minimum(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> float:
     """The least value found between two ends, of a valley to about xatol."""
-    valley = scipy.optimize.minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": xatol})
+    from scipy.optimize import minimize_scalar
+
+    valley = minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": xatol})
     return float(valley.fun)
 
 
@@ -108,7 +115,7 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     if level <= 0 or excess(high) >= 0:
         return high
     # (b)
-    x, step = scipy.optimize.brentq(excess, low, high, xtol=tolerance / 40), tolerance / 40
+    x, step = root(excess, low, high, xtol=tolerance / 40), tolerance / 40
     # (c), by steps that double, as f can be flatter than its rounding
     while f(x) > level and x < high:
         x, step = x + step, 2 * step

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy
 
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
+from dpexp.accounting.search import root
 
 ENUMERATED = 12
 """up to this many steps the bits are enumerated; with more, the law of their weighted sum is put on a grid"""
@@ -91,7 +91,7 @@ class QuadraticLangevin:
         high = 1.0
         while self.delta(high, removed) > delta:
             high *= 2
-        return scipy.optimize.brentq(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
+        return root(lambda e: self.delta(e, removed) - delta, 0.0, high, xtol=1e-10, rtol=1e-10)
 
     def claimed_slope(self) -> float:
         """eps(order) / order of Theorem 3.1 with L = B: 2 (q shift)^2 / (eta lambda) (1 - exp(-eta lambda K / 2))."""
@@ -117,7 +117,7 @@ def _hockey_stick(p: GaussianMixture, q: GaussianMixture, eps: float) -> float:
             return 0.0
     while excess(low) > 0 and low > -1e12 * width:
         low *= 2
-    t = low if excess(low) > 0 else scipy.optimize.brentq(excess, low, high, xtol=1e-13 * width, rtol=1e-14)
+    t = low if excess(low) > 0 else root(excess, low, high, xtol=1e-13 * width, rtol=1e-14)
     # P - e^eps Q = -P (e^(eps + log Q - log P) - 1): nothing is subtracted from a nearly equal number
     log_p = p.log_above(t)
     return max(0.0, -math.exp(log_p) * math.expm1(q.log_above(t) + eps - log_p))

@@ -25,9 +25,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 
-from dpexp.accounting.functions import gauss_legendre, log
+from dpexp.accounting.functions import gauss_legendre, log, ndtr
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -112,7 +111,7 @@ class Walk:
     def step_tails(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """P(move(y) + Z < x) and P(move(y) + Z > x), [2, A, B]."""
         away = np.stack([x[:, None] - move(y) for _, move in self.moves])
-        tails = scipy.special.ndtr(np.stack([away, -away], axis=1))  # [moves, 2, A, B]
+        tails = ndtr(np.stack([away, -away], axis=1))  # [moves, 2, A, B]
         return np.asarray(sum(probability * tail for (probability, _), tail in zip(self.moves, tails, strict=True)))
 
     @cached_property
