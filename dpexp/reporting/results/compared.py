@@ -108,7 +108,7 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
     a, b, paired, first = pair.a, pair.b, False, ""
-    lost = f", {most} diverged" if (most := max(a.diverged, b.diverged)) else ""
+    divergence = f", {most} diverged" if (most := max(a.diverged, b.diverged)) else ""
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
     identical = a.rows.equals(b.rows)
     if x is not None and y is not None:
@@ -131,7 +131,7 @@ def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | Non
         "setting": pair.setting, "estimator": a.estimator if a.estimator == b.estimator else "",
         "metric": a.metric, "level_a": pair.name_a, "level_b": pair.name_b, "a": mean_a, "b": mean_b,
         "difference": difference, "ci": ends, "ratio": ratio, "paired": paired, "identical": identical,
-        "certain": low > 0 or high < 0, "how": f"{'paired' if paired else 'unpaired'}{first}{lost}",
+        "certain": low > 0 or high < 0, "how": f"{'paired' if paired else 'unpaired'}{first}{divergence}",
     }  # fmt: skip
 
 
