@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erfcx
 
 from dpexp.accounting.allocation import REACH, AtomPair, EpochLoss, epoch_loss, losses_of
-from dpexp.accounting.functions import gauss_legendre
+from dpexp.accounting.functions import erfcx, gauss_legendre
 from dpexp.accounting.loss_grid import UNIT
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.search import narrow
@@ -93,7 +92,7 @@ class Compared(NamedTuple):
 
 def _hazard(at: float) -> float:
     """phi(x) / Phi(-x)."""
-    return math.sqrt(2 / math.pi) / erfcx(at / math.sqrt(2))
+    return math.sqrt(2 / math.pi) / float(erfcx(at / math.sqrt(2)))
 
 
 @cache

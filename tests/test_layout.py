@@ -119,7 +119,7 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 3_267, "algorithms": 2_447, "commands": 3_574, "config": 1_885, "conformance": 1_289, "core": 799, "data": 1_600,
+    "accounting": 3_266, "algorithms": 2_447, "commands": 3_574, "config": 1_885, "conformance": 1_289, "core": 799, "data": 1_600,
     "engine": 4_397, "inference": 3_100, "papers": 3_999, "plugins": 450, "privacy": 5_908,
     "problems": 3_849, "reporting": 5_505, "roof": 188, "store": 2_702, "theory": 1_678,
 }  # fmt: skip

@@ -49,9 +49,8 @@ _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 _CLOSE = 2e-5
 """how closely log(order - 1) is computed: epsilon is flat there, and misses the least by about the square of it"""
 _GOLDEN = (3.0 - math.sqrt(5.0)) / 2  # where in its interval the search of `minimum` begins
-_SMALLER = (
-    30.0  # -log of how much smaller a delta may be that implies one, and of the least one for which that is tried
-)
+_SMALLER = 30.0
+"""-log of how much smaller a delta may be that implies one, and of the least one for which that is tried"""
 Rdp = Callable[[float], float]  # order -> Renyi divergence
 
 
