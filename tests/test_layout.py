@@ -119,9 +119,9 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 3_266, "algorithms": 2_447, "commands": 3_574, "config": 1_885, "conformance": 1_289, "core": 799, "data": 1_600,
-    "engine": 4_397, "inference": 3_100, "papers": 3_999, "plugins": 450, "privacy": 5_908,
-    "problems": 3_849, "reporting": 5_505, "roof": 188, "store": 2_702, "theory": 1_678,
+    "accounting": 3_266, "algorithms": 2_447, "commands": 3_563, "config": 1_879, "conformance": 1_289, "core": 793, "data": 1_600,
+    "engine": 4_377, "inference": 3_100, "papers": 3_999, "plugins": 450, "privacy": 5_908,
+    "problems": 3_849, "reporting": 5_500, "roof": 188, "store": 2_669, "theory": 1_678,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 361

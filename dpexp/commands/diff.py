@@ -15,7 +15,7 @@ from dpexp.core.text import counted
 from dpexp.reporting.results.compared import ACCURACIES, Pair, certainty, compared, finals, levels, metrics_of, table_of
 from dpexp.reporting.results.gather import FROM, Line, gather
 from dpexp.reporting.text_table import fitting_columns, terminal_width
-from dpexp.store import load_generation
+from dpexp.store.reading import load_generation
 
 
 def diff(

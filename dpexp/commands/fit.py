@@ -15,7 +15,7 @@ from dpexp.commands import fit_receipt
 from dpexp.commands.fit_request import Request, number
 from dpexp.commands.fit_result import FitResult
 from dpexp.config.error_messages import validated
-from dpexp.config.yamlfile import Position, parse, read_bytes, with_place
+from dpexp.config.yamlfile import Position, parse_mapping, read_bytes, with_place
 from dpexp.core.seeds import generator
 from dpexp.core.text import standard_json
 from dpexp.data.encode import PRIVATE, losses, none_read, unread
@@ -30,7 +30,8 @@ from dpexp.inference.public_statements import PublicStatements
 from dpexp.inference.pure_messages import pure
 from dpexp.inference.user_scale import contrast_row
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
-from dpexp.store import receipts, write_text
+from dpexp.store import receipts
+from dpexp.store.folder import write_text
 
 if TYPE_CHECKING:
     from dpexp.algorithms.fit_method import FitMethod
@@ -46,11 +47,11 @@ def read_public(source: Path | Mapping[str, object] | None) -> PublicInputs:
     where = str(source) if isinstance(source, Path) else "public"
     if isinstance(source, Path):
         keys = f"keys: {', '.join(PublicStatements.model_fields)}"
-        root = parse(read_bytes(source), where, "a file of --public", keys)
+        root = parse_mapping(read_bytes(source), where, "a file of --public", keys)
     else:
         root = with_place(source or {}, Position(where))
     # A key without a value is one that is left out.
-    values = {key: value for key, value in root.values.items() if value is not None}
+    values = {key: value for key, value in root.items() if value is not None}
     return validated(PublicStatements, root, values=values).inputs(values, where if source is not None else "")
 
 

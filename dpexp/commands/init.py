@@ -11,7 +11,6 @@ from dpexp.config.starter import starter
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import DataError, UsageError
 from dpexp.core.text import yaml_in_line
-from dpexp.data.encode import RANGE
 from dpexp.data.records import Header, read_header
 from dpexp.reporting.templates import filled
 
@@ -34,12 +33,12 @@ def init(
     elif for_fit and data is not None:
         text, then = _public_inputs(data, target), "fill in its blanks, then dpexp fit"
     else:
-        draft: tuple[dict[str, Any] | None, list[str]] = (None, [])
+        draft, columns = None, None
         if data is not None:
             problem, algorithm, then = problem or "softmax", algorithm or "dp-sgd", f"fill in its blanks, then {then}"
-            draft = _draft(data, target)
-        name = "my_experiment" if out is None else out.stem
-        text = filled("dpexp.commands", "drafts/config.yaml", experiment=name, **starter(problem, algorithm, *draft))
+            draft, columns = _draft(data, target)
+        values = {"experiment": "my_experiment" if out is None else out.stem, "columns": columns}
+        text = filled("dpexp.commands", "drafts/config.yaml", **values, **starter(problem, algorithm, draft))
         # A path in a config starts at its folder, one on the command line where that is run.
         if data is not None and out is not None and not data.is_absolute():
             path_here, path_of_config = map(yaml_in_line, (str(data), os.path.relpath(data, out.parent)))
@@ -68,7 +67,7 @@ def _shipped(name: str) -> str:
 
 
 def _draft(path: Path, target: str | None) -> tuple[dict[str, Any], list[str]]:
-    """What is known of a table from its header, and lines for what the user should add.
+    """What is known of a table from its header, and the columns whose ranges the user should add.
 
     Raises DataError where the file cannot be read, or the target is not one of its columns.
     """
@@ -78,13 +77,8 @@ def _draft(path: Path, target: str | None) -> tuple[dict[str, Any], list[str]]:
         raise DataError(f"{path}: which column is to be predicted?", hint)
     header.require([target], str(path))
     numbers, words = _split(header, target)
-    template = ["# State what is known without the records. Classes come first; columns of words belong to categories."]
-    if numbers:
-        template.append(f"# ranges: {{{', '.join(f'{yaml_in_line(name)}: {RANGE}' for name in numbers)}}}")
-    template.append("# missing: [COLUMN]        where values may be missing; without it such records add nothing")
-    template.append("# leave_out: [COLUMN]")
     blanks = {name: ["ONE", "OTHER"] for name in [target, *words]}
-    return {"path": str(path), "target": target, "categories": blanks}, template
+    return {"path": str(path), "target": target, "categories": blanks}, numbers
 
 
 def _public_inputs(path: Path, target: str | None) -> str:

@@ -16,10 +16,10 @@ from dpexp.core.text import columns, counted
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
 from dpexp.reporting.text_table import fitting_columns
-from dpexp.store import Folder, load_generation
-from dpexp.store.folder import experiments_in
+from dpexp.store.folder import Folder, experiments_in
 from dpexp.store.generation import config_path
 from dpexp.store.planning import plan
+from dpexp.store.reading import load_generation
 
 LONGEST = 90
 """letters of what a config is"""

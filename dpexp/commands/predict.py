@@ -11,7 +11,7 @@ from dpexp.commands.released_model import ReleasedModel, released_model
 from dpexp.commands.table import fit_files
 from dpexp.core.errors import UsageError
 from dpexp.core.text import csv_cell, standard_json
-from dpexp.store import write_text
+from dpexp.store.folder import write_text
 
 
 def read_release(

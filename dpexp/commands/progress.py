@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from dpexp.core.terminal import compiling, listening, plain, warn
+from dpexp.core.terminal import listening, plain, warn
 from dpexp.core.text import duration
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ LINES_S = 5.0
 
 
 class _Steps:
-    """The step that a command is at, as listeners hear of it, and as it is shown."""
+    """The step that a command is at, as it is reported, and as it is shown."""
 
     def __init__(self) -> None:
-        self.step, self.compiles, self.silent_since = "", False, time.monotonic()
+        self.step, self.silent_since = "", time.monotonic()
         self.line: Live | None = None
         self.lock, self.ended = threading.RLock(), threading.Event()
 
@@ -42,9 +42,6 @@ class _Steps:
                 self.line, self.silent_since = None, time.monotonic()
             self.step = self.step if step is None else step
 
-    def compile(self, busy: bool) -> None:
-        self.compiles = busy
-
     def watch(self, command: str) -> None:
         """Show the step until the command has ended."""
         begin, last_line = time.monotonic(), 0.0
@@ -53,8 +50,7 @@ class _Steps:
                 now = time.monotonic()
                 if self.ended.is_set() or not self.step or now - self.silent_since < PATIENCE_S:
                     continue
-                words = f"{command}: {plain(self.step)}{' (compiling)' if self.compiles else ''}"
-                words += f", {duration(now - begin)} so far"
+                words = f"{command}: {plain(self.step)}, {duration(now - begin)} so far"
                 if sys.stderr.isatty():
                     self._draw(words)
                 elif now - last_line >= LINES_S:
@@ -77,7 +73,7 @@ class _Steps:
 def progress(command: str) -> Iterator[None]:
     """Show the steps of a command inside the `with` block."""
     steps = _Steps()
-    with listening(steps.update), compiling.listening(steps.compile):
+    with listening(steps.update):
         # in a thread: the work may be inside compiled code for minutes
         threading.Thread(target=steps.watch, args=(command,), daemon=True).start()
         try:

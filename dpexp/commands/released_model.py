@@ -15,8 +15,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, few, guess, up
 from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
-from dpexp.store import load_generation
-from dpexp.store.reading import missing
+from dpexp.store.reading import load_generation, missing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,7 @@ from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.result_table import content_of
 from dpexp.reporting.statement import tabled
 from dpexp.reporting.text_table import Content
-from dpexp.store import write_text
-from dpexp.store.folder import experiments_in, holds_results
+from dpexp.store.folder import experiments_in, holds_results, write_text
 
 MOST_ROWS = 200
 """settings of a table of the page"""

@@ -36,7 +36,7 @@ def table(
     `.frame()` has the numbers of a single table with all digits. Without a name and `every`: each table that the
     stored results allow. `form` is how they are printed, `out` a folder for files.
     """
-    from dpexp.store import write_text
+    from dpexp.store.folder import write_text
 
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")

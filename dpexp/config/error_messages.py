@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from dpexp.config.cells import POPULATION
-from dpexp.config.yamlfile import ConfigError, Issue, Keys, Marked, show
+from dpexp.config.yamlfile import ConfigError, Issue, Keys, Section, show
 from dpexp.core.parameters import Faults, Parameters, Registry
 from dpexp.core.text import guess
 
@@ -41,21 +41,21 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(names.words() if isinstance(names, Registry) else names)
 
 
-def validated(model: type[P], written: Marked, keys: Keys = (), values: Mapping[str, Any] | None = None) -> P:
+def validated(model: type[P], written: Section, keys: Keys = (), values: Mapping[str, Any] | None = None) -> P:
     """Parameters of a class from what is written at some keys, or from other `values` in its place.
 
     Raises ConfigError with all mistakes, each at its place.
     """
-    own = written.get(*keys)
+    own = written.value(*keys)
     try:
         return model.model_validate(own if values is None else values)
     except ValidationError as error:
         raise ConfigError(explain(error, model, written, keys)) from None
 
 
-def explain(error: ValidationError, model: type[Parameters], written: Marked, keys: Keys = ()) -> list[Issue]:
+def explain(error: ValidationError, model: type[Parameters], written: Section, keys: Keys = ()) -> list[Issue]:
     """All that pydantic says against what is written at some keys as parameters of a class, each at its place."""
-    own = written.get(*keys)
+    own = written.value(*keys)
     details = [(*_found(detail["loc"], own), detail) for detail in error.errors()]
     # What is wrong further down says which alternative was meant; a list with a wrong entry is too short as well.
     around = {place[:k] for place, _, _ in details for k in range(len(place))}
@@ -67,7 +67,7 @@ def explain(error: ValidationError, model: type[Parameters], written: Marked, ke
             section = f" in {_dotted(at[:-1])}:" if _dotted(at[:-1]) else ""
             known = [key for part in _parts(field(model, place[:-1])) for key in part.get("properties", ())]
             hint = suggest(str(at[-1]), [key for key in known if key != POPULATION])
-            issues.append(Issue(written.key(*at), f"unknown key{section} '{at[-1]}'", hint))
+            issues.append(Issue(written.mark(*at).key, f"unknown key{section} '{at[-1]}'", hint))
         elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
             hint = f"allowed: {in_words(field(model, (*place, key)))}"
             issues.append(Issue(written.at(*at), f"'{_dotted((*at, key))}' is missing", hint))

@@ -21,12 +21,14 @@ from dpexp.config.shipped import MARK, missing_hint, shipped
 from dpexp.config.yamlfile import (
     ConfigError,
     Issue,
-    Marked,
     Position,
+    Section,
     collected,
     config_error,
     parse,
+    parse_mapping,
     read_bytes,
+    with_place,
 )
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
@@ -57,7 +59,7 @@ def read_experiment(
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     # before any data file is opened: what changes while it is read has changed since
     read_at, path, issues = time.time_ns(), Path(source), list[Issue]()
-    root = parse(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
+    root = parse_mapping(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
     changes = {change: f"--set {change}" for change in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
@@ -83,7 +85,7 @@ def located(path: Path | str) -> Path:
     return shipped()[name]
 
 
-def _changed(root: Marked, text: str, where: Position) -> Marked:
+def _changed(root: Section, text: str, where: Position) -> Section:
     """The file with `a.b=value` set. Raises ConfigError."""
     path, equals, value = text.partition("=")
     keys, known = tuple(path.strip().split(".")), ("experiment", *SECTIONS, POPULATION)
@@ -93,7 +95,7 @@ def _changed(root: Marked, text: str, where: Position) -> Marked:
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
     try:
-        return root.put(keys, parse(value, str(where)).values if value.strip() else None, where)
+        return root.put(keys, with_place(parse(value, str(where)) if value.strip() else None, where), where)
     except ConfigError as error:
         raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
 

@@ -24,7 +24,7 @@ from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
-from dpexp.config.yamlfile import ConfigError, Issue, Marked, NotChecked, collected, config_error, require_none, show
+from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Section, collected, config_error, require_none, show
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
@@ -38,14 +38,14 @@ MAX_STEPS = 10**12
 """as `run.n` may be"""
 
 
-Part = tuple[Marked, Parameters]
+Part = tuple[Section, Parameters]
 """a config with a section at one point of its lists, and the value of that section"""
 
 
 class Reader:
     """Turns a config into an Experiment, collecting all mistakes on the way."""
 
-    def __init__(self, root: Marked, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
+    def __init__(self, root: Section, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
         self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
 
     def experiment(self) -> Experiment:
@@ -59,7 +59,7 @@ class Reader:
         variants = [self.variant(config) for config in variants_of(root)]
         require_none(self.issues)
         # (c)
-        require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.at())
+        require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.start)
         cells = list[Cell]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
@@ -75,7 +75,7 @@ class Reader:
         for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
                 message = f"cells {first} and {number} are the same setting"
-                self.issues.append(Issue(root.at(), message, "take one out of the sweep"))
+                self.issues.append(Issue(root.start, message, "take one out of the sweep"))
         require_none(self.issues)
         shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
@@ -88,7 +88,7 @@ class Reader:
         Raises ConfigError where that fails: which names the sections may use is not known then.
         """
         use_installed()
-        files, wrong = self.root.values.get("plugins", ()), list[Issue]()
+        files, wrong = self.root.get("plugins", ()), list[Issue]()
         files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])
         for k, file in enumerate(files):
             where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
@@ -102,7 +102,7 @@ class Reader:
             raise ConfigError([*self.issues, *wrong])
         return files
 
-    def variant(self, config: Marked) -> dict[str, list[Part]]:
+    def variant(self, config: Section) -> dict[str, list[Part]]:
         """The sections that are given and those that are left out, all built at every point of their lists."""
         algorithm: Any = self.kind("algorithm", config, "ldp-sgd")
         # The schedule that is meant where none is named is the first that the algorithm takes.
@@ -114,19 +114,18 @@ class Reader:
         }  # fmt: skip
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
-        if "algorithm" not in config.values:
-            # A default algorithm belongs to the problem that somebody named.
-            config = config.over({"algorithm": {}}, {("algorithm",): config.origin("problem")})
-        config = config.over({section: config.values.get(section, {}) for section in SECTIONS})
+        # A default algorithm belongs to the problem that somebody named.
+        marks = {"algorithm": config.mark("problem")} if "algorithm" not in config else {}
+        config = config.over({k: Section({}, config.start) for k in SECTIONS if k not in config}, marks)
         parts: dict[str, list[Part]] = {}
         # In one order for all files, those that only a case has last.
-        for section in sorted(SECTIONS, key=lambda section: section not in self.root.values):
-            if not isinstance(values := config.values[section], dict) or not (model := kinds[section]):
+        for section in sorted(SECTIONS, key=lambda section: section not in self.root):
+            if not isinstance(values := config[section], Section) or not (model := kinds[section]):
                 continue
             if POPULATION in values:
-                message, where = f"unknown key in {section}: '{POPULATION}'", config.key(section, POPULATION)
+                message, where = f"unknown key in {section}: '{POPULATION}'", config.mark(section, POPULATION).key
                 self.issues.append(Issue(where, message, "it is a section of its own"))
-                config = config.over({section: {key: value for key, value in values.items() if key != POPULATION}})
+                config = config.over({section: values.without([POPULATION])}, {})
             parts[section] = []
             with collected(self.issues):
                 several = [self.with_data(point) for point in points(config, section, model)]
@@ -136,9 +135,9 @@ class Reader:
                         parts[section].append((point, own))
         return parts
 
-    def kind(self, section: str, config: Marked, default: str | None) -> type[Parameters] | None:
+    def kind(self, section: str, config: Section, default: str | None) -> type[Parameters] | None:
         """The class that a section's parameters belong to, by its name."""
-        registry, values = REGISTRIES[section], config.values.get(section)
+        registry, values = REGISTRIES[section], config.get(section)
         name = values.get("name", default) if isinstance(values, dict) else default
         if isinstance(name, str) and name in registry:
             return registry[name]
@@ -148,15 +147,15 @@ class Reader:
         self.issues.append(Issue(config.at(section, "name"), message, hint))
         return None
 
-    def with_data(self, config: Marked) -> Marked:
+    def with_data(self, config: Section) -> Section:
         """A config in which the paths of data start at the folder of the file. Raises NotChecked."""
         for keys in (("problem", "data", "path"), (POPULATION, "design", "rows")):
-            if isinstance(path := config.get(*keys), str):
+            if isinstance(path := config.value(*keys), str):
                 if not self.trusted:
                     raise NotChecked(f"not checked: reads {path}", UNTRUSTED)
                 # A path given on the command line, which has no line, starts where the command is run.
                 path = as_named(path, self.path.parent, typed=not config.at(*keys).line)
-                config = config.with_value(keys, path)
+                config = config.put(keys, path)
         return config
 
 
@@ -185,7 +184,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     except UsageError as error:
         # at the place that names the records
         raise config_error(written["problem"].at("problem", "data"), error.message, error.hint) from None
-    if "n" not in written["run"].values["run"]:
+    if "n" not in written["run"]["run"]:
         n = algorithm.steps(problem, schedule, privacy.mu)
         if n is None:
             raise config_error(written["run"].at("run"), "'run.n' is missing", "the number of steps: n: 10000")
@@ -199,7 +198,7 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
         message, _, hint = complaint.partition("\n")
         where = written["algorithm"].at("algorithm")
-        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"].values:
+        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"]:
             where = written["problem"].at(POPULATION, key[1])
         issues.append(Issue(where, message, hint))
     if linear and isinstance(algorithm, OnePassAlgorithm):

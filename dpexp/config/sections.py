@@ -11,7 +11,9 @@ them, so that cells keep their ids in either spelling; anything else is the para
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Mapping
+from itertools import product
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -21,7 +23,7 @@ from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION
 from dpexp.config.error_messages import suggest, takes_a_list, validated
-from dpexp.config.yamlfile import Issue, Keys, Marked, Position, collected, config_error, require_none
+from dpexp.config.yamlfile import Issue, Items, Mark, Position, Section, collected, config_error, require_none
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
@@ -40,23 +42,26 @@ LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1,
 """depth of the lists that these keys of a population take"""
 REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
 """keys of privacy that one of these replaces"""
-Section = Annotated[dict[str, Any], Field(default_factory=dict)]
+Keys = Annotated[dict[str, Any], Field(default_factory=dict)]
+"""of a section, with their values"""
+Choice = tuple[Any, Mark]
+"""a value out of a list, and where it is"""
 
 
 class Case(Parameters):
     """Sections, each a mapping."""
 
-    problem: Section
+    problem: Keys
     """what is learned, and from which data"""
     population: Any = None
     """how users are drawn"""
-    algorithm: Section
+    algorithm: Keys
     """the update rule; several in one file: cases: [{algorithm: ...}, ...]"""
-    schedule: Section
+    schedule: Keys
     """the step sizes; several in one file: cases: [{schedule: ...}, ...]"""
-    privacy: Section
+    privacy: Keys
     """the budget of every user, or the target of the whole run"""
-    run: Section
+    run: Keys
     """how much is simulated"""
 
 
@@ -71,84 +76,82 @@ class ConfigFile(Case):
     """partial configs, each laid over the rest of the file"""
 
 
-def variants_of(root: Marked) -> list[Marked]:
+def variants_of(root: Section) -> list[Section]:
     """The config of every case, once for all combinations of names that its sections list."""
-    cases = root.values.get("cases", ({},))
-    several = enumerate(cases) if isinstance(cases, tuple) else ()
-    return [variant for k, case in several if isinstance(case, dict) for variant in _by_name(_laid_over(root, k, case))]
+    cases = (Section({}, root.start),) if root.get("cases") is None else root["cases"]
+    several = [case for case in cases if isinstance(case, Section)] if isinstance(cases, tuple) else []
+    return [variant for case in several for variant in _by_name(_laid_over(root, case))]
 
 
-def _laid_over(root: Marked, number: int, case: Mapping[str, Any]) -> Marked:
+def _laid_over(root: Section, case: Section) -> Section:
     """A config with the sections of a case: their keys replace those of the config.
 
     A new name starts afresh, and so does a new kind of budget.
     """
-    values, origins = dict[str, Any](), dict[Keys, Keys]()
+    sections = dict[str, Any](case)
     for section, own in case.items():
-        base, kept = root.values.get(section), dict[str, Any]()
+        base: Any = root.get(section)
+        mappings = isinstance(base, Section) and isinstance(own, Section)
         # Parameters of one algorithm mean nothing to another.
-        if isinstance(base, dict) and isinstance(own, dict) and base.get("name") == own.get("name", base.get("name")):
-            replaced = {key for name, keys in REPLACED.items() if name in own for key in keys}
-            kept = {key: value for key, value in base.items() if key not in replaced}
-        values[section] = kept | own if kept else own
-        origins |= {(section,): ("cases", number, section)}
-        origins |= {(section, key): (section, key) for key in kept if key not in own}
-    return root.over(values, origins)
+        if mappings and base.get("name") == own.get("name", base.get("name")):
+            replaced = [key for name in own for key in REPLACED.get(name, ())]
+            sections[section] = base.without(replaced).over(own, own.marks)
+    return root.over(sections, case.marks)
 
 
-def _by_name(config: Marked) -> list[Marked]:
+def _by_name(config: Section) -> list[Section]:
     """The config once for all combinations of names that its sections list, with the keys that each name has."""
     several = [config]
     for section, registry in REGISTRIES.items():
-        if isinstance(names := config.get(section, "name"), tuple) and names:
+        if isinstance(names := config.value(section, "name"), Items) and names:
             fields = {name: registry[name].model_fields for name in names if isinstance(name, str) and name in registry}
-            several = [
-                own.over({section: _of_name(own.values[section], fields)})
-                for config in several
-                for own in config.entries((section, "name"))
-            ]
+            known, alone = {key for keys in fields.values() for key in keys}, list[Section]()
+            for own in _combined(config[section], {"name": names.entries}, config.at(section)):
+                # without the keys that only other names have; one of none is a mistake
+                alone.append(own.without(known.difference(fields.get(str(own["name"]), own))))
+            several = [config.over({section: own}, {}) for config in several for own in alone]
     return several
 
 
-def _of_name(section: Mapping[str, Any], fields: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """A section without keys that only other names have, of which the fields are given; one of none is a mistake."""
-    others = {key for keys in fields.values() for key in keys}.difference(fields.get(str(section["name"]), section))
-    return {key: value for key, value in section.items() if key not in others}
-
-
-def points(config: Marked, section: str, model: type[Parameters]) -> list[Marked]:
+def points(config: Section, section: str, model: type[Parameters]) -> list[Section]:
     """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
-    several = [config]
-    while any(lists := [next(_lists_that_sweep(own, section, model), ()) for own in several]):
-        pairs = [*zip(several, lists, strict=True)]
-        require_few(sum(len(own.get(*keys)) if keys else 1 for own, keys in pairs), config.at(section))
-        several = [point for own, keys in pairs for point in (own.entries(keys) if keys else [own])]
+    own, mark = config[section], config.mark(section)
+    lists = {
+        key: value.entries for key, value in own.items() if isinstance(value, Items) and value
+        and key not in OF_THE_EXPERIMENT and not takes_a_list(model, key)
+    }  # fmt: skip
+    choices: dict[str, list[Choice]] = {section: [(point, mark) for point in _combined(own, lists, mark.value)]}
+    if section == "problem" and POPULATION in config:
+        choices[POPULATION] = _populations(POPULATION, config[POPULATION], config.mark(POPULATION))
+    return _combined(config, choices, mark.value)
+
+
+def _combined(written: Section, choices: Mapping[str, list[Choice]], where: Position) -> list[Section]:
+    """A mapping with all combinations of choices for some keys, the first of them varying slowest."""
+    require_few(math.prod(map(len, choices.values())), where)
+    several = list[Section]()
+    for point in product(*choices.values()):
+        values, marks = ([choice[k] for choice in point] for k in (0, 1))
+        several.append(written.over(dict(zip(choices, values, strict=True)), dict(zip(choices, marks, strict=True))))
     return several
 
 
-def _lists_that_sweep(config: Marked, section: str, model: type[Parameters]) -> Iterator[Keys]:
-    """Keys of lists that are several values, and not one."""
-    for key, value in config.values[section].items():
-        # a list in such a list is a value
-        sweeps = key not in OF_THE_EXPERIMENT and isinstance(config.origin(section, key)[-1], str)
-        if sweeps and isinstance(value, tuple) and value and not takes_a_list(model, key):
-            yield section, key
-    if section == "problem":
-        yield from _lists_in_population(config.get(POPULATION), (POPULATION,))
-
-
-def _lists_in_population(value: Any, keys: Keys) -> Iterator[Keys]:
-    if isinstance(value, tuple) and value:
-        # a list of rules, or of one list more than the key takes
-        rules = keys[-1] != "columns" and any(isinstance(item, dict) for item in value)
-        if rules or _depth(value) > LISTS.get(str(keys[-1]), 0):
-            yield keys
-        elif keys[-1] == "columns":
-            for k, column in enumerate(value):
-                yield from _lists_in_population(column, (*keys, k))
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _lists_in_population(inner, (*keys, key))
+def _populations(key: str, value: Any, mark: Mark) -> list[Choice]:
+    """A value at a key of a population, at every point of the lists in it."""
+    if isinstance(value, Section):
+        choices = {name: _populations(name, inner, value.marks[name]) for name, inner in value.items()}
+        return [(own, mark) for own in _combined(value, choices, mark.value)]
+    if not isinstance(value, Items) or not value:
+        return [(value, mark)]
+    # a list of rules, or of one list more than the key takes
+    rules = key != "columns" and any(isinstance(item, dict) for item in value)
+    if rules or _depth(value) > LISTS.get(key, 0):
+        return [choice for entry in value.entries for choice in _populations(key, *entry)]
+    if key != "columns":
+        return [(value, mark)]
+    columns = [[own for own, _ in _populations("", *entry)] for entry in value.entries]
+    require_few(math.prod(map(len, columns)), mark.value)
+    return [(Items(point, value.marks), mark) for point in product(*columns)]
 
 
 def _depth(value: Any) -> int:
@@ -163,12 +166,12 @@ def require_few(count: int, where: Position) -> None:
         raise config_error(where, f"{count:,} cells; at most {MAX_CELLS:,} are allowed", hint)
 
 
-def parameters_of(section: str, model: type[Parameters], config: Marked, steps: Mapping[str, int]) -> Parameters:
+def parameters_of(section: str, model: type[Parameters], config: Section, steps: Mapping[str, int]) -> Parameters:
     """A section of single values as parameters of a class. Raises ConfigError with all mistakes."""
     if section == "privacy":
         return _privacy(config)
-    issues, own = list[Issue](), config.values[section]
-    if section == "problem" and POPULATION in config.values:
+    issues, own = list[Issue](), config[section]
+    if section == "problem" and POPULATION in config:
         with collected(issues):
             own = own | _short_form(model, config, issues)
     with collected(issues):
@@ -177,11 +180,11 @@ def parameters_of(section: str, model: type[Parameters], config: Marked, steps: 
     return parameters
 
 
-def _privacy(config: Marked) -> PrivacySettings:
+def _privacy(config: Section) -> PrivacySettings:
     """The section `privacy:`: budgets of users or a target. Raises ConfigError with all mistakes."""
-    section = config.values["privacy"]
+    section = config["privacy"]
     issues = [
-        Issue(config.key("privacy", key), message, hint)
+        Issue(config.mark("privacy", key).key, message, hint)
         for key, wrong, message, hint in (
             ("eps", "mu" in section, "give 'privacy.mu' or 'privacy.eps', not both", "eps comes with delta"),
             ("delta", "eps" not in section, "'privacy.delta' belongs to 'privacy.eps'", "for instance eps: 1"),
@@ -208,14 +211,14 @@ def _privacy(config: Marked) -> PrivacySettings:
     return settings.model_copy(update=changes)
 
 
-def _budget(config: Marked) -> Budget:
+def _budget(config: Section) -> Budget:
     """A budget of the users: a number, or a mapping with one known law. Raises ConfigError."""
-    place, mu = ("privacy", "mu"), config.get("privacy", "mu")
+    place, mu = ("privacy", "mu"), config.value("privacy", "mu")
     if not isinstance(mu, dict):
         return validated(BUDGETS["constant"], config, ("privacy",), {"mu": mu})
     laws = [name for name in BUDGETS if name != "constant"]
     require_none([
-        Issue(config.key(*place, key), f"unknown law of budgets '{key}'", suggest(key, laws))
+        Issue(config.mark(*place, key).key, f"unknown law of budgets '{key}'", suggest(key, laws))
         for key in mu if key not in laws
     ])  # fmt: skip
     if len(mu) != 1:
@@ -223,18 +226,18 @@ def _budget(config: Marked) -> Budget:
     return validated(BUDGETS[next(iter(mu))], config, place)
 
 
-def _short_form(model: type[Parameters], config: Marked, issues: list[Issue]) -> dict[str, Any]:
+def _short_form(model: type[Parameters], config: Section, issues: list[Issue]) -> dict[str, Any]:
     """The parameters of a problem that its population is; mistakes are added to the issues. Raises ConfigError."""
-    section = config.values[POPULATION]
+    section = config[POPULATION]
     if not issubclass(model, LinearPredictorProblem) or not model.populations:
         raise config_error(config.at(POPULATION), "this problem does not take a population", "leave out `population`")
     if not isinstance(section, dict):
         example = "for instance population: {d: 5, weights: none}"
         raise config_error(config.at(POPULATION), "'population' must be a mapping", example)
     for key in ("d", "sigma_z", "beta", *(("sigma", "support") if "errors" in section else ())):
-        if key in config.values["problem"]:
+        if key in config["problem"]:
             message = f"'problem.{key}' is also set in 'population'"
-            issues.append(Issue(config.key("problem", key), message, "keep it in population"))
+            issues.append(Issue(config.mark("problem", key).key, message, "keep it in population"))
     population = validated(Population, config, (POPULATION,))
     short, errors, has_sigma = population.short, population.errors, "sigma" in model.model_fields
     own: dict[str, Any] = {POPULATION: population}
@@ -251,7 +254,7 @@ def _short_form(model: type[Parameters], config: Marked, issues: list[Issue]) ->
          f"'population' has {population.width:,} columns; rows of at most {MAX_COLUMNS:,} are integrated",
          "take fewer columns, or the laws that the keys of the problem name"),
     ):  # fmt: skip
-        issues += [Issue(config.key(POPULATION, key), message, hint)] * wrong
+        issues += [Issue(config.mark(POPULATION, key).key, message, hint)] * wrong
     return own
 
 

@@ -6,11 +6,12 @@ none of which PyYAML does. What a user's records spell (categories, names of col
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import yaml
@@ -41,7 +42,7 @@ class Position(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where a value is, and where its key is."""
+    """Where a value is, and where its key is; of a value in a list the key of the list."""
 
     value: Position
     key: Position
@@ -61,7 +62,7 @@ class Issue(NamedTuple):
 class ConfigError(UsageError):
     """All mistakes of a config, each once; `issues` lists them with their positions."""
 
-    def __init__(self, issues: Sequence[Issue]) -> None:
+    def __init__(self, issues: Iterable[Issue]) -> None:
         # A mistake outside of `cases:`, or beside a sweep, occurs in each of them.
         self.issues = list(dict.fromkeys(issues))
         super().__init__("\n".join(map(str, self.issues)))
@@ -91,86 +92,78 @@ def config_error(where: Position, message: str, hint: str = "") -> ConfigError:
     return ConfigError([Issue(where, message, hint)])
 
 
-class Marked:
-    """Values, plain ones, and where each is written.
+class Items(tuple[Any, ...]):
+    """A list, and where its entries are, by number."""
 
-    Cases and sweeps rearrange the values of a file: `origins` has the keys in the file of what is elsewhere there, and
-    with it of all that it contains. `marks` are those of the file, by keys.
-    """
+    marks: Mapping[int, Mark]
 
-    def __init__(self, values: Any, marks: Mapping[Keys, Mark], origins: Mapping[Keys, Keys] | None = None) -> None:
-        self.values, self.marks, self.origins = values, marks, origins or {(): ()}
+    def __new__(cls, values: Iterable[Any], marks: Mapping[int, Mark] = MappingProxyType({})) -> Items:
+        items = super().__new__(cls, values)
+        items.marks = marks
+        return items
 
-    def get(self, *keys: int | str) -> Any:
+    @property
+    def entries(self) -> list[tuple[Any, Mark]]:
+        """Values and their marks."""
+        return list(zip(self, self.marks.values(), strict=True))
+
+
+class Section(dict[str, Any]):
+    """A mapping, where it is in a file, and where its entries are: these keep their places wherever they are moved."""
+
+    def __init__(self, values: Mapping[str, Any], start: Position, marks: Mapping[str, Mark] | None = None) -> None:
+        super().__init__(values)
+        self.start, self.marks = start, dict(marks or {})
+
+    def value(self, *keys: int | str) -> Any:
         """The value at these keys, or None."""
-        value = self.values
+        value: Any = self
         for key in keys:
-            inside = key in value if isinstance(value, dict) else isinstance(value, tuple) and key in range(len(value))
-            value = value[key] if inside else None
+            value = value[key] if key in getattr(value, "marks", ()) else None
         return value
 
-    def origin(self, *keys: int | str) -> Keys:
-        """The keys in the file of the value at these keys."""
-        known = next(keys[:k] for k in range(len(keys), -1, -1) if keys[:k] in self.origins)
-        return (*self.origins[known], *keys[len(known) :])
+    def mark(self, *keys: int | str) -> Mark:
+        """That of the value at these keys, or of the innermost one around it that is written."""
+        mark, value = Mark(self.start, self.start), cast(Any, self)
+        for key in keys:
+            if key not in getattr(value, "marks", ()):
+                break
+            mark, value = value.marks[key], value[key]
+        return mark
 
     def at(self, *keys: int | str) -> Position:
         """Where the value at these keys is, or the innermost one around it that is written."""
-        return self._mark(self.origin(*keys)).value
+        return self.mark(*keys).value
 
-    def key(self, *keys: int | str) -> Position:
-        """Where the last of these keys is; of a value out of a list that of the list."""
-        place = self.origin(*keys)
-        return self._mark(place[: 1 + max(k for k, key in enumerate(place) if isinstance(key, str))]).key
+    def over(self, values: Mapping[str, Any], marks: Mapping[str, Mark]) -> Section:
+        """The same with other values of some keys, and their marks."""
+        return Section({**self, **values}, self.start, {**self.marks, **marks})
 
-    def _mark(self, place: Keys) -> Mark:
-        return next(self.marks[place[:k]] for k in range(len(place), -1, -1) if place[:k] in self.marks)
+    def without(self, names: Container[str]) -> Section:
+        """The same without some keys."""
+        marks = {key: mark for key, mark in self.marks.items() if key not in names}
+        return Section({key: value for key, value in self.items() if key not in names}, self.start, marks)
 
-    def over(self, values: Mapping[str, Any], origins: Mapping[Keys, Keys] | None = None) -> Marked:
-        """The same with other values of some keys, which may have other origins."""
-        return Marked({**self.values, **values}, self.marks, {**self.origins, **(origins or {})})
-
-    def with_value(self, keys: Keys, value: Any) -> Marked:
-        """The same with another value at these keys."""
-        return self.over(_changed(self.values, keys, value))
-
-    def entries(self, keys: Keys) -> list[Marked]:
-        """The same with each entry of the list at these keys in its place."""
-        origin = self.origin(*keys)
-        values = (_changed(self.values, keys, entry) for entry in self.get(*keys))
-        return [self.over(own, {keys: (*origin, k)}) for k, own in enumerate(values)]
-
-    def put(self, keys: Keys, value: Any, where: Position) -> Marked:
-        """The same with another value at these keys, whose own place is given."""
-        kept = {place: mark for place, mark in self.marks.items() if place[: len(keys)] != keys}
-        around = {keys[:k]: Mark(where, where) for k in range(1, len(keys) + 1)}
-        return Marked(_changed(self.values, keys, value), kept | around)
+    def put(self, keys: Sequence[str], value: Any, where: Position | None = None) -> Section:
+        """The same with another value at these keys, and its place if it has another one; what is no mapping on the way
+        becomes one."""
+        key, *inner = keys
+        if inner:
+            own = self.get(key)
+            value = (own if isinstance(own, Section) else Section({}, self.start)).put(inner, value, where)
+        return self.over({key: value}, {key: Mark(where, where)} if where else {})
 
 
-def _changed(values: Any, keys: Keys, value: Any) -> Any:
-    """Values with another one at these keys; what is no mapping or list on the way becomes a mapping."""
-    if not keys:
-        return value
-    key, *inner = keys
-    if isinstance(values, tuple):
-        return tuple(_changed(part, tuple(inner), value) if k == key else part for k, part in enumerate(values))
-    own = values if isinstance(values, dict) else {}
-    return {**own, key: _changed(own.get(key), tuple(inner), value)}
-
-
-def with_place(value: Any, where: Position) -> Marked:
-    """A value of Python, all of it at one place."""
-    return Marked(_plain(value), {(): Mark(where, where)})
-
-
-def _plain(value: Any) -> Any:
-    """A value as files give it: numbers of numpy as such, lists as tuples, days as texts."""
+def with_place(value: Any, where: Position) -> Any:
+    """A value of Python as files give it, all of it at one place: lists as tuples, days as texts."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    mark = Mark(where, where)
     if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
+        values = {str(key): with_place(part, where) for key, part in value.items()}
+        return Section(values, where, dict.fromkeys(values, mark))
     if isinstance(value, list | tuple):
-        return tuple(map(_plain, value))
+        return Items([with_place(part, where) for part in value], dict.fromkeys(range(len(value)), mark))
     return value.isoformat()[:10] if isinstance(value, date) else value
 
 
@@ -195,14 +188,19 @@ def read_bytes(path: Path, missing_hint: str = "check the path") -> bytes:
         raise config_error(Position(str(path)), message, hint) from None
 
 
-def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> Marked:
-    """The YAML in a text, or in the bytes of a file; `source` names it in messages. Raises ConfigError.
+def parse_mapping(content: str | bytes, source: str, noun: str, hint: str) -> Section:
+    """The mapping in a YAML text, which messages call by a noun. Raises ConfigError."""
+    value = parse(content, source)
+    if not isinstance(value, Section):
+        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {show(value)}", hint)
+    return value
 
-    With a noun it is a mapping, which messages call so.
-    """
+
+def parse(content: str | bytes, source: str) -> Any:
+    """The value of a YAML text, or of the bytes of a file; `source` names it in messages. Raises ConfigError."""
     try:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
-        written = _Builder(yaml.parse(text, Loader=_LOADER), source).document()
+        return _Builder(yaml.parse(text, Loader=_LOADER), source).document()
     except ConfigError:
         raise
     except UnicodeDecodeError as error:
@@ -217,37 +215,37 @@ def parse(content: str | bytes, source: str, noun: str = "", hint: str = "") -> 
         reason = getattr(error, "problem", None) or getattr(error, "context", None) or error
         where = Position(source, mark.line + 1, mark.column + 1) if mark else Position(source, 1, 1)
         raise config_error(where, f"not valid YAML: {reason}", _BRACKETS) from None
-    if noun and not isinstance(written.values, dict):
-        raise config_error(Position(source, 1, 1), f"{noun} is a mapping, not {show(written.values)}", hint)
-    return written
 
 
 class _Builder:
     """From the events of PyYAML to values with places: what is too large is refused before it is built."""
 
     def __init__(self, events: Iterator[Any], source: str) -> None:
-        self.events, self.source, self.issues, self.marks = events, source, list[Issue](), dict[Keys, Mark]()
+        self.events, self.source, self.issues = events, source, list[Issue]()
 
-    def document(self) -> Marked:
+    def document(self) -> Any:
         """The value of the only document. Raises ConfigError."""
         next(self.events)
-        if isinstance(next(self.events), yaml.StreamEndEvent) or (value := self.value(next(self.events), ())) is None:
-            raise config_error(Position(self.source, 1, 1), "is empty", "see configs/linear_d5.yaml for an example")
+        start = Position(self.source, 1, 1)
+        if (
+            isinstance(next(self.events), yaml.StreamEndEvent)
+            or (value := self.value(next(self.events), (), start)) is None
+        ):
+            raise config_error(start, "is empty", "see configs/linear_d5.yaml for an example")
         next(self.events)
         if isinstance(next(self.events), yaml.DocumentStartEvent):
             where = self.at(next(self.events))
             raise config_error(where, "contains a second document", "use one file per experiment")
         require_none(self.issues)
-        return Marked(value, self.marks)
+        return value
 
     def at(self, event: Any) -> Position:
         """Where an event begins."""
         return Position(self.source, event.start_mark.line + 1, event.start_mark.column + 1)
 
-    def value(self, event: Any, keys: Keys, key_at: Position | None = None) -> Any:
-        """The value at these keys, which begins with an event; its key is at another place."""
+    def value(self, event: Any, keys: Keys, key_at: Position) -> Any:
+        """The value at these keys, the last of them at a place, which begins with an event."""
         where = self.at(event)
-        self.marks[keys] = Mark(where, key_at or where)
         # A few lines of aliases can stand for billions of values.
         if isinstance(event, yaml.AliasEvent) or event.anchor:
             hint = "write the value out, or use `cases:`"
@@ -261,18 +259,21 @@ class _Builder:
         if len(keys) >= _MAX_DEPTH:
             raise config_error(where, f"is nested deeper than {_MAX_DEPTH} levels", _BRACKETS)
         if isinstance(event, yaml.SequenceStartEvent):
-            values = list[Any]()
+            values, marks = list[Any](), dict[int, Mark]()
             while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-                values.append(self.value(event, (*keys, len(values))))
-            return tuple(values)
-        mapping = dict[str, Any]()
+                marks[k := len(values)] = Mark(self.at(event), key_at)
+                values.append(self.value(event, (*keys, k), key_at))
+            return Items(values, marks)
+        section = Section({}, where)
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             at, name = self.at(event), getattr(event, "value", "")
             if not isinstance(event, yaml.ScalarEvent) or (name == "<<" and not event.style):
                 self.issues.append(Issue(at, "a key must be a plain name", "for instance eta: 0.2"))
-            elif name in mapping:
-                message = f"the key '{name}' appears twice (first at line {self.marks[(*keys, name)].key.line})"
+            elif name in section:
+                message = f"the key '{name}' appears twice (first at line {section.marks[name].key.line})"
                 self.issues.append(Issue(at, message, "keep one of them"))
-            self.value(event, (*keys, name))
-            mapping[name] = self.value(next(self.events), (*keys, name), at)
-        return mapping
+            self.value(event, (*keys, name), at)
+            event = next(self.events)
+            section.marks[name] = Mark(self.at(event), at)
+            section[name] = self.value(event, (*keys, name), at)
+        return section

@@ -10,35 +10,29 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Generic, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 T = TypeVar("T")
 
 
-class Listeners(list[Callable[[T], None]], Generic[T]):
-    """Functions that are called with every report; there may be none."""
-
-    @contextmanager
-    def listening(self, listener: Callable[[T], None]) -> Iterator[None]:
-        """Call the listener with every report inside the `with` block."""
-        self.append(listener)
-        try:
-            yield
-        finally:
-            self.remove(listener)
-
-    def tell(self, report: T) -> None:
-        """Report to all listeners."""
-        for listener in tuple(self):
-            listener(report)
+_LISTENERS: list[Callable[[str | None], None]] = []
 
 
-_STEPS: Listeners[str | None] = Listeners()
-"""the step that begins, such as "figure 3 of 28: sweep_mu"; an empty one shows nothing until the next, and None says
-that something else is printed"""
-tell, listening = _STEPS.tell, _STEPS.listening
-compiling: Listeners[bool] = Listeners()
-"""True when a compilation begins, False when it ends; called by the thread that compiles"""
+def tell(step: str | None) -> None:
+    """Report the step that begins, such as "figure 3 of 28: sweep_mu"; an empty one shows nothing until the next, and
+    None says that something else is printed."""
+    for listener in tuple(_LISTENERS):
+        listener(step)
+
+
+@contextmanager
+def listening(listener: Callable[[str | None], None]) -> Iterator[None]:
+    """Call the listener with every step inside the `with` block."""
+    _LISTENERS.append(listener)
+    try:
+        yield
+    finally:
+        _LISTENERS.remove(listener)
 
 
 def each(things: Sequence[T], noun: str, name: Callable[[T], str]) -> Iterator[T]:

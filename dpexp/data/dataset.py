@@ -112,7 +112,7 @@ def held_out(records: int, test_fraction: float) -> int:
 def split(data: Dataset, test_fraction: float, generator: np.random.Generator) -> Split:
     """A random split: `held_out` records in the generator's order. Raises DataError unless both parts have records."""
     if not 0 < test_fraction < 1 or len(data) < 2:
-        raise DataError(f"{data.name}: a split needs a test fraction in (0, 1) and at least 2 records")
+        raise DataError(f"a split needs a test fraction in (0, 1) and at least 2 records; {data.name} has {len(data)}")
     order = generator.permutation(len(data))
     test = held_out(len(data), test_fraction)
     return Split(data.rows(order[test:]), data.rows(order[:test]))

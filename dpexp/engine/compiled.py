@@ -22,7 +22,7 @@ from typing import Any, TypeVar, overload
 import llvmlite.binding as llvm
 import numba.cpython.hashing  # noqa: F401  stored code may ask for its symbols
 from numba import njit
-from numba.core import compiler, entrypoints, event
+from numba.core import compiler, entrypoints
 from numba.core.caching import _Cache
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
@@ -30,7 +30,6 @@ from numba.core.serialize import dumps
 from numba.core.typing.templates import signature as signature_of
 
 from dpexp.core.files import own_folder, read_bytes_sealed, write_bytes_sealed
-from dpexp.core.terminal import compiling
 from dpexp.engine.identity import key_of
 
 Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
@@ -62,25 +61,6 @@ def folder() -> Path | None:
     """Where compiled code is cached: DPEXP_CACHE, or the user's cache folder; None if that is off, or if others can
     write to it, since to load machine code is to run it."""
     return own_folder("kernels")
-
-
-class _CompilationListener(event.Listener):
-    """Reports when numba begins to compile, the callees of a function included, and when it has ended."""
-
-    depth = 0  # one thread compiles at a time
-
-    def on_start(self, event: Any) -> None:
-        self.depth += 1
-        if self.depth == 1:
-            compiling.tell(True)
-
-    def on_end(self, event: Any) -> None:
-        self.depth -= 1
-        if self.depth == 0:
-            compiling.tell(False)
-
-
-event.register("numba:compile", _CompilationListener())
 
 
 class CachedCode(_Cache):

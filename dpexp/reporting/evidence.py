@@ -16,8 +16,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
 from dpexp.reporting.results.metrics import CONTROLLED
-from dpexp.store import cell_of, load_generation
-from dpexp.store.reading import cells_of, not_as_configured
+from dpexp.store.reading import cell_of, cells_of, load_generation, not_as_configured
 
 
 @dataclass(frozen=True)

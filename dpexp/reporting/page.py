@@ -22,8 +22,7 @@ from dpexp.reporting.figure import Figure, drawn
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, gather
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import Content
-from dpexp.store import Folder
-from dpexp.store.folder import read_document
+from dpexp.store.folder import Folder, read_document
 from dpexp.store.reading import command_of
 
 SMALL, MOST_POINTS, DPI = 60_000, 500, 150

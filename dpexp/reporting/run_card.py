@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dpexp.accounting.events import NotAccounted, is_event, kinds_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.config.error_messages import validated
-from dpexp.config.yamlfile import Marked, Position, config_error, parse, read_bytes, with_place
+from dpexp.config.yamlfile import Position, Section, config_error, parse, read_bytes, with_place
 from dpexp.core.parameters import Count, Parameters, RecordCount, Share
 from dpexp.privacy.samplings import share_and_steps
 
@@ -224,23 +224,22 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
     where = Position(str(path), 1, 1) if path else Position("arguments")
     root = parse(read_bytes(path), str(path)) if path else with_place({} if tree is None else tree, where)
     # the state of `dpexp.accounting.Accountant` has events
-    state = isinstance(events := root.get("events"), tuple)
-    if state or is_event(root.values):
-        event = ("dp_accounting.dp_event", "ComposedDpEvent", events) if state else root.values
-        others = root.values.items() if state else ()
-        own = {key: value for key, value in others if key not in ("events", "history", "mechanism")}
-        root = Marked(with_place(_fields_of_event(event, where), where).values | own, root.marks)
-    if not isinstance(root.values, dict):
+    state = isinstance(root, Section) and isinstance(root.get("events"), tuple)
+    if state or is_event(root):
+        event = ("dp_accounting.dp_event", "ComposedDpEvent", root["events"]) if state else root
+        own = root.without(["events", "history", "mechanism"]) if state else Section({}, where)
+        root = with_place(_fields_of_event(event, where), where).over(own, own.marks)
+    if not isinstance(root, Section):
         raise config_error(where, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
         # What is typed replaces what the file says, and messages name it by its word.
         where = Position(f"{key}=")
-        root = root.put((key,), with_place(value, where).values, where)
-    for synonym in (key for key in root.values if SYNONYMS.get(key) in root.values):
-        raise config_error(root.key(synonym), f"{synonym} and {SYNONYMS[synonym]} are one field", "give it once")
-    names = {SYNONYMS.get(key, key): key for key in root.values}
-    values = {name: root.values[key] for name, key in names.items()}
-    return validated(Card, Marked(values, root.marks, {(): (), **{(name,): (key,) for name, key in names.items()}}))
+        root = root.put([key], with_place(value, where), where)
+    for synonym in (key for key in root if SYNONYMS.get(key) in root):
+        raise config_error(root.mark(synonym).key, f"{synonym} and {SYNONYMS[synonym]} are one field", "give it once")
+    names = {SYNONYMS.get(key, key): key for key in root}
+    marks = {name: root.marks[key] for name, key in names.items()}
+    return validated(Card, Section({name: root[key] for name, key in names.items()}, root.start, marks))
 
 
 def _fields_of_event(tree: Any, where: Position) -> dict[str, Any]:

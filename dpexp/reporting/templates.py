@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpexp.core.terminal import plain
-from dpexp.core.text import counted
+from dpexp.core.text import counted, yaml_in_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,5 +33,5 @@ def _templates(package: str, html: bool) -> Environment:
         loader=PackageLoader(package, "."), autoescape=html, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=escapable if html else None,
     )  # fmt: skip
-    environment.globals["counted"] = counted
+    environment.globals |= {"counted": counted, "yaml": yaml_in_line}
     return environment

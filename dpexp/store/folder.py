@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.files import MOST_OF_DOCUMENT, Damaged, Held, atomically, digest, lock, read_ordinary
 
 if TYPE_CHECKING:
@@ -69,19 +69,18 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for writing. Raises DpexpError if another process writes, UsageError if none can."""
+        """Lock the folder for writing. Raises UsageError where another process writes to it, or none can."""
         self.require_real()
-        hint = "use --results DIR for another folder"
         with ExitStack() as stack:
             try:
                 self.root.mkdir(parents=True, exist_ok=True)
                 # (d)
                 stack.enter_context(lock(self.root / LOCK))
-            except Held:
-                message = f"{self.root} is being written by another process"
-                raise DpexpError(message, f"wait for it, or {hint}") from None
             except OSError as error:
-                raise UsageError(f"{self.root} cannot be written: {error.strerror}", hint) from None
+                held = isinstance(error, Held)
+                why = "is being written by another process" if held else f"cannot be written: {error.strerror}"
+                hint = "wait for it, or " * held + "use --results DIR for another folder"
+                raise UsageError(f"{self.root} {why}", hint) from None
             yield
 
 

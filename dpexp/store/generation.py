@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -112,7 +111,6 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     folder = Folder(root.parent, root.name)
     manifest = read_manifest(folder)
     try:
-        _require_plain(manifest)
         # (a)
         seals = manifest["seals"]
         cells = read_table(folder.cells, seals["cells.parquet"])
@@ -122,15 +120,6 @@ def _read(root: Path, states: tuple[State, ...]) -> Generation:
     except FileNotFoundError as error:
         raise Damaged(f"{Path(str(error)).name} is missing") from None
     return Generation(folder, manifest, cells, summary)
-
-
-def _require_plain(manifest: Manifest) -> None:
-    """Raises Damaged where names in a manifest, which may be anybody's, lead elsewhere or rewrite the terminal."""
-    config, code = manifest["config"], [name for names in manifest["code"].values() for name in names]
-    words = [manifest["experiment"], manifest["profile"], config["path"], *config["set"], *code]
-    cells = [*manifest["cells"], *manifest["computed_from"]]
-    if not all(map(str.isprintable, words)) or not all(re.fullmatch("[0-9a-f]{12}", cell) for cell in cells):
-        raise Damaged("manifest.json names what is no cell or cannot be printed")
 
 
 def config_path(manifest: Manifest, folder: Folder) -> Path | None:

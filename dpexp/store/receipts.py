@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import UsageError
 from dpexp.core.files import Held, atomically, files_below, home, lock, opened, read_ordinary
 from dpexp.core.text import counted, standard_json, up
 from dpexp.store.folder import own_folders
@@ -153,13 +153,13 @@ class Receipt:
 
 @contextmanager
 def alone(results: Path) -> Iterator[None]:
-    """No other process begins a release in this folder meanwhile. Raises DpexpError."""
+    """No other process begins a release in this folder meanwhile. Raises UsageError."""
     results.mkdir(parents=True, exist_ok=True)
     try:
         with lock(results / ".releases.lock"):
             yield
     except Held:
-        raise DpexpError(f"{results}: another release is in progress", "wait for it, and run again") from None
+        raise UsageError(f"{results}: another release is in progress", "wait for it, and run again") from None
 
 
 def begin(folder: Path, spent: Mapping[str, Any]) -> Receipt:

@@ -26,7 +26,6 @@ from pathlib import Path
 
 import numpy as np
 
-from dpexp import store
 from dpexp.algorithms.schedules import Power
 from dpexp.commands.released_model import released_model
 from dpexp.config.experiment_file import load_experiment
@@ -35,9 +34,11 @@ from dpexp.core.files import hash_of_data
 from dpexp.core.text import standard_json
 from dpexp.engine.linear import linear_pass
 from dpexp.problems import softmax
-from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary
 from dpexp.store import experiment_run as running
+from dpexp.store import fingerprint, reading
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.folder import Folder
+from dpexp.store.reading import load_cells, load_generation, load_summary
 
 CONFIG = """\
 experiment: toy
@@ -124,7 +125,7 @@ READERS = {
     "cells": lambda: load_cells(Path("results"), EXPERIMENT).to_csv().encode(),
     "parameters": lambda: str(load_generation(Path("results"), EXPERIMENT).manifest["cells"]).encode(),
     "summary": lambda: load_summary(Path("results"), EXPERIMENT).to_csv().encode(),
-    "trajectories": lambda: store.load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
+    "trajectories": lambda: reading.load_trajectories(Path("results"), EXPERIMENT).to_csv().encode(),
     "models": models,
 }
 

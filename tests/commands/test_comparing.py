@@ -7,9 +7,9 @@ import dpexp
 from dpexp.commands import diff
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import UsageError
-from dpexp.store import cell_of as numbers_of
-from dpexp.store import load_generation
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.reading import cell_of as numbers_of
+from dpexp.store.reading import load_generation
 from tests.conftest import call, of_other_code
 
 CONFIG = """\

@@ -24,16 +24,10 @@ from dpexp.data.public_inputs import PublicInputs
 from dpexp.privacy.analyses.composition import composition_of_runs
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 from dpexp.problems import softmax
-from dpexp.store import (
-    cell_of,
-    fingerprint,
-    load_cells,
-    load_generation,
-    partials,
-    simulating,
-)
+from dpexp.store import fingerprint, partials, simulating
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import own_folders
+from dpexp.store.reading import cell_of, load_cells, load_generation
 from tests.campaigns import faults
 from tests.conftest import AT_LENGTH
 

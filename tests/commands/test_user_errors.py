@@ -118,7 +118,7 @@ ERRORS = """
 2  | run small.yaml --again | | --deployment
 2  | run small.yaml --deployment | small.yaml | own records
 2  | run small.yaml --results small.yaml | small.yaml | --results
-70 | run small.yaml --results locked | locked | another process
+2  | run small.yaml --results locked | locked | another process
 70 | list --results broken | | RuntimeError
 2  | plot figur2 | | 'figure2'
 2  | plot linear_d6 | | 'linear_d5'

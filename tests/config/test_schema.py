@@ -36,7 +36,7 @@ def schema():
 
 def plain(text):
     """The values of a config as JSON has them, numbers read as dpexp reads them; an infinite number stays one."""
-    return json.loads(json.dumps(parse(text, "text").values))
+    return json.loads(json.dumps(parse(text, "text")))
 
 
 def test_is_standard_json_without_loose_references(schema):

@@ -11,7 +11,7 @@ import pytest
 
 from dpexp.papers import figures, overlays, tables
 from dpexp.reporting.style import RC
-from dpexp.store import load_summary
+from dpexp.store.reading import load_summary
 from tests.conftest import COSTLY, ROOT, at_length, in_share
 from tests.reporting.referee import faults
 from tests.toy_experiments import numbers_of

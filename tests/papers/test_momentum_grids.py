@@ -6,8 +6,8 @@ import pytest
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.momentum.claims.run_claims import smaller
 from dpexp.papers.momentum.momentum_runs import best_rows, ends
-from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.reading import load_summary
 
 TOY = """\
 experiment: toy_grid

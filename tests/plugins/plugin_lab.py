@@ -90,7 +90,7 @@ from dpexp.reporting.claim import Claim, Outcome
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.paper import Paper
 from dpexp.reporting.text_table import Content, Table
-from dpexp.store import load_summary
+from dpexp.store.reading import load_summary
 
 
 def draw(results):

@@ -20,8 +20,8 @@ from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose, need
 from dpexp.reporting.results.draw import draw, figure_of
 from dpexp.reporting.results.gather import exponent_of, gather
 from dpexp.reporting.style import RC
-from dpexp.store import load_summary
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.reading import load_summary
 from tests.conftest import COSTLY, ROOT, call, in_share, share
 from tests.reporting.referee import faults
 

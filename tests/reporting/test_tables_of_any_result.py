@@ -14,7 +14,7 @@ from dpexp.core.errors import UsageError
 from dpexp.papers import tables
 from dpexp.reporting.digits import uncertain, within
 from dpexp.reporting.text_table import Content, Table, latex_cell, render, without_constants
-from dpexp.store import load_summary, load_trajectories
+from dpexp.store.reading import load_summary, load_trajectories
 from tests.conftest import COSTLY, share
 from tests.reporting.test_figures_of_any_result import TOY, stored
 

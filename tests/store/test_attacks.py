@@ -12,8 +12,10 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import hash_of_data
 from dpexp.problems import softmax
-from dpexp.store import Folder, load_cells, load_summary, partials
+from dpexp.store import partials
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.folder import Folder
+from dpexp.store.reading import load_cells, load_summary
 from tests.campaigns.faults import DATA_CONFIG, people
 
 CONFIG = """\

@@ -10,9 +10,10 @@ import pytest
 import dpexp
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
-from dpexp.store import Folder, executors
+from dpexp.store import executors
 from dpexp.store.executors import on_cluster
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.folder import Folder
 from tests.conftest import call, numbers
 from tests.store.loopback import (
     Loopback,

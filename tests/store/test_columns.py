@@ -11,8 +11,8 @@ from dpexp.config.experiment_file import read_experiment
 from dpexp.core.parameters import Positive
 from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.store import cell_of, load_cells, load_generation, load_summary
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.reading import cell_of, load_cells, load_generation, load_summary
 from dpexp.store.stats import COLUMNS
 
 

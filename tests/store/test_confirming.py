@@ -10,8 +10,10 @@ from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import ResultsMissing
 from dpexp.engine.linear import linear_pass
 from dpexp.privacy.mechanisms import local_gaussian
-from dpexp.store import Folder, fingerprint, load_cells, load_generation, load_summary, stats
+from dpexp.store import fingerprint, stats
 from dpexp.store.experiment_run import Options, run
+from dpexp.store.folder import Folder
+from dpexp.store.reading import load_cells, load_generation, load_summary
 from tests.conftest import SMALL, forget_code
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")

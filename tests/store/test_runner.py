@@ -14,10 +14,12 @@ from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError
 from dpexp.problems.huber_linear import HuberLinear
-from dpexp.store import Folder, load_trajectories, partials
+from dpexp.store import partials
 from dpexp.store.executors import executed
 from dpexp.store.experiment_run import Options, run, run_part
+from dpexp.store.folder import Folder
 from dpexp.store.planning import plan
+from dpexp.store.reading import load_trajectories
 from tests.conftest import ROOT, SMALL, call, numbers
 
 

@@ -11,16 +11,11 @@ import pytest
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
-from dpexp.store import (
-    Folder,
-    fingerprint,
-    load_generation,
-    load_summary,
-    partials,
-)
+from dpexp.store import fingerprint, partials
 from dpexp.store.cell_files import stored_cell_file
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.folder import experiments_in, read_document, read_table, write_document, write_table
+from dpexp.store.folder import Folder, experiments_in, read_document, read_table, write_document, write_table
+from dpexp.store.reading import load_generation, load_summary
 from tests.campaigns.faults import new_code
 from tests.conftest import SMALL, call, forget_code, numbers
 

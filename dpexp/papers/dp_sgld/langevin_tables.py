@@ -13,7 +13,7 @@ from typing import Any
 from dpexp.problems.softmax import DataSource, Softmax
 from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.text_table import Column, Content, Table, by_column
-from dpexp.store import at_last_step, load_summary
+from dpexp.store.reading import at_last_step, load_summary
 
 EPS = "eps_1e-05"
 TUNED, CHOSEN = ("dp_sgld_tuned_adult", "dp_sgld_tuned_fashion"), "dp_sgld_chosen"

@@ -13,7 +13,7 @@ import numpy as np
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.text_table import Column, Content, Table, by_column
-from dpexp.store import at_last_step, load_summary
+from dpexp.store.reading import at_last_step, load_summary
 
 EXPERIMENTS = (
     "coverage_local", "coverage_caps", "coverage_central", "coverage_paths", "coverage_paths_logistic",

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
-from dpexp.store import at_last_step, load_summary
+from dpexp.store.reading import at_last_step, load_summary
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,8 +25,7 @@ from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.paper import Difference, Paper, ToKnow
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
-from dpexp.store import Folder
-from dpexp.store.folder import SCHEMA_VERSION, read_document, write_document
+from dpexp.store.folder import SCHEMA_VERSION, Folder, read_document, write_document
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories, say_once
 
 FILE = "claims.json"

@@ -19,9 +19,8 @@ from dpexp.core.files import digest
 from dpexp.core.text import counted, guess
 from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, TERM
-from dpexp.store import load_generation
 from dpexp.store.folder import experiments_in
-from dpexp.store.reading import cell_of, cells_of, command_of, say_once, summary_of
+from dpexp.store.reading import cell_of, cells_of, command_of, load_generation, say_once, summary_of
 from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
