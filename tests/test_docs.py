@@ -36,6 +36,12 @@ TEXTS = [
 """other texts that name commands: sources of the gallery, the ledger, tables and captions"""
 
 COMMANDS = get_command(app).commands
+AT_SOAK = (
+    "dpexp check docs/plugins/", "dpexp check lab/", "dpexp table shelf", "dpexp fit --plan", "dpexp judge table_1.py",
+    ".venv/bin/dpexp plot figure2", "dpexp plot figure1 figure2", "dpexp plot clipping_or_weights",
+    "dpexp calibrate --mechanism noisy-sgd", "dpexp calibrate tpr=", "dpexp plot extrapolation", "dpexp plot momentum_epochs",
+)  # fmt: skip
+"""commands of seconds, whose like runs on another page or in the tests of the command"""
 NOT_RUN = {
     "make ": "half an hour, or the suite that this is part of",
     "pip install": "an environment for what is run here",
@@ -44,7 +50,7 @@ NOT_RUN = {
     "dpexp table momentum_tuned": "reads three experiments at full size",
     "dpexp plot hidden_state_figure": "a minute of exact laws",
     "dpexp plot noisy_sgd_figure1": "a minute of exact laws",
-    **({} if AT_LENGTH else dict.fromkeys(("dpexp check docs/plugins/", "dpexp table shelf"), "make soak tries it")),
+    **({} if AT_LENGTH else dict.fromkeys(AT_SOAK, "make soak tries it")),
 }
 """commands that are not run, by how they begin, and why"""
 SMOKE = "--profile smoke --results results"
@@ -57,9 +63,9 @@ AT_TOY_SIZE = {
     "dpexp run research/extrapolated/extrapolation.yaml": f"dpexp run research/extrapolated/extrapolation.yaml {SMOKE}",
     "dpexp run dimension.yaml --results own": "dpexp run dimension.yaml --results own --set problem.d=[5,8,20]",
     'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 40000':
-        'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 1000',
+        'dpexp audit configs/linear_d5.yaml --set "privacy.mu={list: [0.5, 3]}" --set schedule.alpha=1/2 --runs 200',
     (OVER := "dpexp plot --mechanism sampled-gaussian noise_multiplier=1 steps=10..1e4 sampling_probability=0.001,0.01 --hue sampling_probability"):
-        OVER.replace("1e4", "1e4/4"),
+        OVER.replace("1e4", "100/2"),
 }  # fmt: skip
 """commands that compute for minutes, and what is run instead: the same experiments at toy size, or fewer runs"""
 BEFORE = {"figures.md": f"dpexp run configs/linear_d5.yaml configs/linear_d20.yaml {SMOKE}"}

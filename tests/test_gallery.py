@@ -9,9 +9,8 @@ from tools import gallery
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [name if name == "first" else pytest.param(name, marks=at_length) for name in gallery.ORDER]
-)
+@at_length
+@pytest.mark.parametrize("name", gallery.ORDER)
 @pytest.mark.filterwarnings("default")  # of the notebook's libraries, in this process; the example has its own
 def test_examples_run_as_notebooks(name, tmp_path, monkeypatch):
     jupytext, nbclient = pytest.importorskip("jupytext"), pytest.importorskip("nbclient")

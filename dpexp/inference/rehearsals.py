@@ -2,8 +2,7 @@
 
 No record is read. Columns of numbers are normal about the middle of their ranges, with the stated correlations.
 Categories have the stated shares. Errors are normal with the stated scale; no column explains anything of a number, and
-all alike move the log odds of a category by the stated spread. What is not stated is `assumed`, and said. How many
-records are needed is found by rehearsing other numbers of them.
+all alike move the log odds of a category by the stated spread. What is not stated is `assumed`. `n_finite` is searched.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def _shares(column: PublicColumn, public: PublicInputs) -> np.ndarray:
 def rehearse(
     planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: int, level: float, rows: Collection[int]
 ) -> Rehearsed:
-    """Fits of n records, `LARGEST` at most; tests are inverted for the widths of `rows` alone, which takes time."""
+    """Fits of n records, `LARGEST` at most; tests are inverted for `rows`; without, an infinite interval ends it."""
     # errors fall like n^-1/2, and so does an owner's noise beside them with a budget that grows like n^1/2
     factor, n = math.sqrt(min(n, LARGEST) / n), min(n, LARGEST)
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
@@ -116,6 +115,8 @@ def rehearse(
     errors, widths = np.full((runs, p), np.inf), np.full((runs, p), np.inf)
     # fewer than were ever tried are refused
     for r in range(0 if planned.checked.reasons else runs):
+        if r and not rows and np.isinf(widths[r - 1, units.visible]).any():
+            break  # a search asks whether all are finite
         rng = np.random.default_rng([n, r])
         x, y = simulated(units, public, n, rng)
         fitted = fit(planned, x, y, np.resize(mu, n) / (factor if planned.central else 1.0), rng.standard_normal, None)
@@ -126,8 +127,7 @@ def rehearse(
             if kind != "unbounded":
                 errors[r, j], widths[r, j] = wald[j], normal(level) * wald[j]
             if kind == "anderson-rubin" and j in rows:
-                low, high = inverted(fitted.release, fitted.theta, matrix[j], level)
-                widths[r, j] = (high - low) / 2
+                widths[r, j] = np.ptp(inverted(fitted.release, fitted.theta, matrix[j], level)) / 2
     return Rehearsed(
         runs, np.median(errors, axis=0) * factor, np.median(widths, axis=0) * factor,
         np.isfinite(widths).mean(axis=0),

@@ -42,8 +42,8 @@ privacy: {eps: 2, delta: 1e-5}
 run: {replicates: 1, seed: 1, checkpoints: 2}
 """
 READERS = (
-    ("table",), ("table", "evil"), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil"),
-    ("report", "results"), ("report", "results/evil"), ("diff", "evil", "--by", "alpha"), ("list",),
+    ("table",), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil"), ("report", "results"),
+    ("diff", "evil", "--by", "alpha"), ("list",),
     ("diff", "results/evil", "results/plain"), ("predict", "own"), ("predict", "own", "s.csv"), ("claims",),
 )  # fmt: skip
 HOOK = """import contextlib, io, json, os, sys

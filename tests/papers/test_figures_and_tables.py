@@ -65,7 +65,9 @@ def test_the_figure_of_noisy_sgd(toys):
     assert (data.composition_symmetrised_over_exact >= 1).all()
 
 
-@pytest.mark.parametrize("name", ["figure2", "figure4", pytest.param("linear_loss_d10", marks=at_length)])
+@pytest.mark.parametrize(
+    "name", ["figure2", *(pytest.param(name, marks=at_length) for name in ("figure4", "linear_loss_d10"))]
+)
 def test_theory_is_laid_over_the_measured_means(name, toys):
     results = needed(THEORY[name], toys)
     assert THEORY[name].name == f"{name}_theory"
@@ -81,7 +83,7 @@ def test_theory_is_laid_over_the_measured_means(name, toys):
     assert set(data["mean"]) <= {float(f"{v:.6g}") for v in plain[plain.metric == metric]["mean"]}
 
 
-@pytest.mark.parametrize("name", ["figure1", "figure4_d20", "rates", "momentum_epochs"])
+@pytest.mark.parametrize("name", ["figure1", pytest.param("figure4_d20", marks=at_length), "rates", "momentum_epochs"])
 def test_a_figure_has_no_words_on_top_of_each_other_and_nothing_cut(name, toys):
     with mpl.rc_context(RC):
         drawing = FIGURES[name].draw(needed(FIGURES[name], toys))

@@ -204,9 +204,9 @@ FAULTS = (
     Fault("users exchanged", users_exchanged, USERS, 0, 1000),
     Fault("nodes reused", nodes_reused, TREE, 500, 1500),
     Fault("record after noise and projection", partial(wrong_steps, late=True), BALL, 0, 4000, 1),
-    Fault("average follows without noise", partial(wrong_steps, averaged="follow"), FULL, 2000, 1500),
-    Fault("average without last noise", partial(wrong_steps, averaged="without"), FULL, 800, 1500),
     Fault("average of opposite noise, alone sound", partial(wrong_steps, averaged="opposite"), FULL, 400, 800),
+    Fault("average without last noise", partial(wrong_steps, averaged="without"), FULL, 800, 1500),
+    Fault("average follows without noise", partial(wrong_steps, averaged="follow"), FULL, 2000, 1500),
     Fault("replicates share noise", noise_shared_by_replicates, SAMPLED, 600, 800),
 )  # fmt: skip
 

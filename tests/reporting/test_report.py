@@ -14,7 +14,7 @@ EVIL = "</script><script>alert(1)</script>"
 OWN = f"""# Mine & "yours": {EVIL} <b>bold</b>
 experiment: own
 problem: {{name: huber-linear, d: 5}}
-schedule: {{eta: 0.2, alpha: [1/3, 1/2]}}
+schedule: {{eta: 0.2, alpha: 1/2}}
 privacy: {{mu: [1, {{uniform: [1, 2]}}, inf]}}
 run: {{n: 700, replicates: 20, seed: 3, checkpoints: 12}}
 """
