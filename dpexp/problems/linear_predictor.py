@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Dimension, Finite, Positive
 from dpexp.problems import population_gaps as gaps
@@ -253,6 +254,7 @@ class LinearPredictorProblem(Problem):
         )
 
     @property
+    @kept_once(64)
     def error_law(self) -> ErrorLaw:
         """The law of the errors: the population's, or the problem's own. Raises UsageError where it is not known."""
         return self.law.errors or self.own_errors()

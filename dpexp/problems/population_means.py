@@ -30,9 +30,9 @@ from dpexp.problems.row_rules import Points, Rows, rows_along
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-_NODES = 12
-_CHUNK = 400_000
-"""numbers of an array at once"""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_CHUNK = 40_000
+"""numbers of an array at once: those that a processor has at hand"""
 _STENCILS = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60, np.array([2, -27, 270, -490, 270, -27, 2]) / 180
 """first and second derivative from seven points a step apart"""
 
@@ -110,42 +110,41 @@ def score_kinks(problem: LinearPredictorProblem, scale: float) -> np.ndarray:
             bent = bend(low, high) > least * (largest + 1e-300)
             low, high = low[bent], high[bent]
         middle = (low + high) / 2
-        in_lower = bend(low, middle) >= bend(middle, high)
-        low, high = np.where(in_lower, low, middle), np.where(in_lower, middle, high)
+        lower, upper = bend(np.stack([low, middle]), np.stack([middle, high]))
+        low, high = np.where(lower >= upper, low, middle), np.where(lower >= upper, middle, high)
     return high
 
 
-def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float) -> Means:
-    """`Means` at places u [K] and spreads [K] of the error."""
+def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float, one: str = "") -> Means:
+    """`Means` at places u [K] and spreads [K] of the error: all, or the one of this name."""
     if len(u) > 1 and np.ptp(u) <= 1e-12 * (1 + np.abs(u).max()) and np.ptp(spread) == 0:
         # one place for all rows, but for rounding
-        return Means(*(np.broadcast_to(part, u.shape) for part in errors_of(problem, u[:1], spread[:1], scale)))
+        return Means(*(np.broadcast_to(part, u.shape) for part in errors_of(problem, u[:1], spread[:1], scale, one)))
     law, score, k = law_of(problem.error_law), type(problem).score, problem.constants
-    low, high = law.ends
-    first, last = math.asinh(low), math.asinh(high)
+    first, last = map(math.asinh, law.ends)
     base = np.sinh(np.linspace(first, last, 1 + max(12, math.ceil(2 * (last - first)))))
     base = np.union1d(base, np.array(law.kinks))
-    z, step = np.polynomial.legendre.leggauss(_NODES)
-    kinks = score_kinks(problem, scale)
-    chunks = []
-    size = max(1, _CHUNK // (_NODES * (len(base) + len(kinks))))
+    kinks, names = score_kinks(problem, scale), (one,) if one else Means._fields
+    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    size = max(1, _CHUNK // (len(_NODES) * (len(base) + len(kinks))))
     for start in range(0, len(u), size):
         at, wide = u[start : start + size, None], spread[start : start + size, None]
-        own = np.clip((at + kinks) / wide, low, high)
+        own = np.clip((at + kinks) / wide, *law.ends)
         edges = np.sort(np.concatenate([np.broadcast_to(base, (len(at), len(base))), own], axis=1), axis=1)
         half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
-        e = (middle + half * z).reshape(len(at), -1)
-        mass = (half * step).reshape(len(at), -1) * law.density(e)
-        g, h = (np.broadcast_to(part, e.shape) for part in score(0.0, wide * e - at, scale, k))
-        moved = mass * law.slope(e) / wide
-        parts = [np.sum(mass * part, axis=1) for part in (g, h, g * g, g * h, h * h)]
-        slopes = [np.sum(moved * part, axis=1) for part in (g, h)]
-        if law.jump is not None:
-            place, by = law.jump
-            jumps = score(0.0, wide * place - at, scale, k)
-            slopes = [slope + (part * by / wide)[:, 0] for slope, part in zip(slopes, jumps, strict=True)]
-        chunks.append([*parts, *slopes])
-    return Means(*map(np.concatenate, zip(*chunks, strict=True)))
+        e = (middle + half * _NODES).reshape(len(at), -1)
+        mass = (half * _WEIGHTS).reshape(len(at), -1) * law.density(e)
+        moved = mass * law.slope(e) / wide if names[-1][0] == "d" else mass
+        parts = dict(zip("gh", score(0.0, wide * e - at, scale, k), strict=True))
+        for name in names:
+            value = math.prod(parts[of] for of in name.removeprefix("d"))
+            mean = np.sum((moved if name[0] == "d" else mass) * value, axis=1)
+            if name[0] == "d" and law.jump is not None:
+                jump = dict(zip("gh", score(0.0, wide * law.jump[0] - at, scale, k), strict=True))[name[1]]
+                mean = mean + (jump * law.jump[1] / wide)[:, 0]
+            found[name].append(mean)
+    unknown = Means(*[np.array(math.nan)] * len(Means._fields))
+    return unknown._replace(**{name: np.concatenate(parts) for name, parts in found.items()})
 
 
 def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
@@ -187,10 +186,8 @@ def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> Function:
     """
     size = 1.0 if problem.labels else problem.error_law.size
     u = size * GRID
-    if problem.labels:
-        means = _labels(problem, u, np.full_like(u, label))
-    else:
-        means = errors_of(problem, u, np.full_like(u, size), problem.fixed_scale)
+    of_spread = np.full_like(u, label if problem.labels else size)
+    means = _labels(problem, u, of_spread) if problem.labels else errors_of(problem, u, of_spread, problem.fixed_scale)
     wide = np.diff(u)
     cells = wide * (means.g[1:] + means.g[:-1]) / 2 - wide**2 * np.diff(means.dg) / 12
     return tabulated(summed(cells), means.g * size)
@@ -235,12 +232,12 @@ def scale_of(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
     return float(theta[-1]) if problem.has_scale else problem.fixed_scale
 
 
-def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> Means:
-    """Means at every row, for theta [p]."""
+def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, one: str = "") -> Means:
+    """Means at every row, for theta [p]: all, or the one of this name."""
     t = places.rows.predictor(theta[: problem.d + 1])
     if problem.labels:
         return _labels(problem, t, places.spread)
-    return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta))
+    return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta), one)
 
 
 def _moved(
@@ -248,7 +245,7 @@ def _moved(
 ) -> np.ndarray:
     """Derivative of a mean in parameter k, 0 or -1: in t, or in the scale; [K]."""
     along = np.eye(problem.p)[k]
-    return _derivative(lambda h: getattr(means_at(problem, places, theta + h * along), name), step, order)
+    return _derivative(lambda h: getattr(means_at(problem, places, theta + h * along, name), name), step, order)
 
 
 def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
