@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
@@ -183,6 +184,20 @@ def call(*arguments, code=0, cwd=None, env=None):
         sys.argv = arguments_before
         signal.signal(signal.SIGINT, handler)
     return checked(subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue()), code)
+
+
+def invoked(*arguments):
+    """What a command prints, its exit code, and the exception that it raised before anything makes a message of it."""
+    from dpexp.commands.cli import parser
+
+    out, err, exception = io.StringIO(), io.StringIO(), None
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            parser().main([*map(str, arguments)], prog_name="dpexp")
+        except (SystemExit, Exception) as error:
+            exception = error
+    code = exception.code if isinstance(exception, SystemExit) else 1
+    return SimpleNamespace(stdout=out.getvalue(), stderr=err.getvalue(), exit_code=code, exception=exception)
 
 
 def checked(result, code):

@@ -3,15 +3,12 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from dpexp.commands.cli import app
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, hold, subjects_of
-from dpexp.plugins.loaded import LOADED
-from dpexp.plugins.loading import forget, use
+from dpexp.plugins.loading import use
 from tests.conformance.plugins_to_check import RIGHT, WRONG
-from tests.conftest import call, mostly_slow, using
+from tests.conftest import call, invoked, mostly_slow, using
 
 
 def plugin_of(tmp_path, text):
@@ -63,23 +60,14 @@ PLUGIN = Plugin(schedules={"slow": Slow})
 """
 
 
-def said(path, *arguments):
-    """What the command answers, in this process, which forgets the plug-in after it."""
-    try:
-        return CliRunner().invoke(app, ["check", str(path), *arguments])
-    finally:
-        if path.name in LOADED:
-            forget(path.name)
-
-
-def test_the_command(tmp_path, few_problems):
+def test_the_command(tmp_path):
     path = plugin_of(tmp_path, SHORT)
     assert "1 check: 1 ok" in call("check", path).stdout  # of a schedule alone: that its files are all that it needs
-    wrong = plugin_of(tmp_path, RIGHT.replace("return n * 1e-8", "return 1e-3"))
-    found = said(wrong, "--json")
+    (tmp_path / "beside.txt").touch()
+    wrong = plugin_of(tmp_path, f"open(__file__.replace('mine.py', 'beside.txt')).close()\n{SHORT}")
+    found = invoked("check", wrong, "--json")
     assert found.exit_code == 1
     done = json.loads(found.stdout)
     (failed,) = [check for check in done["checks"] if check["result"] == "failed"]
-    assert failed["check"] == "estimates"
-    assert failed["where"].startswith(f"{wrong}:")
+    assert (failed["check"], failed["where"]) == ("alone", f"{wrong}:1")
     assert {"kind", "what", "check", "tries", "result", "detail", "where", "seconds"} == set(failed)

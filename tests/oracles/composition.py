@@ -123,7 +123,8 @@ def gaussian_eps(mu, delta):
 
 def _nodes(mu, pair):
     """A trapezoidal rule on the whole line; Gauss-Legendre panels where the integral starts at a finite point."""
-    step, stop = min(0.02, mu / 8), 15.0 + 30 * mu
+    # the error falls like e^(-2 pi a / step): no zero of a law is within a = min(1, pi / mu) of the real line
+    step, stop = min(0.08, 0.4 / mu), 15.0 + 30 * mu
     if pair != "symmetrised":
         z = np.arange(-14.0, stop, step)
         return z, np.full(len(z), step)

@@ -6,18 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dpexp
 from dpexp.accounting.curve import Curve, eps_of_delta
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
-from dpexp.commands.cli import app
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from tests.conftest import invoked
 from tests.oracles import binned_epochs
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -169,7 +168,7 @@ def held(tmp_path):
     def hold(text, *arguments):
         path = tmp_path / "bound.py"
         path.write_text(text)
-        return CliRunner().invoke(app, ["judge", str(path), *arguments]), path
+        return invoked("judge", path, *arguments), path
 
     return hold
 
@@ -219,7 +218,7 @@ def test_a_search_without_a_comparison_is_no_pass_and_says_why(tmp_path):
     """It blamed the families when the clock had stopped it, and ended like a bound that holds."""
     file = tmp_path / "bound.py"
     file.write_text(f"ASSUMES = {WRONG['sensitivity'][1]!r}\ndef eps(delta):\n    return 1.0\n")
-    result = CliRunner().invoke(app, ["judge", str(file), "--seconds", "1e-9", "--json"])
+    result = invoked("judge", file, "--seconds", "1e-9", "--json")
     document = json.loads(result.stdout)
     assert result.exit_code == 3
     assert (document["verdict"], document["comparisons"], document["worst"]) == ("nothing-compared", 0, None)

@@ -15,22 +15,24 @@ from dpexp.store.executors import on_cluster
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import Folder
 from tests.conftest import call, numbers
-from tests.store.loopback import (
-    Loopback,
-    square,
-)
+from tests.store.loopback import Loopback, square
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed: the extra [dask]")
 
 
 @pytest.fixture(scope="module")
-def lan(tmp_path_factory):
-    """A scheduler and two workers, one with two threads, for all tests: who disturbs one puts another in its place."""
+def scheduler(tmp_path_factory):
     with Loopback(tmp_path_factory.mktemp("cluster")) as found:
-        found.worker()
-        found.worker(threads=2)
-        found.wait_for(2)
         yield found
+
+
+@pytest.fixture
+def lan(scheduler):
+    """A scheduler and two workers, one with two threads: others take the place of those that a test ended."""
+    for threads in (1, 2)[sum(process.poll() is None for process in scheduler.processes[1:]) :]:
+        scheduler.worker(threads=threads)
+    scheduler.wait_for(2)
+    return scheduler
 
 
 def squares(count, seconds=0.0):
@@ -45,9 +47,6 @@ def go(config, results, lan=None, quiet=True):
         options.backend, options.scheduler = "dask", lan.address
     run(experiment, options)
     return numbers(Folder(results, experiment.name).root)
-
-
-DASK = ("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1")
 
 
 def test_a_missing_dask_is_named_with_the_command_that_installs_it(config, monkeypatch):
@@ -110,5 +109,4 @@ def test_a_worker_that_dies_and_one_that_is_unlike(tmp_path, config, lan):
     with pytest.raises(UsageError, match="has other code, data, libraries or another kind of processor"):
         go(config, tmp_path / "there", lan)
     unlike.kill()
-    lan.worker()
-    lan.wait_for(2)
+    unlike.wait()

@@ -10,14 +10,7 @@ from scipy.optimize import brentq
 
 from dpexp.engine.result import CellData
 from dpexp.store.simulating import checkpoint_steps
-from dpexp.store.stats import (
-    COLUMNS,
-    interval,
-    paired_difference,
-    summarise,
-    t_quantile,
-    too_far,
-)
+from dpexp.store.stats import COLUMNS, interval, paired_difference, summarise, t_quantile, too_far
 
 RNG = np.random.default_rng(31)
 
