@@ -24,7 +24,7 @@ from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
-from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Section, collected, config_error, require_none, show
+from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Section, collected, require_none, show
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
@@ -161,56 +161,54 @@ class Reader:
 
 def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     """The cell of one point. Raises ConfigError with what does not go together."""
+
+    def wrong(message: str, hint: str, section: str, *keys: int | str) -> Issue:
+        return Issue(point[section][0].at(section, *keys), message, hint)
+
     problem, algorithm, schedule, privacy, run = (cast(Any, point[section][1]) for section in SECTIONS)
-    written = {section: own for section, (own, _) in point.items()}
-    own, linear = f"algorithm '{algorithm.name}'", isinstance(problem, LinearPredictorProblem)
-    no_population = linear and problem.population is not None and not algorithm.populations
+    own, linear, issues = f"algorithm '{algorithm.name}'", isinstance(problem, LinearPredictorProblem), list[Issue]()
     # In this order: an algorithm's own complaints take for granted that the parts go together.
-    issues = [
-        Issue(written[section].at(section), f"{own} {message}", hint)
-        for wrong, section, message, hint in (
-            (not isinstance(problem, algorithm.runs_on), "problem", f"does not run on problem '{problem.name}'",
-             f"it runs on: {', '.join(problems_of(algorithm))}"),
-            (no_population, "algorithm", "does not take a population",
-             f"these do: {', '.join(name for name, kind in ALGORITHMS.items() if kind.populations)}"),
-            (not no_population and schedule.name not in algorithm.schedules, "schedule",
-             f"does not take schedule '{schedule.name}'", f"it takes: {', '.join(algorithm.schedules)}"),
-        )
-        if wrong
-    ]  # fmt: skip
+    if not isinstance(problem, algorithm.runs_on):
+        hint = f"it runs on: {', '.join(problems_of(algorithm))}"
+        issues.append(wrong(f"{own} does not run on problem '{problem.name}'", hint, "problem"))
+    if linear and problem.population is not None and not algorithm.populations:
+        hint = f"these do: {', '.join(name for name, kind in ALGORITHMS.items() if kind.populations)}"
+        issues.append(wrong(f"{own} does not take a population", hint, "algorithm"))
+    elif schedule.name not in algorithm.schedules:
+        hint = f"it takes: {', '.join(algorithm.schedules)}"
+        issues.append(wrong(f"{own} does not take schedule '{schedule.name}'", hint, "schedule"))
     require_none(issues)
     try:
         problem.memory()  # reads what has to be read
     except UsageError as error:
-        # at the place that names the records
-        raise config_error(written["problem"].at("problem", "data"), error.message, error.hint) from None
-    if "n" not in written["run"]["run"]:
+        raise ConfigError([wrong(error.message, error.hint, "problem", "data")]) from None
+    if "n" not in point["run"][0]["run"]:
         n = algorithm.steps(problem, schedule, privacy.mu)
         if n is None:
-            raise config_error(written["run"].at("run"), "'run.n' is missing", "the number of steps: n: 10000")
+            raise ConfigError([wrong("'run.n' is missing", "the number of steps: n: 10000", "run")])
         if n > MAX_STEPS:
-            message = f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}"
-            raise config_error(written["algorithm"].at("algorithm"), message, "fewer epochs")
+            raise ConfigError(
+                [wrong(f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}", "fewer epochs", "algorithm")]
+            )
         run = run.model_copy(update={"n": n})
     if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
         message = f"{own} takes no eps with delta = 0, which is of users who send one message each"
-        raise config_error(written["privacy"].at("privacy", "delta"), message, "ldp-sgd, or a delta above 0")
+        raise ConfigError([wrong(message, "ldp-sgd, or a delta above 0", "privacy", "delta")])
     for complaint in algorithm.complaints(problem, schedule, privacy.mu, run.n):
         message, _, hint = complaint.partition("\n")
-        where = written["algorithm"].at("algorithm")
-        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written["problem"]:
-            where = written["problem"].at(POPULATION, key[1])
-        issues.append(Issue(where, message, hint))
+        issue, written = wrong(message, hint, "algorithm"), point["problem"][0]
+        if (key := re.search(r"'population\.(\w+)'", message)) and POPULATION in written:
+            issue = issue._replace(where=written.at(POPULATION, key[1]))
+        issues.append(issue)
     if linear and isinstance(algorithm, OnePassAlgorithm):
         known = {"all", *range(problem.d + 1), *["scale"] * problem.has_scale}
         hint = f"0 is the intercept, 1 to {problem.d} the slopes" + ", scale the scale" * problem.has_scale
-        for place, entry in enumerate(run.coefficients):
-            if entry not in known:
-                message = f"'run.coefficients': there is no coefficient {entry}"
-                issues.append(Issue(written["run"].at("run", "coefficients", place), message, hint))
+        unknown = [(place, entry) for place, entry in enumerate(run.coefficients) if entry not in known]
+        message = "'run.coefficients': there is no coefficient"
+        issues += [wrong(f"{message} {entry}", hint, "run", "coefficients", place) for place, entry in unknown]
     elif run.coefficients:
         message = f"{own} on problem '{problem.name}' has no coefficients to record"
-        issues.append(Issue(written["run"].at("run", "coefficients"), message, "leave out `coefficients`"))
+        issues.append(wrong(message, "leave out `coefficients`", "run", "coefficients"))
     require_none(issues)
     # After all checks at full size, which is what the config says.
     if profile == "smoke":

@@ -31,19 +31,10 @@ def place_of(experiment: str) -> str:
     return str(path.relative_to(ROOT)) if path and path.parent != FOLDER else f"configs/{experiment}.yaml"
 
 
-def spelled(experiment: str) -> str | None:
-    """How a command names the shipped config of an experiment from here: its path, or `@NAME`; None without one."""
-    if experiment not in shipped():
-        return None
-    return here if Path(here := place_of(experiment)).is_file() else MARK + experiment
-
-
 def as_typed(path: Path) -> str:
-    """How a command names a config file: `@NAME` where it is a shipped one, and not among the files here."""
+    """How a command names a config file: `@NAME` where it is a shipped one, and not another file of that name."""
     own = shipped().get(path.stem)
-    # A file of the same name in another folder is another one.
-    same = own is not None and own.resolve() == path.resolve()
-    return (spelled(path.stem) if same else None) or shlex.quote(str(path))
+    return MARK + path.stem if own is not None and own.resolve() == path.resolve() else shlex.quote(str(path))
 
 
 def missing_hint(path: Path) -> str:

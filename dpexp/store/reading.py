@@ -72,12 +72,12 @@ def not_as_configured(results: Path, experiment: str, problem: str) -> ResultsMi
 
 def config_typed(folder: Folder, path: Path | None = None) -> str:
     """How a command names the config of an experiment from here; CONFIG where there is none."""
-    from dpexp.config.shipped import as_typed, spelled
+    from dpexp.config.shipped import as_typed, shipped
 
     beside = [loaded.typed.parent for loaded in LOADED.values() if not loaded.installed]
     places = [parent / f"{folder.experiment}.yaml" for parent in (Path("configs"), Path(), *beside)]
-    path = path or next((place for place in places if place.is_file()), None)
-    return as_typed(path) if path else spelled(folder.experiment) or "CONFIG"
+    path = path or next((place for place in places if place.is_file()), None) or shipped().get(folder.experiment)
+    return as_typed(path) if path else "CONFIG"
 
 
 def load_generation(results: Path, experiment: str, renamed: bool = False, partial: bool = False) -> Generation:

@@ -8,7 +8,7 @@ import pytest
 from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import init as command
 from dpexp.config.experiment_file import load_experiment, located, read_experiment
-from dpexp.config.shipped import shipped, spelled
+from dpexp.config.shipped import as_typed, shipped
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
@@ -81,12 +81,8 @@ def test_shipped_configs_have_names(tmp_path, monkeypatch):
     here = load_experiment(root / "configs" / "linear_d5.yaml")
     assert {cell.cell_id for cell in load_experiment("@linear_d5").cells} == {cell.cell_id for cell in here.cells}
     assert command.init(of="linear_d5") == (root / "configs" / "linear_d5.yaml").read_text()
-    monkeypatch.chdir(root)
-    assert spelled("linear_d5") == "configs/linear_d5.yaml"
-    assert spelled("stretched") == "research/stretched/stretched.yaml"
+    assert as_typed(root / "configs/linear_d5.yaml") == "@linear_d5"
     monkeypatch.chdir(tmp_path)
-    assert spelled("linear_d5") == "@linear_d5"
-    assert spelled("mine") is None
     Path("@odd.yaml").touch()
     assert located("@odd.yaml") == Path("@odd.yaml")
 
