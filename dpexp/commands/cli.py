@@ -424,7 +424,7 @@ def _prepare() -> None:
     # pydantic would look for plug-ins of its own in every package that is installed; dpexp uses none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Half of a short command are imports, which leave next to no garbage: looking for it takes a tenth of a start.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
     signal.signal(signal.SIGINT, _interrupt)
 
 

@@ -18,18 +18,7 @@ from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment
 from dpexp.config.error_messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped
-from dpexp.config.yamlfile import (
-    ConfigError,
-    Issue,
-    Position,
-    Section,
-    collected,
-    config_error,
-    parse,
-    parse_mapping,
-    read_bytes,
-    with_place,
-)
+from dpexp.config.yamlfile import Position, Section, collected, config_error, parse_mapping, read_bytes, with_text
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
 from dpexp.core.text import yaml_in_line
@@ -58,17 +47,18 @@ def read_experiment(
     if profile not in ("smoke", "paper"):
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     # before any data file is opened: what changes while it is read has changed since
-    read_at, path, issues = time.time_ns(), Path(source), list[Issue]()
+    read_at, path = time.time_ns(), Path(source)
     root = parse_mapping(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
+    reader = Reader(root, path, profile, trusted)
     changes = {change: f"--set {change}" for change in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
         changes[f"run.replicates={replicates}"] = f"--replicates {replicates}"
     for change, option in changes.items():
-        with collected(issues):
-            root = _changed(root, change, Position(option))
+        with collected(reader.issues):
+            reader.root = _changed(reader.root, change, Position(option))
     with paths_from(path.parent if trusted else None):
-        experiment = Reader(root, path, profile, issues, trusted).experiment()
+        experiment = reader.experiment()
     of_file = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else ""
     return replace(experiment, overrides=tuple(changes), read_at=read_at, text=of_file)
 
@@ -94,10 +84,7 @@ def _changed(root: Section, text: str, where: Position) -> Section:
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
-    try:
-        return root.put(keys, with_place(parse(value, str(where)) if value.strip() else None, where), where)
-    except ConfigError as error:
-        raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
+    return with_text(root, keys, value, where)
 
 
 def resolved_yaml(experiment: Experiment) -> str:

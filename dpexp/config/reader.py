@@ -45,8 +45,8 @@ Part = tuple[Section, Parameters]
 class Reader:
     """Turns a config into an Experiment, collecting all mistakes on the way."""
 
-    def __init__(self, root: Section, path: Path, profile: str, issues: list[Issue], trusted: bool = True) -> None:
-        self.root, self.path, self.profile, self.issues, self.trusted = root, path, profile, issues, trusted
+    def __init__(self, root: Section, path: Path, profile: str, trusted: bool) -> None:
+        self.root, self.path, self.profile, self.trusted, self.issues = root, path, profile, trusted, list[Issue]()
 
     def experiment(self) -> Experiment:
         """The whole file. Raises ConfigError with all mistakes."""

@@ -154,6 +154,15 @@ class Section(dict[str, Any]):
         return self.over({key: value}, {key: Mark(where, where)} if where else {})
 
 
+def with_text(root: Section, keys: Sequence[str], text: str, where: Position) -> Section:
+    """A mapping with the value of a YAML text at these keys. Raises ConfigError, at the place of the text."""
+    try:
+        value = parse(text, str(where)) if text.strip() else None
+    except ConfigError as error:
+        raise ConfigError([Issue(where, issue.message) for issue in error.issues]) from None
+    return root.put(keys, with_place(value, where), where)
+
+
 def with_place(value: Any, where: Position) -> Any:
     """A value of Python as files give it, all of it at one place: lists as tuples, days as texts."""
     if isinstance(value, np.ndarray | np.generic):

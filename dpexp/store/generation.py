@@ -142,11 +142,6 @@ def witness_of(cell: Cell, data: CellData) -> dict[str, Any]:
     return {"replicates": count, "numbers": digest_of(first), "summary": hashed.hexdigest()[:32]}
 
 
-def proof_by(witness: Manifest) -> str:
-    """How a cell was proved, in words."""
-    return f"one chunk of {counted(witness['replicates'], 'replicate')}"
-
-
 def describe(
     experiment: Experiment, folder: Folder, stored: dict[str, Stored], old: Manifest | None, deployment: str = ""
 ) -> Manifest:
@@ -212,7 +207,8 @@ def record_proof(manifest: Manifest, proved: Mapping[str, Code]) -> None:
     codes, origins = manifest["code"], manifest["computed_from"]
     for cell, code in proved.items():
         codes[key := digest(code, 12)] = code
-        origins[cell] |= {"code": key, "confirmed": proof_by(origins[cell]["witness"])}
+        proof = f"one chunk of {counted(origins[cell]['witness']['replicates'], 'replicate')}"
+        origins[cell] |= {"code": key, "confirmed": proof}
     manifest["code"] = {key: codes[key] for key in sorted({origin["code"] for origin in origins.values()})}
 
 

@@ -18,18 +18,10 @@ from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
 from dpexp.core.terminal import note
 from dpexp.core.text import counted, few
+from dpexp.store import generation
 from dpexp.store.cell_files import Stored, model_to_compute, stored_cell_file
 from dpexp.store.fingerprint import changed, code_of, watch
 from dpexp.store.folder import Folder, table_of, write_document, write_table
-from dpexp.store.generation import (
-    Manifest,
-    code_and_proof,
-    read_generation,
-    read_manifest,
-    record_proof,
-    stamp,
-    witness_of,
-)
 from dpexp.store.partials import chunks_of, computed
 from dpexp.store.simulating import Failed
 from dpexp.store.stats import Ended, agree, row_of
@@ -56,7 +48,7 @@ def plan(experiment: Experiment, results: Path, force: bool = False) -> list[Cel
     """The plan of every cell, in the order of the config."""
     folder, manifest = Folder(results, experiment.name), None
     with suppress(FileNotFoundError, Damaged):
-        manifest = read_manifest(folder)
+        manifest = generation.read_manifest(folder)
     return [_plan_cell(cell, experiment.replicates, folder, manifest, force) for cell in experiment.cells]
 
 
@@ -65,7 +57,7 @@ def plan_of_deployment(experiment: Experiment) -> list[CellPlan]:
     return [CellPlan(cell, "missing", "", range(experiment.replicates)) for cell in experiment.cells]
 
 
-def _plan_cell(cell: Cell, count: int, folder: Folder, manifest: Manifest | None, force: bool) -> CellPlan:
+def _plan_cell(cell: Cell, count: int, folder: Folder, manifest: generation.Manifest | None, force: bool) -> CellPlan:
     """(a) What cannot be read is computed, and (b) what a user asks for anew. (c) Then code decides, and at last
     (d) which replicates and released models are missing."""
     anew = partial(CellPlan, cell, replicates=range(count))
@@ -80,7 +72,8 @@ def _plan_cell(cell: Cell, count: int, folder: Folder, manifest: Manifest | None
     if force:
         return anew("stale", "--force", file=file)
     # (c)
-    (code, proof), own, stored = code_and_proof(cell, file, manifest), bool(cell.problem.files()), file.replicates
+    code, proof = generation.code_and_proof(cell, file, manifest)
+    own, stored = bool(cell.problem.files()), file.replicates
     if names := changed(code, code_of(cell)):
         return anew("stale" if own else "unconfirmed", f"{few(names)} changed", file=file)
     # (d)
@@ -103,17 +96,17 @@ def prove(
     The caller has the folder's lock.
     """
     try:
-        generation = read_generation(folder)
+        stored = generation.read_generation(folder)
     except (FileNotFoundError, Damaged):
         return
-    origins = generation.manifest["computed_from"]
+    origins = stored.manifest["computed_from"]
     cells = [cell for cell in cells if cell.cell_id in origins]
     # before and after, so that no edit in between is taken for the code that ran
     require_unchanged = watch(experiment, cells)
-    witnesses = _witnesses(cells, generation.manifest, jobs)
+    witnesses = _witnesses(cells, stored.manifest, jobs)
     require_unchanged()
     proved = [cell for cell in cells if witnesses[cell.cell_id] == origins[cell.cell_id]["witness"]]
-    rows = {row["cell_id"]: row for row in generation.cells.table().to_pylist()}
+    rows = {row["cell_id"]: row for row in stored.cells.table().to_pylist()}
     ends = {k: Ended(row["replicates"], row["n_diverged"], row.get("projections")) for k, row in rows.items()}
     # a row is one line: it is computed again in full, and all are written where one differs, in their columns' types
     fresh = rows | {cell.cell_id: row_of(cell, experiment.deltas, ends[cell.cell_id]) for cell in proved}
@@ -127,7 +120,7 @@ def prove(
         _stamp(folder, proved, right, [*fresh.values()] if columns else [])
 
 
-def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str, dict[str, Any] | str]:
+def _witnesses(cells: Sequence[Cell], manifest: generation.Manifest, jobs: int) -> dict[str, dict[str, Any] | str]:
     """The witness of every cell as today's code gives it, from one chunk of every pass; or an error."""
     passes: dict[tuple[str, int], list[Cell]] = {}
     for cell in cells:
@@ -135,7 +128,7 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
         passes.setdefault((cell.pass_key, count), []).append(cell)
     chunks = [chunk for (_, count), own in passes.items() for chunk in chunks_of(own, range(count), lanes=count)]
     return {
-        cell.cell_id: result.error if isinstance(result, Failed) else witness_of(cell, result[k].data)
+        cell.cell_id: result.error if isinstance(result, Failed) else generation.witness_of(cell, result[k].data)
         for chunk, result in computed(chunks, jobs)
         for k, cell in enumerate(chunk.cells)
     }
@@ -143,14 +136,14 @@ def _witnesses(cells: Sequence[Cell], manifest: Manifest, jobs: int) -> dict[str
 
 def _stamp(folder: Folder, proved: Sequence[Cell], right: set[str], rows: list[dict[str, Any]]) -> None:
     """Record that today's code gives what was proved, and write rows that differ; numbers stay."""
-    manifest, codes = read_manifest(folder), {cell.cell_id: code_of(cell) for cell in proved}
+    manifest, codes = generation.read_manifest(folder), {cell.cell_id: code_of(cell) for cell in proved}
     origins = manifest["computed_from"]
     others = {name for cell, code in codes.items() for name in changed(manifest["code"][origins[cell]["code"]], code)}
     # the manifest stays if all stored cells are right and only dpexp's code has changed
     if right >= origins.keys() and not rows and others == {"dpexp"}:
-        stamp(folder, code_of(proved[0])["dpexp"])
+        generation.stamp(folder, code_of(proved[0])["dpexp"])
         return
-    record_proof(manifest, codes)
+    generation.record_proof(manifest, codes)
     if rows:
         manifest["seals"]["cells.parquet"] = write_table(folder.cells, table_of(rows), {})
     write_document(folder.manifest, manifest)
