@@ -38,6 +38,7 @@ factors of the k-th law w_k, F_k its transform, |F_k| <= 1):
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -48,16 +49,16 @@ from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.gaussian import raised
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import first_whole, narrow, root
+from dpexp.accounting.search import narrow, root
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
 _LEFT_OUT = 60.0
 """-log of what may remain of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
 _AT_ONCE = 1 << 13  # numbers of a spectrum that are raised to a power at once, which stay in the cache
-RATIO, _FIRST, _LAST = 1.1, -170, 340
-"""rates are powers of it, with exponents in this range, so that one transform serves nearby deltas and no result
-depends on what was computed before"""
+RATIO, _POWERS = 1.1, range(-170, 340)
+"""rates are powers of it, with these exponents, so that one transform serves nearby deltas and no result depends on
+what was computed before"""
 _FEW, _MANY = 8, 100_000
 """cells of a law up to which its transform is summed term by term, which rounds less, of more factors than so many"""
 _CERTAIN = 25.0  # -log of 1 - delta from which on 1 is the bound that is stated: 1e-11
@@ -78,6 +79,7 @@ class ComposedLoss:
 
     def __init__(self, laws: Sequence[tuple[Discrete, int]], interval: float, side: Side) -> None:
         self.laws, self.interval, self.side = tuple((law, count) for law, count in laws if count), interval, side
+        self._saddles: dict[int, tuple[float, float]] = {}
 
     @cached_property
     def lost(self) -> float:
@@ -116,20 +118,22 @@ class ComposedLoss:
             sums += count * np.array([top + log(total), mean, (weights * (losses - mean) ** 2).sum() / total])
         return sums
 
-    @lru_cache(maxsize=4096)  # noqa: B019  # searches halve one range of powers, and ask the same ones first
     def _saddle(self, power: int) -> tuple[float, float]:
         """The eps for which this power of RATIO is the best rate, and about log delta there."""
-        rate = RATIO**power
-        value, mean, variance = self._cumulants(rate).tolist()
-        eps = mean - 1 / rate - 1 / (1 + rate)  # (c)
-        # the sum over G is about 1 / (t (1 + t) sqrt(2 pi K'')) at the saddle point, and never above 1
-        return eps, value - rate * eps - math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+        if power not in self._saddles:  # searches halve one range of powers, and ask the same ones first
+            rate = RATIO**power
+            value, mean, variance = self._cumulants(rate).tolist()
+            eps = mean - 1 / rate - 1 / (1 + rate)  # (c)
+            # the sum over G is about 1 / (t (1 + t) sqrt(2 pi K'')) at the saddle point, and never above 1
+            least = math.log(rate * (1 + rate) * math.sqrt(2 * math.pi * variance) + 1)
+            self._saddles[power] = eps, value - rate * eps - least
+        return self._saddles[power]
 
     def _tilted(self, beyond: Callable[[float, float], bool]) -> Tilted:
         """At the largest power of RATIO before `beyond`, of its eps and log delta, becomes true."""
-        power = max(first_whole(lambda power: beyond(*self._saddle(power)), _FIRST - 1, _LAST) - 1, _FIRST)
+        after = bisect_left(_POWERS, True, key=lambda power: beyond(*self._saddle(power)))
         # every rate is valid, and a bad one is only loose
-        return _transform(self.laws, self.interval, RATIO**power, self.side)
+        return _transform(self.laws, self.interval, RATIO ** _POWERS[max(after - 1, 0)], self.side)
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""

@@ -1,7 +1,7 @@
 """Minima, thresholds with the side that the caller needs, and the least noise for which a curve keeps a target.
 
-`narrow` and `first_whole` search for where a condition begins to hold. A guarantee is taken from the end where it was
-computed to hold, an attained value from the end where it failed; no value is interpolated.
+`narrow` searches for where a condition begins to hold. A guarantee is taken from the end where it was computed to hold,
+an attained value from the end where it failed; no value is interpolated.
 """
 
 from __future__ import annotations
@@ -56,17 +56,6 @@ def narrow(
     return Narrowed(below, above)
 
 
-def first_whole(holds: Callable[[int], bool], below: int, above: int) -> int:
-    """The smallest whole number above `below` at which `holds` is true; `above` where it is not found before.
-
-    `holds` is false up to some number and true from there on.
-    """
-    while above - below > 1:
-        middle = (below + above) // 2
-        below, above = (below, middle) if holds(middle) else (middle, above)
-    return above
-
-
 class Unreachable(ValueError):
     """No noise meets the target."""
 
@@ -119,4 +108,4 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
     # (c), by steps that double, as f can be flatter than its rounding
     while f(x) > level and x < high:
         x, step = x + step, 2 * step
-    return float(min(x, high))
+    return min(x, high)

@@ -1,6 +1,7 @@
 """`dpexp privacy --mechanism` and `dpexp calibrate`: statements, edges, errors, and targets that are never overspent."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,11 +154,12 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
 
 @pytest.mark.parametrize("value", [math.nan, -1.0, None])
 def test_an_analysis_of_a_plug_in_states_a_number_or_is_an_error_at_its_line(value):
-    ANALYSES.add(
-        "local-gaussian/mine", lambda mechanism: guarantee("mine", "", ALL, lambda delta: value, ()), "mine.py:3"
-    )
+    mine = replace(guarantee("mine", "", ALL, lambda delta: value, ()), direct=lambda eps: value)
+    ANALYSES.add("local-gaussian/mine", lambda mechanism: mine, "mine.py:3")
     try:
-        with pytest.raises(UsageError, match=r"mine\.py:3"):
-            every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1].eps(1e-5)
+        analysis = every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1]
+        for ask in (analysis.eps, analysis.delta):
+            with pytest.raises(UsageError, match=r"mine\.py:3"):
+                ask(1e-5)
     finally:
         ANALYSES.remove("local-gaussian/mine")

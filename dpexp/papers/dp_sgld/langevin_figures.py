@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dpexp.accounting.search import first_whole
 from dpexp.papers.dp_sgld.cases import CASES
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.reporting import style
@@ -59,7 +59,7 @@ def draw_region(results: Path) -> Drawing:
 def failing(eta_lambda: float, steps: int, q: float, shift: float) -> float:
     """The first of the tested orders that fails, inf where none does; all orders above a failing one fail."""
     bed = QuadraticLangevin(eta_lambda, steps, q, shift)
-    first = first_whole(lambda k: bed.ratio(LANGEVIN_ORDERS[k]) > 1, -1, len(LANGEVIN_ORDERS))
+    first = bisect_left(LANGEVIN_ORDERS, True, key=lambda order: bed.ratio(order) > 1)
     return LANGEVIN_ORDERS[first] if first < len(LANGEVIN_ORDERS) else math.inf
 
 

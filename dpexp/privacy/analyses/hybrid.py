@@ -18,6 +18,7 @@ So eta_e(K^R) <= eta_e(K)^R, and as h <= 1 before the last R steps, that is the 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -25,7 +26,6 @@ import numpy as np
 
 from dpexp.accounting.functions import log
 from dpexp.accounting.gaussian import delta_of, deltas_of
-from dpexp.accounting.search import first_whole
 from dpexp.privacy.analyses.last_iterate import shift
 
 Composed = Callable[[int, float], float]
@@ -150,7 +150,8 @@ def _both_orders(log_remainder: float, rest: float, e1: float, eps: float) -> fl
 
 
 def _fewest(contracted: Contracted, level: float, limit: int) -> int:
-    return first_whole(lambda steps: contracted(steps) <= level, 0, limit)
+    """The smallest number of steps from 1 on that contracts to the level; `limit` where it is not found before."""
+    return 1 + bisect_left(range(1, limit), True, key=lambda steps: contracted(steps) <= level)
 
 
 def any_loss(eps: float, reach: float) -> Contracted:

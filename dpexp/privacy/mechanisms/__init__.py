@@ -1,5 +1,6 @@
 """MECHANISMS: what `dpexp privacy --mechanism NAME key=value ...` can state, one file a mechanism."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -50,7 +51,7 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
     """A mechanism's own analyses and those that plug-ins add to it, with the plug-in in the source of each.
 
     The columns of stored cells do not ask for the latter: they would change with what happens to be loaded. Raises
-    UsageError where a plug-in returns no analysis of that name, and from its epsilon where that is no number >= 0.
+    UsageError where a plug-in returns no analysis of that name, and from its epsilon or delta where that is no number.
     """
     every = mechanism.upper_bounds()
     for name in (name for name in ANALYSES if MECHANISMS.get(name.partition("/")[0]) is type(mechanism)):
@@ -59,14 +60,16 @@ def every_analysis(mechanism: Mechanism) -> list[Analysis]:
         if not isinstance(analysis, Analysis) or analysis.name != name.partition("/")[2]:
             returned = f"the analysis '{analysis.name}'" if isinstance(analysis, Analysis) else f"{analysis!r:.40}"
             raise UsageError(f"{source}: '{name}' returned {returned}", "return an Analysis of that name")
-        eps = partial(_epsilon, analysis, source)
-        every.append(replace(analysis, eps=eps, source=f"{analysis.source} (plug-in {source})"))
+        gives = f"{source}: the analysis '{analysis.name}' gives"
+        eps = partial(_number, analysis.eps, math.inf, f"{gives} epsilon", "delta")
+        direct = analysis.direct and partial(_number, analysis.direct, 1.0, f"{gives} delta", "epsilon")
+        every.append(replace(analysis, eps=eps, direct=direct, source=f"{analysis.source} (plug-in {source})"))
     return every
 
 
-def _epsilon(analysis: Analysis, source: str, delta: float) -> float:
-    value: Any = analysis.eps(delta)
-    if not (isinstance(value, Real) and float(value) >= 0):
-        message = f"{source}: the analysis '{analysis.name}' gives epsilon {value!r:.40} at delta {delta:g}"
-        raise UsageError(message, "a number of 0 or more, or inf")
+def _number(function: Callable[[float], Any], largest: float, gives: str, argument: str, at: float) -> float:
+    """The function's value there. Raises UsageError where it is no number from 0 to the largest."""
+    value = function(at)
+    if not (isinstance(value, Real) and 0 <= float(value) <= largest):
+        raise UsageError(f"{gives} {value!r:.40} at {argument} {at:g}", f"a number from 0 to {largest:g}")
     return float(value)

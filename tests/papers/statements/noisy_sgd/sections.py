@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import cache
 
 import numpy as np
 
-from dpexp.accounting.search import first_whole
 from dpexp.papers.noisy_sgd.claims.instances import SLOPE, Q, both, opposite
 from dpexp.reporting.checks import above
 
@@ -43,7 +43,7 @@ CONSTANT = 10.0
 def _half(q: float, slope: float, most: int) -> tuple[float, int]:
     """The limit of the divergence of order 2, and the first number of steps up to `most` with half of it."""
     limit = divergence_in(WIDTH, q, slope, 10**6)
-    return limit, first_whole(lambda steps: divergence_in(WIDTH, q, slope, steps) >= limit / 2, 0, most)
+    return limit, 1 + bisect_left(range(1, most), True, key=lambda T: divergence_in(WIDTH, q, slope, T) >= limit / 2)
 
 
 CLIP = 1.0
