@@ -41,12 +41,12 @@ def of_bins(loss: EpochLoss, epochs: int, delta: float) -> dict[str, tuple[float
         found = {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
     except TooWide:
         return {}
-    return {**found, "replace": (max(low for low, _ in found.values()), loss.eps_of_replaced(epochs, delta))}
+    return {**found, "replace": (max(low for low, _ in found.values()), loss.times(epochs).eps_of_replaced(delta))}
 
 
 def of_poisson(step: StepLoss, opposite: StepLoss, steps: int, delta: float) -> dict[str, tuple[float, float]]:
     """The same of Poisson batches."""
-    replaced = opposite.attained(steps, delta), opposite.eps(steps, delta)
+    replaced = opposite.times(steps).attained(delta), opposite.times(steps).eps(delta)
     for reach in REACHES:
         if steps * step.beyond(reach) <= NEGLIGIBLE * delta:
             interval = grid(step.spread, step.top(reach), steps)

@@ -257,39 +257,9 @@ class EpochLoss:
         self.finite = mu * (mu / 2 + REACH) <= LARGEST
         """whether the largest loss is small enough for its exponential to be a number"""
 
-    def eps(self, epochs: int, delta: float) -> float:
-        """Epsilon of so many epochs, rounded up, both orders of the neighbours."""
-        return epochs_eps([(self.mu, self.batches, epochs)], delta)
-
-    def delta(self, epochs: int, eps: float) -> float:
-        """Delta of so many epochs at epsilon >= 0, rounded up, both orders of the neighbours."""
-        # at epsilon 0 it is the total variation distance, which is the same in either order
-        orders = 1 if eps == 0 else 2
-        known = delta_of(self.mu * math.sqrt(epochs), eps)
-        return _smaller(((self, epochs),), known, lambda laws: max(law.delta(eps) for law in laws[:orders]))
-
-    def eps_of_replaced(self, epochs: int, delta: float) -> float:
-        """Epsilon where a record is replaced by any other: it is removed, then the other is added.
-
-        From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. Every
-        split of delta is valid.
-        """
-
-        def split(laws: tuple[ComposedLoss, ComposedLoss], share: float) -> float:
-            first = laws[0].eps(share * delta)
-            rest = (1 - share) * delta * math.exp(-first)
-            return first + (laws[1].eps(rest) if rest >= LEAST_SHARE else math.inf)
-
-        known = eps_of(2 * self.mu * math.sqrt(epochs), delta)
-        kinds = ((self, epochs),) if 0 < delta < 1 else ()
-        return _smaller(kinds, known, lambda laws: min(split(laws, share) for share in SHARES))
-
-    def attained(self, epochs: int, delta: float) -> float:
-        """What the pair itself attains, rounded down; 0 where it is not known."""
-        if epochs and self.finite and 0 < delta < 1:
-            with contextlib.suppress(TooWide):
-                return max(law.eps(delta) for law in losses_of(((self, epochs),), "below"))
-        return 0.0
+    def times(self, epochs: int) -> Epochs:
+        """So many of them."""
+        return Epochs([(self, epochs)])
 
     @cached_property
     def dominating(self) -> AtomPair:
@@ -306,12 +276,80 @@ class EpochLoss:
         return replace(pair, masses=np.array([q, mixture]), relative=pair.relative + 4 * UNIT)
 
 
-EpochKinds = tuple[tuple[EpochLoss, int], ...]  # and how many of each
 epoch_loss = lru_cache(maxsize=32)(EpochLoss)  # shared by all who ask for it, so that its law is computed once
 
 
+class Epochs(tuple[tuple[EpochLoss, int], ...]):
+    """Kinds of epochs, and how many of each, composed: both orders of the neighbours."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, kinds: Sequence[tuple[float, int, int]]) -> Epochs:
+        """From kinds (distance in deviations of the noise, batches, epochs).
+
+        Of more than `MOST_NOISES`, whose batches are equally many, neighbours in the list are taken together at the
+        largest distance, which can only help.
+        """
+        size = max(1, -(-len(kinds) // MOST_NOISES))
+        assert size == 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
+        parts = [[kind for kind in kinds[k : k + size] if kind[2]] for k in range(0, len(kinds), size)]
+        return cls(
+            (epoch_loss(max(mu for mu, _, _ in part), part[0][1]), sum(count for _, _, count in part))
+            for part in parts
+            if part
+        )
+
+    def eps(self, delta: float) -> float:
+        """Epsilon, rounded up."""
+        return self._smaller(eps_of(self._shown, delta), lambda laws: max(law.eps(delta) for law in laws))
+
+    def delta(self, eps: float) -> float:
+        """Delta at epsilon >= 0, rounded up."""
+        # at epsilon 0 it is the total variation distance, which is the same in either order
+        orders = 1 if eps == 0 else 2
+        return self._smaller(delta_of(self._shown, eps), lambda laws: max(law.delta(eps) for law in laws[:orders]))
+
+    def eps_of_replaced(self, delta: float) -> float:
+        """Epsilon where a record is replaced by any other: it is removed, then the other is added.
+
+        From P(S) <= e^e1 Q(S) + d1 and Q(S) <= e^e2 P'(S) + d2 follows P(S) <= e^(e1 + e2) P'(S) + d1 + e^e1 d2. Every
+        split of delta is valid.
+        """
+
+        def split(laws: tuple[ComposedLoss, ComposedLoss], share: float) -> float:
+            first = laws[0].eps(share * delta)
+            rest = (1 - share) * delta * math.exp(-first)
+            return first + (laws[1].eps(rest) if rest >= LEAST_SHARE else math.inf)
+
+        return self._smaller(eps_of(2 * self._shown, delta), lambda laws: min(split(laws, share) for share in SHARES))
+
+    def attained(self, delta: float) -> float:
+        """What the pair of one kind itself attains, rounded down; 0 where it is not known."""
+        if self._finite and 0 < delta < 1:
+            with contextlib.suppress(TooWide):
+                return max(law.eps(delta) for law in losses_of(self, "below"))
+        return 0.0
+
+    @property
+    def _shown(self) -> float:
+        """mu where the batches are shown."""
+        return math.sqrt(math.fsum(count * epoch.mu**2 for epoch, count in self))
+
+    @property
+    def _finite(self) -> bool:
+        return any(count for _, count in self) and all(epoch.finite for epoch, _ in self)
+
+    def _smaller(self, known: float, answer: Callable[[tuple[ComposedLoss, ComposedLoss]], float]) -> float:
+        """The smaller of what holds with the batches shown, and of what the losses say where they can be written."""
+        if known > 0 and self._finite:
+            with contextlib.suppress(TooWide):
+                return min(known, answer(losses_of(self, "above")))
+        return known
+
+
 @lru_cache(maxsize=64)
-def losses_of(kinds: EpochKinds, side: Side) -> tuple[ComposedLoss, ComposedLoss]:
+def losses_of(kinds: Epochs, side: Side) -> tuple[ComposedLoss, ComposedLoss]:
     """The losses of a removed and of an added record; from below of one kind."""
     if side == "above":
         # intervals are powers of 2, so that the finest grid has the points of all others
@@ -330,26 +368,3 @@ def losses_of(kinds: EpochKinds, side: Side) -> tuple[ComposedLoss, ComposedLoss
         removed = [(from_below(*curves, interval, pair.relative), count)]
         added = [(from_below(*curves[::-1], interval, pair.relative), count)]
     return ComposedLoss(removed, interval, side), ComposedLoss(added, interval, side)
-
-
-def _smaller(kinds: EpochKinds, known: float, answer: Callable[[tuple[ComposedLoss, ComposedLoss]], float]) -> float:
-    """The smaller of what holds with the batches shown, and of what the losses say where they can be written down."""
-    if any(count for _, count in kinds) and all(epoch.finite for epoch, _ in kinds):
-        with contextlib.suppress(TooWide):
-            return min(known, answer(losses_of(kinds, "above")))
-    return known
-
-
-def epochs_eps(kinds: Sequence[tuple[float, int, int]], delta: float) -> float:
-    """Epsilon of epochs of several kinds, rounded up, both orders of the neighbours.
-
-    A kind is (distance in deviations of the noise, batches, epochs). Of more than `MOST_NOISES` kinds, whose batches
-    are equally many, neighbours in the list are taken together at the largest distance, which can only help.
-    """
-    size = -(-len(kinds) // MOST_NOISES)
-    assert size <= 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
-    parts = [kinds[k : k + size] for k in range(0, len(kinds), max(size, 1))]
-    few = [(max(mu for mu, _, _ in part), part[0][1], sum(count for _, _, count in part)) for part in parts]
-    known = eps_of(math.sqrt(math.fsum(count * mu**2 for mu, _, count in few)), delta)
-    epochs = tuple((epoch_loss(mu, batches), count) for mu, batches, count in few if count and 0 < delta < 1)
-    return _smaller(epochs, known, lambda laws: max(law.eps(delta) for law in laws))

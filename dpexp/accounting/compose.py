@@ -47,9 +47,8 @@ import numpy as np
 
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
-from dpexp.accounting.gaussian import raised
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import narrow, root
+from dpexp.accounting.search import log_root, narrow, raised
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
@@ -261,12 +260,7 @@ class Tilted:
             ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
             if self.delta(ends[0]) < delta:
                 return 0.0
-
-        # the logarithm is nearly straight
-        def excess(eps: float) -> float:
-            return math.log(max(self.delta(eps), 1e-320)) - math.log(delta)
-
-        at = root(excess, *ends, xtol=1e-300, rtol=1e-15)
+        at = log_root(self.delta, delta, *ends)
         if self._above:
             return raised(at, self.delta, delta)
         return max(ends[0], -raised(-at, lambda eps: -self.delta(max(-eps, ends[0])), -delta))

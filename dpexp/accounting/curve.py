@@ -34,7 +34,7 @@ from statistics import NormalDist
 from typing import Literal
 
 from dpexp.accounting.gaussian import delta_of, eps_of, mu_of
-from dpexp.accounting.search import least_noise, narrow
+from dpexp.accounting.search import eps_of_delta, least_noise, narrow
 
 Side = Literal["above", "below"]  # of a true value: what is surely too large, or surely too small
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
@@ -144,7 +144,7 @@ class Curve:
         return 1 - self.beta(alpha)
 
     def of_group(self, size: int) -> Curve:
-        """The guarantee for so many records at once, with an epsilon that is rounded up by a millionth at most."""
+        """The guarantee for so many records at once."""
         if self.side == "below":
             raise ValueError("what a pair of neighbours attains says nothing of larger groups")
         if size == 1:
@@ -158,7 +158,7 @@ class Curve:
             each = eps / size
             return min(1.0, self.delta(each) * (math.expm1(eps) / math.expm1(each) if each > 0 else float(size)))
 
-        return _OfGroup(lambda at: eps_of_delta(delta, at, 1e-6), direct=delta, one=self, size=size)
+        return _OfGroup(lambda at: eps_of_delta(delta, at), direct=delta, one=self, size=size)
 
     def _at(self, logit: float) -> float:
         """Epsilon there, asked once."""
@@ -198,18 +198,6 @@ def larger(curves: Sequence[Curve]) -> Curve:
         direct=lambda eps: max(curve.delta(eps) for curve in curves),
         unsampled=max(curve.unsampled for curve in curves),
     )
-
-
-def eps_of_delta(delta_at: Callable[[float], float], delta: float, tolerance: float = 1e-12) -> float:
-    """The smallest epsilon, rounded up, at which a decreasing delta(epsilon) is at most `delta`; inf if none is."""
-    if delta_at(0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while delta_at(high) > delta:
-        high *= 2
-        if high > 1e6:
-            return math.inf
-    return narrow(lambda eps: delta_at(eps) <= delta, 0.0, high, relative=tolerance).above
 
 
 def _delta(logit: float) -> float:

@@ -31,28 +31,24 @@ log = _quiet(np.log)
 log1p = _quiet(np.log1p)
 
 
-def ndtr(x: Any) -> Floats:
-    """Phi(x) of the standard normal law [...]."""
-    from scipy import special
+def _special(name: str) -> Callable[[Any], Floats]:
+    """A function of scipy.special, [...] -> [...]."""
 
-    phi: Floats = special.ndtr(x)
-    return phi
+    def special(x: Any) -> Floats:
+        from scipy import special
 
+        values: Floats = getattr(special, name)(x)
+        return values
 
-def log_ndtr(x: Any) -> Floats:
-    """log Phi(x) [...], also where Phi(x) is below the least number."""
-    from scipy import special
-
-    log_phi: Floats = special.log_ndtr(x)
-    return log_phi
+    return special
 
 
-def erfcx(x: Any) -> Floats:
-    """e^(x^2) erfc(x) [...]: what the normal law leaves beyond a place, over its density."""
-    from scipy import special
-
-    ratio: Floats = special.erfcx(x)
-    return ratio
+ndtr = _special("ndtr")
+"""Phi(x) of the standard normal law"""
+log_ndtr = _special("log_ndtr")
+"""log Phi(x), also where Phi(x) is below the least number"""
+erfcx = _special("erfcx")
+"""e^(x^2) erfc(x): what the normal law leaves beyond a place, over its density"""
 
 
 def normal_cells(edges: np.ndarray) -> Floats:

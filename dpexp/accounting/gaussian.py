@@ -8,18 +8,17 @@ values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
+from functools import partial
 
 import numpy as np
 
-from dpexp.accounting.functions import erfcx, exp, gauss_legendre
-from dpexp.accounting.search import root
+from dpexp.accounting.functions import Floats, erfcx, exp, gauss_legendre
+from dpexp.accounting.search import eps_of_delta, raised
 
 NEAR = 0.5  # below this mu a difference of two Mills ratios loses digits, and its integral form is used
 _NEAR_MANY = 0.05
 """the same for many mu at once: a ratio R(x) is known to 4e-16 of itself, and the difference of two is mu (1 - x R(x)),
-about mu / x^2 far out, so that its error is 4e-16 x / mu, 3e-13 where the density is e^-700. Six nodes leave 1e-20"""
+about mu / x^2 far out, so that its error is 4e-16 x / mu, 3e-13 where the density is e^-700"""
 
 
 def delta_of(mu: float, eps: float) -> float:
@@ -43,7 +42,7 @@ def delta_of(mu: float, eps: float) -> float:
         return 0.0
     # (c)
     if mu < NEAR:
-        return density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu)
+        return float(density / math.sqrt(2 * math.pi) * mu * _mean_slope(-a, mu))
     # (b): phi(a) R(x) is `density` erfcx(x / sqrt 2) / 2
     near, far = erfcx(abs(a) / math.sqrt(2)), erfcx(-b / math.sqrt(2))
     return float(1 - density * (near + far) / 2 if a > 0 else density * (near - far) / 2)
@@ -64,11 +63,7 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
     difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
     near = (mu < _NEAR_MANY) & ~never
     # (c)
-    if near.any():
-        nodes, weights = (numbers[:, None] for numbers in gauss_legendre(6))
-        x = mu[near] * (nodes + 1) / 2 - a[near]
-        slopes = 1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
-        difference[near] = mu[near] / math.sqrt(2 * math.pi) * (weights * slopes).sum(axis=0) / 2
+    difference[near] = mu[near] / math.sqrt(2 * math.pi) * _mean_slope(-a[near], mu[near])
     total = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
     return np.where(plain, np.where(never, 0.0, total), np.where(mus == math.inf, 1.0, 0.0))
 
@@ -76,11 +71,9 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
 def eps_of(mu: float, delta: float) -> float:
     """The smallest epsilon such that mu-GDP implies (epsilon, delta)-DP; inf for delta = 0 unless mu = 0."""
     _require(mu >= 0 and 0 <= delta <= 1, "mu must not be negative, delta must be in [0, 1]")
-    if delta_of(mu, 0.0) <= delta:
-        return 0.0
     if delta == 0 or math.isinf(mu):
-        return math.inf
-    return _decreasing_root(lambda eps: delta_of(mu, eps), delta)
+        return math.inf if mu > 0 and delta < 1 else 0.0
+    return eps_of_delta(partial(delta_of, mu), delta, most=1e300)
 
 
 def mu_of(eps: float, delta: float) -> float:
@@ -89,7 +82,7 @@ def mu_of(eps: float, delta: float) -> float:
     if delta == 1 or math.isinf(eps):
         return math.inf
     # delta falls with 1 / mu, and the side on which it is at most its target rounds mu down
-    return 1 / _decreasing_root(lambda inverse: delta_of(1 / inverse, eps), delta) if delta else 0.0
+    return 1 / eps_of_delta(lambda x: delta_of(1 / x if x > 0 else math.inf, eps), delta, most=1e300) if delta else 0.0
 
 
 def mu_within(eps: float, delta: float) -> float:
@@ -98,44 +91,17 @@ def mu_within(eps: float, delta: float) -> float:
     return mu if math.isinf(mu) else 1 / raised(1 / mu, lambda inverse: eps_of(1 / inverse, delta), eps)
 
 
-def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
-    """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
-
-    Raises ValueError where no finite noise helps.
-    """
-    step = math.ulp(noise)
-    while not statement(noise) <= target:
-        noise, step = noise + step, 2 * step
-        if not math.isfinite(noise):
-            raise ValueError(f"no noise brings the statement down to {target:g}")
-    return noise
-
-
 def rdp_of(mu: float, order: float) -> float:
     """Renyi divergence of the given order > 0 between N(0, 1) and N(mu, 1): order mu^2 / 2."""
     _require(mu >= 0 and order > 0, "mu must not be negative, the order must be positive")
     return order * mu * mu / 2
 
 
-def _mean_slope(start: float, length: float) -> float:
+def _mean_slope(start: float | Floats, length: float | Floats) -> Floats:
     """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
     nodes, weights = gauss_legendre(12)
-    x = start + length * (nodes + 1) / 2
-    return float(weights @ (1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))) / 2
-
-
-def _decreasing_root(f: Callable[[float], float], level: float) -> float:
-    """The x > 0 at which the decreasing function f falls to `level`, on the side where f <= level; inf if none is."""
-    f, low, high = cache(f), 1.0, 1.0
-    while f(high) > level:
-        low, high = high, high * 2
-    while f(low) <= level:
-        low, high = low / 2, low
-    if math.isinf(high):
-        return math.inf
-    log_level = math.log(level)
-    x = root(lambda v: math.log(max(f(v), 5e-324)) - log_level, low, high, xtol=1e-300, rtol=8.9e-16)
-    return raised(x, f, level)  # by steps that grow, because f can be flatter than its rounding error
+    x = np.add.outer(start, np.zeros(12)) + np.multiply.outer(length, nodes + 1) / 2
+    return np.asarray(np.vecdot(1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)), weights) / 2)
 
 
 def _require(condition: bool, message: str) -> None:

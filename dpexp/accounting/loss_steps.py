@@ -169,17 +169,9 @@ class StepLoss:
             return order * (self.unsampled * self.unsampled) / 2
         return (mixture_from_base if self.scheme == "add-remove" else symmetrised)(order, self.q, 1 / self.mu)
 
-    def eps(self, steps: int, delta: float) -> float:
-        """Epsilon of so many of them, rounded up."""
-        return Steps([(self, steps)]).eps(delta)
-
-    def delta(self, steps: int, eps: float) -> float:
-        """Delta of so many of them at epsilon >= 0, rounded up."""
-        return Steps([(self, steps)]).delta(eps)
-
-    def attained(self, steps: int, delta: float) -> float:
-        """What this very pair attains in so many of them, rounded down; 0 where it is not known."""
-        return Steps([(self, steps)]).attained(delta)
+    def times(self, steps: int) -> Steps:
+        """So many of them."""
+        return Steps([(self, steps)])
 
 
 class Steps(tuple[tuple[StepLoss, int], ...]):
@@ -187,9 +179,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 
     __slots__ = ()
 
-    @classmethod
+    @staticmethod
     def sampled(
-        cls,
         noise_multiplier: float,
         q: float,
         count: int,
@@ -197,7 +188,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         relation: Relation = "add-remove",
     ) -> Steps:
         """Gaussian steps on random batches of the share q; noise over one record's norm, above 0 and finite."""
-        return cls([(step_loss(*random_step(q, noise_multiplier, sampling, relation)), count)])
+        return step_loss(*random_step(q, noise_multiplier, sampling, relation)).times(count)
 
     @property
     def scheme(self) -> Scheme:

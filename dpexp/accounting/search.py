@@ -16,7 +16,7 @@ def root(function: Callable[[float], float], a: float, b: float, xtol: float = 2
     """Where the function is 0 between a and b, to xtol + rtol |x|. Raises ValueError unless its signs there differ."""
     from scipy.optimize import brentq
 
-    return float(brentq(function, a, b, xtol=xtol, rtol=rtol))
+    return float(brentq(function, a, b, xtol=xtol, rtol=rtol, maxiter=1000))  # a jump takes more than 100 halvings
 
 
 def minimum(function: Callable[[float], float], low: float, high: float, xatol: float = 1e-5) -> float:
@@ -54,6 +54,41 @@ def narrow(
             break
         below, above = (below, middle) if holds(middle) else (middle, above)
     return Narrowed(below, above)
+
+
+def eps_of_delta(delta_at: Callable[[float], float], delta: float, most: float = 1e6) -> float:
+    """The smallest epsilon >= 0, rounded up, at which a decreasing delta(epsilon) is at most `delta`.
+
+    inf if there is none up to `most`.
+    """
+    delta_at, low, high = cache(delta_at), 1.0, 1.0
+    if delta_at(0.0) <= delta:
+        return 0.0
+    while delta_at(high) > delta:
+        low, high = high, 2 * high
+        if high > most:
+            return math.inf
+    while delta_at(low) <= delta:
+        low, high = low / 2, low
+    return raised(log_root(delta_at, delta, low, high), delta_at, delta)
+
+
+def log_root(f: Callable[[float], float], level: float, a: float, b: float) -> float:
+    """Where f is at a level above 0, between two numbers on either side of it, by log f, which is nearly straight."""
+    return root(lambda x: math.log(max(f(x), 5e-324)) - math.log(level), a, b, xtol=1e-300)
+
+
+def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
+    """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
+
+    By steps that grow, as a statement can be flatter than its rounding. Raises ValueError where no finite noise helps.
+    """
+    step = math.ulp(noise)
+    while not statement(noise) <= target:
+        noise, step = noise + step, 2 * step
+        if not math.isfinite(noise):
+            raise ValueError(f"no noise brings the statement down to {target:g}")
+    return noise
 
 
 class Unreachable(ValueError):

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dpexp.accounting.gaussian import raised
-from dpexp.accounting.search import rounded_up
+from dpexp.accounting.search import raised, rounded_up
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm, RunPlan, gradient_seconds, looking_seconds
 from dpexp.algorithms.schedules import Schedule
 from dpexp.core.seeds import generator

@@ -100,8 +100,8 @@ def test_a_mechanism_states_its_own_scheme():
 
 def test_of_more_epochs_than_can_be_composed_nothing_is_attained():
     loss = EpochLoss(1.0, 4)
-    assert loss.attained(10**9, 1e-5) == 0
-    assert loss.attained(10**6, 1e-5) < loss.eps(10**6, 1e-5) < loss.eps(10**9, 1e-5) < math.inf
+    assert loss.times(10**9).attained(1e-5) == 0
+    assert loss.times(10**6).attained(1e-5) < loss.times(10**6).eps(1e-5) < loss.times(10**9).eps(1e-5) < math.inf
 
 
 def exact_of_two(mu, eps, swapped):

@@ -27,14 +27,14 @@ EXACT = [
 
 @pytest.mark.parametrize(("q", "noise", "steps", "values"), EXACT)
 def test_tiny_deltas_are_bracketed(q, noise, steps, values):
-    loss = StepLoss(q, noise, "add-remove")
+    loss = StepLoss(q, noise, "add-remove").times(steps)
     for delta, exact in values.items():
-        low, up = loss.attained(steps, delta), loss.eps(steps, delta)
+        low, up = loss.attained(delta), loss.eps(delta)
         assert low <= exact + 5e-9
         assert exact - 5e-9 <= up <= low * 1.001
         # the other way round: delta at that epsilon is bracketed too
-        assert loss.delta(steps, up) <= delta * (1 + 1e-6)
-        assert loss.delta(steps, low) >= delta
+        assert loss.delta(up) <= delta * (1 + 1e-6)
+        assert loss.delta(low) >= delta
 
 
 @pytest.mark.slow
@@ -50,13 +50,12 @@ def test_gaussians_down_to_the_smallest_deltas(scheme):
     for multiplier, steps in ((5.0, 20), (200.0, 10**4), (1.0, 1)):
         for delta in (0.3, 1e-3, 1e-15, 1e-60, 1e-200):
             exact = eps_of(reach * math.sqrt(steps) / multiplier, delta)
-            loss = StepLoss(1.0, multiplier, scheme)
-            assert loss.attained(steps, delta) <= exact <= loss.eps(steps, delta) <= exact * 1.001
+            loss = StepLoss(1.0, multiplier, scheme).times(steps)
+            assert loss.attained(delta) <= exact <= loss.eps(delta) <= exact * 1.001
     # below 1e-250 nothing is read off a transform, and plainer bounds hold
-    assert (
-        StepLoss(0.5, 1.0, scheme).eps(1, 1e-249) < StepLoss(0.5, 1.0, scheme).eps(1, 1e-290) <= eps_of(reach, 1e-290)
-    )
-    assert StepLoss(0.5, 1.0, scheme).attained(1, 1e-290) == 0
+    loss = StepLoss(0.5, 1.0, scheme).times(1)
+    assert loss.eps(1e-249) < loss.eps(1e-290) <= eps_of(reach, 1e-290)
+    assert loss.attained(1e-290) == 0
 
 
 @pytest.mark.parametrize("q", [1e-3, 0.2, 1.0])

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dpexp.accounting import Accountant
-from dpexp.accounting.curve import Curve, eps_of_delta, mu_up_to
+from dpexp.accounting.curve import Curve, mu_up_to
 from dpexp.accounting.gaussian import delta_of, deltas_of, eps_of, mu_of, rdp_of
+from dpexp.accounting.search import eps_of_delta
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]

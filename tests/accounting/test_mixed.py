@@ -47,10 +47,10 @@ def cells_of_shown_sizes(n, q, z):
 
 @pytest.mark.parametrize(("n", "q", "z", "steps"), [(1000, 0.1, 4.0, 50), (400, 0.05, 3.0, 100), (100, 0.2, 5.0, 20)])
 def test_shown_sizes_are_above_what_an_event_attains_and_near_it(n, q, z, steps):
-    stated = shown_sizes(n, q, z, "add-remove").eps(steps, DELTA)
+    stated = shown_sizes(n, q, z, "add-remove").times(steps).eps(DELTA)
     shown = attained_by_events(*cells_of_shown_sizes(n, q, z), steps, DELTA)
     assert shown <= stated <= shown * 1.02
-    half = shown_sizes(n, q, 2 * z, "add-remove").eps(steps, DELTA)
+    half = shown_sizes(n, q, 2 * z, "add-remove").times(steps).eps(DELTA)
     assert half < shown  # a law that forgets that the record displaces another is refuted
 
 
@@ -72,7 +72,7 @@ def test_shown_sizes_in_published_settings(relation, n, q, z, steps, delta, low,
         n=n, sampling_probability=q, noise_multiplier=z, steps=steps, neighboring_relation=relation
     )
     if relation == "add-remove":
-        assert low <= shown_sizes(n, q, z, relation).eps(steps, delta) <= high
+        assert low <= shown_sizes(n, q, z, relation).times(steps).eps(delta) <= high
         return
     # four digits are known
     assert kind.upper_bounds()[0].eps(delta) == pytest.approx(high, rel=2e-4)
@@ -92,7 +92,7 @@ def test_truncated_batches_in_published_settings(n, q, cap, z, steps, over, shar
     step = truncated(n, q, cap, z)
     assert step.present[1] == pytest.approx(over, rel=1e-2)  # published with two digits
     assert step.shares[1] == pytest.approx(share, rel=1e-3)
-    assert step.eps(steps, DELTA) == pytest.approx(eps, rel=1e-4)
+    assert step.times(steps).eps(DELTA) == pytest.approx(eps, rel=1e-4)
 
 
 def test_a_literal_truncated_batch_attains_less_than_is_stated():
@@ -113,7 +113,7 @@ def test_a_literal_truncated_batch_attains_less_than_is_stated():
         return found
 
     shown = attained_by_events(law(True), law(False), 4, 1e-3)
-    assert 0 < shown <= truncated(n, q, cap, z).eps(4, 1e-3)
+    assert 0 < shown <= truncated(n, q, cap, z).times(4).eps(1e-3)
 
 
 @pytest.mark.parametrize(

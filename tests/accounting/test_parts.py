@@ -43,8 +43,8 @@ def test_the_grid_of_a_step_ends_at_a_loss_beyond_which_it_charges_the_mass(sche
 
 @pytest.mark.parametrize(("n", "q", "cap"), [(1000, 1e-9, 900), (1000, 0.01, 1000), (50, 0.1, 70), (2000, 0.01, 1500)])
 def test_a_cap_that_no_batch_reaches_changes_nothing(n, q, cap):
-    plain = step_loss(q, 1.0, "add-remove").eps(10, 1e-5)
-    assert truncated(n, q, cap, 1.0).eps(10, 1e-5) == pytest.approx(plain, rel=1e-6, abs=1e-12)
+    plain = step_loss(q, 1.0, "add-remove").times(10).eps(1e-5)
+    assert truncated(n, q, cap, 1.0).times(10).eps(1e-5) == pytest.approx(plain, rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.parametrize("shape", [-0.5, 0.0, 0.3, 1.0, 4.0])

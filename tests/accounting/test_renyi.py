@@ -9,9 +9,9 @@ import pytest
 from scipy.special import logsumexp
 
 from dpexp.accounting import renyi as step
-from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.loss_steps import step_loss
 from dpexp.accounting.renyi import eps_of_curve, improved_eps
+from dpexp.accounting.search import eps_of_delta
 from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from dpexp.privacy.analyses import last_iterate as bounds
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
@@ -118,7 +118,7 @@ def test_the_renyi_accountant_of_another_library():
     ours = min(improved_eps(a, 800 * step.mixture_from_base(a, 0.02, 1.1), 1e-5) for a in orders)
     assert ours == pytest.approx(theirs, rel=1e-6)
     best = eps_of_curve(lambda a: 800 * step.mixture_from_base(a, 0.02, 1.1), 1e-5)
-    assert step_loss(0.02, 1.1, "add-remove").eps(800, 1e-5) < best <= theirs * (1 + 1e-9)
+    assert step_loss(0.02, 1.1, "add-remove").times(800).eps(1e-5) < best <= theirs * (1 + 1e-9)
 
 
 def dimensionless(n, b, lipschitz, eta, sigma, diameter):

@@ -48,22 +48,22 @@ def test_a_gaussian_run_beside_sampled_steps_is_one_step_of_their_scheme(scheme)
     alone = Steps([(sampled, 20)])
     _, (step, count) = alone.with_gaussian(0.8)
     exact = eps_of(0.8, 1e-5)
-    assert exact <= step.eps(count, 1e-5) <= exact * 1.002
-    assert sampled.eps(20, 1e-5) < alone.with_gaussian(0.8).eps(1e-5)
+    assert exact <= step.times(count).eps(1e-5) <= exact * 1.002
+    assert sampled.times(20).eps(1e-5) < alone.with_gaussian(0.8).eps(1e-5)
     assert alone.with_gaussian(0.0) == alone
 
 
 def test_delta_and_epsilon_are_inverse_and_monotone():
-    loss = step_loss(0.05, 1.2, "fixed-size")
-    for steps in (1, 7, 3000):
-        values = [loss.eps(steps, delta) for delta in (1e-2, 1e-4, 1e-6, 1e-8)]
+    for loss in map(step_loss(0.05, 1.2, "fixed-size").times, (1, 7, 3000)):
+        values = [loss.eps(delta) for delta in (1e-2, 1e-4, 1e-6, 1e-8)]
         assert values == sorted(values)
         for delta, eps in zip((1e-2, 1e-4, 1e-6, 1e-8), values, strict=True):
-            assert loss.delta(steps, eps) <= delta * (1 + 1e-9)
+            assert loss.delta(eps) <= delta * (1 + 1e-9)
             if eps > 0:
-                assert loss.delta(steps, eps * 0.999) > delta
-    assert loss.eps(1, 1.0) == 0
-    assert loss.attained(10, 1e-18) <= loss.eps(10, 1e-18) < loss.attained(10, 1e-18) * 1.001
+                assert loss.delta(eps * 0.999) > delta
+        assert loss.eps(1.0) == 0
+    loss = step_loss(0.05, 1.2, "fixed-size").times(10)
+    assert loss.attained(1e-18) <= loss.eps(1e-18) < loss.attained(1e-18) * 1.001
     for wrong in ((0.0, 1.0), (1.1, 1.0), (0.5, 0.0), (0.5, math.inf)):
         with pytest.raises(ValueError):
             StepLoss(*wrong, "fixed-size")
@@ -91,8 +91,8 @@ def test_an_inversion_of_the_moments_lies_between_the_bounds_of_many_steps(setti
     """Epsilon by an integral along a contour, which shares no code and knows no grid."""
     q, noise, steps, scheme, near = setting
     exact = epsilon([(q, noise, steps)], delta, PAIRS[scheme])
-    loss = StepLoss(q, noise, scheme)
-    assert exact * (1 - near) < loss.attained(steps, delta) < exact < loss.eps(steps, delta) < exact * (1 + near)
+    loss = StepLoss(q, noise, scheme).times(steps)
+    assert exact * (1 - near) < loss.attained(delta) < exact < loss.eps(delta) < exact * (1 + near)
 
 
 @pytest.mark.slow
@@ -149,8 +149,8 @@ def test_the_least_noise_for_a_target_needs_no_mechanism():
 def test_hardly_any_noise_is_no_law_and_no_warning():
     """Densities of e^-220000 underflow; what holds is the same step on all records."""
     step = step_loss(0.5, 0.0015, "replace-one")
-    assert step.attained(10, 1e-5) == 0
-    assert step.eps(10, 1e-5) == pytest.approx(eps_of(math.sqrt(10) * 2 / 0.0015, 1e-5))
+    assert step.times(10).attained(1e-5) == 0
+    assert step.times(10).eps(1e-5) == pytest.approx(eps_of(math.sqrt(10) * 2 / 0.0015, 1e-5))
 
 
 @pytest.mark.parametrize("scheme", PAIRS)

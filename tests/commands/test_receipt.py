@@ -246,7 +246,7 @@ def test_the_records_of_a_card_are_those_of_either_neighbour():
     def delta(eps):
         return np.maximum(both - math.exp(eps) * alone, 0).sum() * (x[1] - x[0])
 
-    of_one_record_or_none = truncated(1, 0.636, 1, 1.401).eps(1, 1e-3)
+    of_one_record_or_none = truncated(1, 0.636, 1, 1.401).times(1).eps(1e-3)
     assert delta(reading.best(1e-3)[0]) <= 1e-3 < delta(of_one_record_or_none)
     logged = {"sampler": "poisson", "noise_multiplier": 1.0, "sampling_probability": 0.01, "steps": 1, "n": 1}
     assert dpexp.receipt(logged, batch_sizes_logged=True).readings[0].mechanism is None

@@ -46,10 +46,10 @@ def test_two_certified_brackets_do_not_overlap_and_a_second_program_is_inside_bo
     joint = (q[:, None] * q * both).ravel()
     fine, y = normal(1.0, 0.001)
     for epochs in (60, 200):
-        both_sides = (losses_of(((epoch_loss(1.0, 2), epochs),), side)[0] for side in ("below", "above"))
+        both_sides = (losses_of(epoch_loss(1.0, 2).times(epochs), side)[0] for side in ("below", "above"))
         low, high = (removed.eps(1e-2) for removed in both_sides)
-        independent = step_loss(0.5, 1.0, "add-remove")
-        below, over = independent.attained(2 * epochs, 1e-2), independent.eps(2 * epochs, 1e-2)
+        independent = step_loss(0.5, 1.0, "add-remove").times(2 * epochs)
+        below, over = independent.attained(1e-2), independent.eps(1e-2)
         assert below < over < low < high
         assert low < composed(np.log(both).ravel(), joint / joint.sum(), epochs, 1e-2, 0.004) < high
         step = fine * (1 + y) / 2
@@ -61,7 +61,7 @@ def test_a_replaced_record_of_two_batches_beside_draws():
     """Delta at the epsilon that Poisson batches have at 1e-2, by draws of balls in bins: almost twice as much."""
     x = np.random.default_rng(1).standard_normal((400_000, 2))
     x[:, 0] += 1
-    most = step_loss(0.5, 1.0, "replace-one").eps(2, 1e-2)
+    most = step_loss(0.5, 1.0, "replace-one").times(2).eps(1e-2)
     loss = np.log(np.exp(x).sum(axis=1)) - np.log(np.exp(-x).sum(axis=1))
     share = np.where(loss > most, -np.expm1(np.minimum(most - loss, 0)), 0)
     mean, error = share.mean(), share.std() / math.sqrt(len(share))

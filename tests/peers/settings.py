@@ -132,7 +132,7 @@ def attained(row):
     """Epsilon that one pair of neighbours attains, of a row whose steps are on Poisson batches of one kind."""
     setting = json.loads(row["setting"])
     ((_, noise, q, steps),) = setting["steps"]
-    return step_loss(q, noise, setting["relation"]).attained(steps, float(row["quantity"].partition("@")[2]))
+    return step_loss(q, noise, setting["relation"]).times(steps).attained(float(row["quantity"].partition("@")[2]))
 
 
 def of_group(k, z, q, T, delta):

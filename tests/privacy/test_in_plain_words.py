@@ -44,7 +44,7 @@ def test_the_least_of_all_deltas_counts_and_a_loss_distribution_knows_its_advant
     mechanism = MECHANISMS["sampled-gaussian"](**EXAMPLES["sampled-gaussian"])
     pld = next(a for a in mechanism.upper_bounds() if a.steps)
     ((loss, steps),) = pld.steps
-    assert success([pld], (1e-5,)) == pytest.approx((1 + loss.delta(steps, 0.0)) / 2)
+    assert success([pld], (1e-5,)) == pytest.approx((1 + loss.times(steps).delta(0.0)) / 2)
 
 
 def test_no_promise_and_a_refused_one_limit_nothing():

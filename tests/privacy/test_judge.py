@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import dpexp
-from dpexp.accounting.curve import Curve, eps_of_delta
+from dpexp.accounting.curve import Curve
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
+from dpexp.accounting.search import eps_of_delta
 from dpexp.core.errors import UsageError
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
@@ -48,11 +49,11 @@ def constant_contraction(
     width = diameter / parameter_noise_std
     loss = step_loss(sampling_probability, noise_multiplier, "replace-one")
     contracted = partial(convex, width=width, contraction=min(1.0, contraction))
-    return hybrid_eps(loss.eps, contracted, steps, delta)
+    return hybrid_eps(lambda t, share: loss.times(t).eps(share), contracted, steps, delta)
 
 
 def add_remove(delta, *, sampling_probability, noise_multiplier, steps):
-    return step_loss(sampling_probability, noise_multiplier, "add-remove").eps(steps, delta)
+    return step_loss(sampling_probability, noise_multiplier, "add-remove").times(steps).eps(delta)
 
 
 def fresh_bins(delta, *, batches, noise_multiplier, epochs, steps):
@@ -71,7 +72,7 @@ def record_moves_once(delta, *, noise_multiplier, steps):
 def narrow(delta, *, diameter, parameter_noise_std, sampling_probability, steps):
     """The contraction bound without the steps of the gradients."""
     reach = diameter / parameter_noise_std
-    return eps_of_delta(lambda e: last_iterate_delta(e, reach, sampling_probability, steps), delta, 1e-9)
+    return eps_of_delta(lambda e: last_iterate_delta(e, reach, sampling_probability, steps), delta)
 
 
 def batch_as_visit(delta, *, noise_multiplier, epochs):
@@ -241,7 +242,7 @@ def of_sampled(name, factor=1.0):
     """What sampled steps keep, at delta and along the trade-off, times a factor."""
 
     def delta_bound(eps, sampling_probability, noise_multiplier, steps):
-        return factor * step_loss(sampling_probability, noise_multiplier, "add-remove").delta(steps, eps)
+        return factor * step_loss(sampling_probability, noise_multiplier, "add-remove").times(steps).delta(eps)
 
     def beta_bound(alpha, sampling_probability, noise_multiplier, steps):
         beta = profile_of(sampling_probability, noise_multiplier, steps).beta(alpha)

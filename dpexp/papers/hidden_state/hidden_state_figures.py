@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +106,7 @@ def _curves(name: str, loss: StepLoss) -> pd.DataFrame:
     composed, least = [], 0.0
     # where every delta is nearly 1 there is nothing to see
     for t in map(int, steps):
-        composed.append([loss.delta(t, eps) if least < 0.9 else np.nan for eps in COLOURS])
+        composed.append([loss.times(t).delta(eps) if least < 0.9 else np.nan for eps in COLOURS])
         least = composed[-1][-1] if least < 0.9 else least
     for k, eps in enumerate(COLOURS):
         curve = pd.DataFrame({"baseline": name, "eps": eps, "steps": steps})
@@ -115,12 +114,13 @@ def _curves(name: str, loss: StepLoss) -> pd.DataFrame:
         curve["composition"], curve["hybrid"] = [row[k] for row in composed], np.nan
         if name == "same":
             # a hybrid that is worse than composition is not used, and not drawn
-            hybrid = hybrid_delta(loss.delta, lambda e: any_loss(e, REACH), steps, eps)
+            hybrid = hybrid_delta(lambda t, e: loss.times(t).delta(e), lambda e: any_loss(e, REACH), steps, eps)
             curve["hybrid"] = np.minimum(hybrid, curve.composition)
         # between these two steps the crossing is looked for
         above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
         around = int(steps[above - 1]), int(steps[above])
-        pieces.append(curve.assign(crossing=crossing(partial(loss.delta, eps=eps), limit(eps), around)))
+        crossed = crossing(lambda t: loss.times(t).delta(eps), limit(eps), around)  # noqa: B023  # it is called at once
+        pieces.append(curve.assign(crossing=crossed))
     return pd.concat(pieces)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -159,7 +158,7 @@ def composed(pair: Scheme, q: float, multiplier: float, steps: int) -> ConstantG
     step = linear.linear("poisson", sides == 2, q, multiplier, 1)
     # Renyi divergences of independent steps add up
     return ConstantGradients(
-        partial(step_loss(q, multiplier, pair).attained, steps), lambda order: steps * step.renyi(order), variation
+        step_loss(q, multiplier, pair).times(steps).attained, lambda order: steps * step.renyi(order), variation
     )
 
 
@@ -170,7 +169,7 @@ def allocated(mu: float, run: NoisySgd, epochs: int) -> ConstantGradients | None
         return None
     atoms = loss.dominated
     variation = min(0.9, float(np.maximum(atoms.p - atoms.q, 0.0).sum()) * math.sqrt(epochs))
-    return ConstantGradients(partial(loss.attained, epochs), last.renyi, variation)
+    return ConstantGradients(loss.times(epochs).attained, last.renyi, variation)
 
 
 def _composition(run: NoisySgd, x: Shape) -> AttainedLaw | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -94,12 +94,11 @@ class EpochGaussian(Mechanism):
         # given the batches that a record is in, its steps are Gaussian: showing them can only help the adversary
         mu = distance(relation) * math.sqrt(self._begun) / z
         plain = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
-        loss = epoch_loss(1 / z, self.batches)
-        replaced = relation == "replace-one"
-        eps = cache(partial(loss.eps_of_replaced if replaced else loss.eps, self._begun))
+        epochs, replaced = epoch_loss(1 / z, self.batches).times(self._begun), relation == "replace-one"
+        eps = cache(epochs.eps_of_replaced if replaced else epochs.eps)
         assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
         composed = guarantee("pld-composition", ALLOCATION + (REPLACED if replaced else ""), ALL, eps, assumed)
-        return [composed if replaced else replace(composed, direct=partial(loss.delta, self._begun)), plain]
+        return [composed if replaced else replace(composed, direct=epochs.delta), plain]
 
     def lower_bounds(self) -> list[Analysis]:
         if not self._noisy:
@@ -138,7 +137,7 @@ class EpochGaussian(Mechanism):
         # one secret batch for all epochs: its sums over the epochs are one epoch with the noise over sqrt(epochs)
         fresh = self.sampling in ("balls-in-bins", "reshuffled")
         loss = epoch_loss(mu if fresh else mu * math.sqrt(epochs), self.batches, self.left_out)
-        return attained("exact-composition", ALL, pair, partial(loss.attained, epochs if fresh else 1))
+        return attained("exact-composition", ALL, pair, loss.times(epochs if fresh else 1).attained)
 
     def description(self) -> list[tuple[str, str]]:
         share = f"; probability {self.sampling_probability:g}" if self.sampling == "cyclic-poisson" else ""

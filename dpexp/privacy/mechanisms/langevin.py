@@ -29,10 +29,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from dpexp.accounting.allocation import epochs_eps
-from dpexp.accounting.gaussian import raised
+from dpexp.accounting.allocation import Epochs as AllocatedEpochs
 from dpexp.accounting.sampling import Relation, Sampling
-from dpexp.accounting.search import Unreachable, least_noise, rounded_up
+from dpexp.accounting.search import Unreachable, least_noise, raised, rounded_up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
 from dpexp.privacy.calibration import calibrate
@@ -185,7 +184,7 @@ class LangevinRun:
             if multiplier == 0:
                 return gaussian_analysis("pld", ALLOCATION, ALL, math.inf, assumed)
             kinds = [(1 / multiplier / relative, epochs.batches, count) for relative, count in groups]
-            return guarantee("pld", ALLOCATION, ALL, partial(epochs_eps, kinds), assumed)
+            return guarantee("pld", ALLOCATION, ALL, AllocatedEpochs.of(kinds).eps, assumed)
         # a phase for each noise
         schemes: dict[BatchSampling, Sampling] = {"shuffled": "full-batch", "fixed-size": "fixed-size"}
         phases = [(multiplier * relative, share, count) for relative, count in groups]

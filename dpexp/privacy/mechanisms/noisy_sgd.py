@@ -17,8 +17,8 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.binomials import poisson_sizes
-from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.search import eps_of_delta
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from dpexp.accounting.allocation import epochs_eps
-from dpexp.accounting.curve import Curve, larger
+from dpexp.accounting.allocation import Epochs
+from dpexp.accounting.curve import larger
 from dpexp.accounting.loss_steps import shown_sizes, truncated
 from dpexp.accounting.sampling import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
@@ -75,7 +75,7 @@ class TruncatedPoisson(_PoissonSums):
             reason = "truncated batches are analysed for add-remove neighbours alone"
             return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
         steps = (truncated(n, self.sampling_probability, self.cap, self.noise_multiplier) for n in (self.n, self.n + 1))
-        curve = larger([Curve(partial(s.eps, self.steps), direct=partial(s.delta, self.steps)) for s in steps])
+        curve = larger([step.times(self.steps).curve for step in steps])
         composed = guarantee("pld-composition", MIXED, ALL, curve.eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))
         return [replace(composed, direct=curve.direct)]
 
@@ -107,8 +107,8 @@ class ShownSizes(_PoissonSums):
         # one more record, at its largest norm, is a coin that anybody may toss: the fewest records are the worst
         fewest = self.n - (self.neighboring_relation == "add-remove")
         step = shown_sizes(fewest, self.sampling_probability, multiplier, self.neighboring_relation)
-        composed = guarantee("pld-composition", SHOWN, ALL, partial(step.eps, self.steps), (NOISE, POISSON, ANY))
-        return [replace(composed, direct=partial(step.delta, self.steps))]
+        steps = step.times(self.steps)
+        return [replace(guarantee("pld-composition", SHOWN, ALL, steps.eps, (NOISE, POISSON, ANY)), direct=steps.delta)]
 
     def lower_bounds(self) -> list[Analysis]:
         """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
@@ -152,7 +152,7 @@ class KOfT(Mechanism):
         blocks = ((size, self.selected - larger), (size + 1, larger))
         # (distance in noise units, steps of a block, how many such blocks) of all epochs
         kinds = tuple((1 / self.noise_multiplier, steps, times * self.epochs) for steps, times in blocks if times)
-        eps = cache(partial(epochs_eps, kinds))
+        eps = cache(Epochs.of(kinds).eps)
         return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), plain]
 
     def lower_bounds(self) -> list[Analysis]:

@@ -64,7 +64,7 @@ def pneumonia_privacy(evidence: Evidence) -> Outcome:
     attained, _ = attained_epsilons(run)
     # half the noise of a step over the clip, as neighbours are 2 C apart
     z = math.sqrt(2 / run.eta) * run.sigma * run.batch_size / run.clip / 2
-    stated = step_loss(run.batch_size / run.n, z, "fixed-size").eps(run.iterations, DELTA)
+    stated = step_loss(run.batch_size / run.n, z, "fixed-size").times(run.iterations).eps(DELTA)
     verdict: Verdict = "false" if attained > 1 else "holds as a bound" if stated <= 1 else "not testable"
     return Outcome(verdict, "", "", "", {"attained": [1.0, attained], "guaranteed": [1.0, stated]})
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import product
 
-from dpexp.accounting.curve import eps_of_delta
 from dpexp.accounting.loss_steps import StepLoss
+from dpexp.accounting.search import eps_of_delta
 from dpexp.papers.hidden_state.hidden_state_claims import FIELDS, PUSH, exact_delta, pair_of
 from dpexp.papers.hidden_state.hidden_state_figures import crossing, limit, same_mechanism
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
@@ -42,7 +41,7 @@ def hybrid_holds() -> dict[str, float]:
         (hybrid,) = (analysis for analysis in mechanism.upper_bounds() if analysis.name == "hybrid")
         there, back = (HockeyStick(WalkLaw(p, steps), WalkLaw(r, steps)) for p, r in ((one, other), (other, one)))
         for delta in (1e-2, 1e-4):
-            if (exact := max(eps_of_delta(curve, delta, 1e-4) for curve in (there, back))) > 0:
+            if (exact := max(eps_of_delta(curve, delta) for curve in (there, back))) > 0:
                 ratio = hybrid.eps(delta) / exact
                 ratios[f"{name}, diameter {diameter:g}, T = {steps}, delta = {delta:g}"] = ratio
     return ratios
@@ -50,7 +49,7 @@ def hybrid_holds() -> dict[str, float]:
 
 def crossings(loss: StepLoss, over: Callable[[float], float]) -> dict[str, float]:
     """Steps at which composition's delta passes the bound's limit, by eps."""
-    return {f"eps = {eps:g}": over(crossing(partial(loss.delta, eps=eps), limit(eps))) for eps in EPSILONS}
+    return {f"eps = {eps:g}": over(crossing(lambda t, e=eps: loss.times(t).delta(e), limit(eps))) for eps in EPSILONS}
 
 
 CHECKS = {

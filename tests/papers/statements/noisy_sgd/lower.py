@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from dpexp.accounting.curve import eps_of_delta
+from dpexp.accounting.search import eps_of_delta
 from dpexp.papers.noisy_sgd.claims.instances import HALF, WIDTH, Q, Wide, both, opposite, pushed
 from dpexp.papers.noisy_sgd.claims.lower import DRIFTING, decay
 from dpexp.privacy.analyses.last_iterate import last_iterate
@@ -48,7 +48,7 @@ def _epsilons(slope: float, steps: int, delta: float) -> tuple[float, float]:
     """Exact epsilon of opposite slopes, and (1.3) with the constant 1."""
     one, other = (WalkLaw(walk, steps) for walk in opposite(slope, HALF))
     printed = Q * slope * math.sqrt(min(steps, WIDTH / (Q * slope)) * math.log(1 / delta))
-    return eps_of_delta(HockeyStick(one, other), delta, 1e-4), printed  # the pair is symmetric
+    return eps_of_delta(HockeyStick(one, other), delta), printed  # the pair is symmetric
 
 
 HALF_4, PUSH, ORDER_8 = 4.0, 0.5, 8.0
