@@ -6,7 +6,6 @@ drawn: `dpexp receipt` compares that with what the program does.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 from collections import Counter
@@ -45,11 +44,12 @@ class Accountant:
         """
         if count < 0:
             raise UsageError(f"an event is composed 0 or more times, not {count}")
-        try:
-            self._check(event)
-        except NotAccounted as error:
-            text = f"cannot account {error}: nothing of an event is left out; caused by subevent {error.event}"
-            raise _refusal("dp_accounting" in sys.modules)(text) from None
+        fault = self._fault(event)
+        if isinstance(fault, NotAccounted):
+            text = f"cannot account {fault}: nothing of an event is left out; caused by subevent {fault.event}"
+            raise _refusal("dp_accounting" in sys.modules)(text)
+        if fault:
+            raise fault
         tree = tree_of(event)
         while tree[1] == "SelfComposedDpEvent":
             tree, count = tree[2], count * int(tree[3])
@@ -60,32 +60,33 @@ class Accountant:
 
     def supports(self, event: Any) -> bool:
         """Whether `compose` takes it."""
-        with contextlib.suppress(NotAccounted, UsageError):
-            self._check(event)
-            return True
-        return False
+        return self._fault(event) is None
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         """As dp_accounting's PrivacyAccountant: None, or the part of an event that is not accounted, and why."""
         from dp_accounting import PrivacyAccountant
 
-        try:
-            self._check(event)
-        except (NotAccounted, UsageError) as error:
-            return PrivacyAccountant.CompositionErrorDetails(getattr(error, "event", event), f"cannot account {error}")
+        fault = self._fault(event)
+        if fault:
+            return PrivacyAccountant.CompositionErrorDetails(getattr(fault, "event", event), f"cannot account {fault}")
         if do_compose:
             self.compose(event, count)
         return None
 
-    def _check(self, event: Any) -> None:
-        """Raises NotAccounted for other events, and UsageError for numbers or batches that make no step."""
-        for kind in parts_of(event):
+    def _fault(self, event: Any) -> NotAccounted | UsageError | None:
+        """Why an event is not accounted: it is another one, or its numbers or batches make no step."""
+        try:
+            kinds = parts_of(event)
+        except NotAccounted as fault:
+            return fault
+        for kind in kinds:
             if not (kind.noise_multiplier >= 0 and 0 <= kind.sampling_probability <= 1 and kind.steps >= 0):
                 values = f"noise {kind.noise_multiplier} and share {kind.sampling_probability}, {kind.steps} times"
-                raise UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
+                return UsageError(f"a step has noise of 0 or more and a share of records of 0 to 1, not {values}")
             only = {"fixed-size": "replace-one", "truncated-poisson": "add-remove"}.get(kind.sampler)
             if only not in (None, self.neighboring_relation):
-                raise UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
+                return UsageError(f"{kind.sampler} batches are accounted for {only} neighbours alone")
+        return None
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Account one step on a Poisson batch of that share of the records."""

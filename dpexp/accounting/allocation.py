@@ -25,7 +25,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise, product
 
 import numpy as np
@@ -234,14 +234,11 @@ def _power_of_two(bound: float) -> float:
 
 def doubled(batch: AtomPair, batches: int) -> AtomPair:
     """The pair of so many batches from that of one, by binary doubling."""
-    power, size = batch, 1
-    total: tuple[AtomPair, int] | None = None
-    while True:
-        if batches & size:
-            total = (power, size) if total is None else (combined(*total, power, size), total[1] + size)
-        if 2 * size > batches:
-            return total[0] if total else power
-        power, size = combined(power, size, power, size), 2 * size
+    powers = [(batch, 1)]
+    while 2 * powers[-1][1] <= batches:
+        powers.append((combined(*powers[-1], *powers[-1]), 2 * powers[-1][1]))
+    used = [power for power in powers if batches & power[1]]
+    return reduce(lambda a, b: (combined(*a, *b), a[1] + b[1]), used)[0]
 
 
 class EpochLoss:

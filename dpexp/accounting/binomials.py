@@ -1,8 +1,4 @@
-"""Binomial probabilities to full relative accuracy, for up to 10^12 trials, and the sizes of Poisson batches.
-
-A step divides the sum of the batch's gradients by a fixed number b. With Poisson sampling a batch has k ~ Bin(n, q)
-records, so that its step is one of length eta k / b: an empty batch does not contract, and a large one can expand.
-"""
+"""Binomial probabilities to full relative accuracy, for up to 10^12 trials, and the sizes of Poisson batches."""
 
 from __future__ import annotations
 
@@ -89,11 +85,3 @@ def poisson_sizes(records: int, q: float) -> Sizes:
     counts, logs = likely_counts(records, q, FLOOR)
     others = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
     return Sizes(counts, exp(logs), min(1.0, others * math.exp(FLOOR)))
-
-
-def step_factors(counts: np.ndarray, least: float, largest: float) -> np.ndarray:
-    """max(|1 - m_k|, |1 - M_k|) with m_k = `least` k, M_k = `largest` k: Lipschitz constants of gradient steps, [A].
-
-    `least` = eta m / b and `largest` = eta M / b for m-strongly convex, M-smooth records: their sum is k times both.
-    """
-    return np.maximum(np.abs(1 - least * counts), np.abs(1 - largest * counts))

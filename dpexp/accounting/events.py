@@ -12,14 +12,11 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-OTHERS = {"tree": "SingleEpochTreeAggregationDpEvent", "non-private": "NonPrivateDpEvent"}
-"""parts that are no steps on batches, and their events"""
-
 
 class StepKind(NamedTuple):
     """Gaussian steps of one kind: what is shown of each, and how many there are."""
 
-    sampler: str  # poisson, fixed-size, truncated-poisson, full-batch, tree (nodes that hold one record) or non-private
+    sampler: str  # poisson, fixed-size, truncated-poisson, full-batch; or an event that has no batches
     noise_multiplier: float
     sampling_probability: float
     steps: int
@@ -69,8 +66,8 @@ def kinds_of(event: Any) -> list[StepKind]:
     """The Gaussian steps of an event that has batches and nothing else, in its order. Raises NotAccounted."""
     kinds = parts_of(event)
     for kind in kinds:
-        if kind.sampler in OTHERS:
-            raise NotAccounted(OTHERS[kind.sampler], event)
+        if kind.sampler.endswith("Event"):
+            raise NotAccounted(kind.sampler, event)
     return kinds
 
 
@@ -92,7 +89,7 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Ste
         case "NoOpDpEvent":
             return []
         case "NonPrivateDpEvent":
-            return [StepKind("non-private", 0.0, 1.0, times)]
+            return [StepKind(name, 0.0, 1.0, times)]
         case "ComposedDpEvent":
             return [part for each in fields[0] for part in parts_of(each, times)]
         case "SelfComposedDpEvent":
@@ -110,7 +107,7 @@ def _parts(event: Any, name: str, fields: Sequence[Any], times: int) -> list[Ste
         case "SingleEpochTreeAggregationDpEvent":
             # of n >= 1 steps floor(log2 n) + 1 nodes hold the first one: one Gaussian release with as many unit moves
             steps = int(max(fields[1]) if isinstance(fields[1], Sequence) else fields[1])
-            return [StepKind("tree", float(fields[0]) / math.sqrt(max(steps, 0).bit_length()), 1.0, times)]
+            return [StepKind(name, float(fields[0]) / math.sqrt(max(steps, 0).bit_length()), 1.0, times)]
     raise NotAccounted(name, event)
 
 

@@ -55,27 +55,23 @@ class LinearLaw:
         p, q = (GaussianMixture(mean * unit, self.log_p, 1.0) for mean in (self.present, self.absent))
         return [(p, q), (q.mirrored, p.mirrored)]
 
-    def _largest(self, value: Callable[..., float], before: float, places: int, close: float) -> float:
-        """Over half lines of both orders, from so far before all atoms: at some places, then around the best one, where
-        `value` of log P, log Q and the place is least."""
+    def _largest(self, value: Callable[..., float]) -> float:
+        """Over half lines of both orders: at some places, then around the best one, where `value` of log P, log Q and
+        the place is least."""
         largest = 0.0
-        for order in (0, 1):
-
-            def negative(t: float, order: int = order) -> float:
-                return value(*self._at(order, t))
-
-            scan = self._scan(order, before, places)
-            best = min(range(places), key=[value(*at) for at in scan].__getitem__)
-            ends = scan[max(0, best - 1)][2], scan[min(places - 1, best + 1)][2]
-            largest = max(largest, -minimum(negative, *ends, xatol=close))
+        for order, scan in enumerate(self._scans):
+            best = min(range(len(scan)), key=[value(*at) for at in scan].__getitem__)
+            ends = scan[max(0, best - 1)][2], scan[min(len(scan) - 1, best + 1)][2]
+            least = minimum(lambda t: value(*self._at(order, t)), *ends, xatol=1e-7)  # noqa: B023  # called at once
+            largest = max(largest, -least)
         return largest
 
-    @lru_cache(maxsize=8)  # noqa: B019  # the same whatever is asked
-    def _scan(self, order: int, before: float, places: int) -> list[tuple[float, float, float]]:
-        p, q = self.orders[order]
+    @cached_property
+    def _scans(self) -> list[list[tuple[float, float, float]]]:
+        """Of both orders at places that are the same whatever is asked."""
         # P(x > high) <= delta by the union of its atoms' tails
-        low, high = float(min(p.centres.min(), q.centres.min())) - before, float(p.centres.max()) + 9
-        return [self._at(order, t) for t in np.linspace(low, high, places).tolist()]
+        ends = [(min(p.centres.min(), q.centres.min()) - 2, p.centres.max() + 9) for p, q in self.orders]
+        return [[self._at(order, t) for t in np.linspace(*ends[order], 33).tolist()] for order in (0, 1)]
 
     def _at(self, order: int, t: float) -> tuple[float, float, float]:
         """log P(x > t), log Q(x > t) and t."""
@@ -89,11 +85,11 @@ class LinearLaw:
             room = math.exp(log_p) * (1 - _ROUNDING) - delta
             return log_q + _ROUNDING - math.log(room) if room > 0 else 1e6 * (1 + t * t)
 
-        return self._largest(negative, 2, 33, 1e-7) if delta < 1 else 0.0
+        return self._largest(negative) if delta < 1 else 0.0
 
     def delta(self, eps: float) -> float:
         """The largest P - e^eps Q of a half line, both orders."""
-        return self._largest(lambda p, q, _: math.exp(p) * math.expm1(min(q + eps - p, 700.0)), 9, 97, 1e-9)
+        return self._largest(lambda p, q, _: math.exp(p) * math.expm1(min(q + eps - p, 700.0)))
 
     @property
     def variation(self) -> float:

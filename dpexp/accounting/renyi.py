@@ -36,8 +36,7 @@ from dpexp.accounting.curve import implied_delta
 from dpexp.accounting.mixtures import log_excess, log_mean_excess
 from dpexp.accounting.search import minimum, narrow
 
-_REACH, _LONG = 14.0, 200
-"""deviations beyond a peak that are integrated, and length of a line from which on only parts of it are"""
+_REACH = 14.0  # deviations beyond a peak that are integrated
 _LEAST, _MOST = 0.02, 1e150
 """noise multipliers outside of which the step is bounded as if the record were always there, which loses next to
 nothing, or no number"""
@@ -102,12 +101,8 @@ def _divergence(order: float, q: float, sigma: float, power: float | None) -> fl
     k, start = power or order, 0.0 if power else 1 / (2 * sigma)
     left, top = math.sqrt(_REACH**2 - 2 * min(k, 0.0) * -math.log1p(-q)), max(1.0, k) / sigma
     ends = [(-left, min(2 * sigma, top)), (1 / sigma, 1 / sigma), (max(-left, top - 2 * sigma), top)]
-    first, last = -left - _REACH - start, max(end for _, end in ends) + _REACH - start
-    if last - first < _LONG:
-        starts = np.arange(math.floor(first), last)
-    else:
-        ranges = (np.arange(math.floor(a - _REACH - start), b + _REACH - start) for a, b in ends)
-        starts = np.unique(np.concatenate([*ranges]))
+    ranges = (np.arange(math.floor(a - _REACH - start), b + _REACH - start) for a, b in ends)
+    starts = np.unique(np.concatenate([*ranges]))
     return log_mean_excess(log_integrand, starts if power else starts[starts >= 0] + start, 1 / sigma) / (order - 1)
 
 

@@ -14,8 +14,7 @@ from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy import calibration
-from dpexp.privacy.analyses.analysis import Analysis
-from dpexp.privacy.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.analyses.analysis import Analysis, refuted, with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 

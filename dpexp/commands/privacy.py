@@ -143,7 +143,7 @@ def _released(experiment: Experiment) -> dict[str, Released]:
 def _of_users(path: Path, values: dict[str, Any]) -> UsersStatement:
     """The statement of a file of users, with the columns mu and, if there, uses and group."""
     from dpexp.data.budget_file import read_users
-    from dpexp.privacy.local_users import ledger
+    from dpexp.privacy.mechanisms.local_gaussian import ledger
 
     deltas = deltas_of(values)
     if values:

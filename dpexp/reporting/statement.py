@@ -20,8 +20,7 @@ from dpexp.config.cell_settings import varying
 from dpexp.core.errors import DpexpError
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, fraction, up
-from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis
-from dpexp.privacy.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis, refuted, with_last_iterate
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -297,7 +296,7 @@ def statement_of_runs(
 
 @dataclass(frozen=True)
 class UsersStatement(Printed):
-    """What users, groups of users and everyone are promised by their budgets, as `local_users.ledger` has them."""
+    """What users, groups of users and everyone are promised by their budgets, as `local_gaussian.ledger` has them."""
 
     rows: Sequence[dict[str, Any]]
     deltas: Sequence[float]

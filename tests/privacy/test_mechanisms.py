@@ -1,7 +1,6 @@
 """`dpexp privacy --mechanism` and `dpexp calibrate`: statements, edges, errors, and targets that are never overspent."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,7 +153,7 @@ def test_sizes_and_epochs_stand_for_shares_and_steps():
 
 @pytest.mark.parametrize("value", [math.nan, -1.0, None])
 def test_an_analysis_of_a_plug_in_states_a_number_or_is_an_error_at_its_line(value):
-    mine = replace(guarantee("mine", "", ALL, lambda delta: value, ()), direct=lambda eps: value)
+    mine = guarantee("mine", "", ALL, lambda delta: value, (), direct=lambda eps: value)
     ANALYSES.add("local-gaussian/mine", lambda mechanism: mine, "mine.py:3")
     try:
         analysis = every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1]

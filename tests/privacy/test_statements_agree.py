@@ -12,8 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from dpexp.core.errors import DpexpError
-from dpexp.privacy.analyses.analysis import ALL, LAST, attained, gaussian_analysis
-from dpexp.privacy.lower_bounds import refuted, with_last_iterate
+from dpexp.privacy.analyses.analysis import ALL, LAST, attained, gaussian_analysis, refuted, with_last_iterate
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum

@@ -11,7 +11,7 @@ from dpexp.accounting.gaussian import eps_of
 from dpexp.commands import privacy
 from dpexp.core.errors import UsageError
 from dpexp.privacy.budgets import BUDGETS
-from dpexp.privacy.local_users import ledger, spent
+from dpexp.privacy.mechanisms.local_gaussian import ledger, spent
 
 
 def test_a_users_releases_compose_and_users_do_not():

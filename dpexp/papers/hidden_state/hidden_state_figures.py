@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import StepLoss, step_loss
 from dpexp.accounting.search import narrow
 from dpexp.privacy.analyses.hidden_state import last_iterate_delta
-from dpexp.privacy.analyses.hybrid import any_loss, hybrid_delta
+from dpexp.privacy.analyses.hybrid import hybrid_delta, powers
 from dpexp.reporting import style
 from dpexp.reporting.figure import Drawing
 
@@ -114,13 +115,12 @@ def _curves(name: str, loss: StepLoss) -> pd.DataFrame:
         curve["composition"], curve["hybrid"] = [row[k] for row in composed], np.nan
         if name == "same":
             # a hybrid that is worse than composition is not used, and not drawn
-            hybrid = hybrid_delta(lambda t, e: loss.times(t).delta(e), lambda e: any_loss(e, REACH), steps, eps)
+            hybrid = hybrid_delta(lambda t, e: loss.times(t).delta(e), lambda e: powers(delta_of(REACH, e)), steps, eps)
             curve["hybrid"] = np.minimum(hybrid, curve.composition)
         # between these two steps the crossing is looked for
         above = int(np.argmax(curve.composition.to_numpy() > limit(eps)))
         around = int(steps[above - 1]), int(steps[above])
-        crossed = crossing(lambda t: loss.times(t).delta(eps), limit(eps), around)  # noqa: B023  # it is called at once
-        pieces.append(curve.assign(crossing=crossed))
+        pieces.append(curve.assign(crossing=crossing(lambda t: loss.times(t).delta(eps), limit(eps), around)))  # noqa: B023
     return pd.concat(pieces)
 
 

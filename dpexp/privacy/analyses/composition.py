@@ -79,8 +79,8 @@ def composition(phases: Iterable[Phase], sampling: Sampling, relation: Relation)
 
 def _composed(name: str, source: str, steps: Steps, assumptions: Sequence[str]) -> Analysis:
     """All iterates, by the loss distributions of steps."""
-    analysis = guarantee(name, source, ALL, cache(steps.eps), assumptions)
-    return replace(analysis, direct=steps.delta, unsampled=steps.unsampled, steps=steps)
+    more = {"direct": steps.delta, "unsampled": steps.unsampled, "steps": steps}
+    return guarantee(name, source, ALL, cache(steps.eps), assumptions, **more)
 
 
 def trivial(multiplier: float, steps: int) -> Analysis | None:

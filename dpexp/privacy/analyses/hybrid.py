@@ -25,7 +25,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.functions import log
-from dpexp.accounting.gaussian import delta_of, deltas_of
+from dpexp.accounting.gaussian import deltas_of
 from dpexp.privacy.analyses.last_iterate import shift
 
 Composed = Callable[[int, float], float]
@@ -154,13 +154,11 @@ def _fewest(contracted: Contracted, level: float, limit: int) -> int:
     return 1 + bisect_left(range(1, limit), True, key=lambda steps: contracted(steps) <= level)
 
 
-def any_loss(eps: float, reach: float) -> Contracted:
-    """theta_eps(reach)^R, for any losses; reach as in `hidden_state.last_iterate_delta`."""
-    return powers(delta_of(reach, eps))
-
-
 def powers(coefficient: float) -> Contracted:
-    """R-th powers of one step's coefficient eta_eps(K), as logarithms: a power would be 0 after a million steps."""
+    """R-th powers of one step's coefficient eta_eps(K), as logarithms: a power would be 0 after a million steps.
+
+    For any losses it is theta_eps(reach), delta of Gaussian DP with the reach of `hidden_state.last_iterate_delta`.
+    """
     each = math.log(coefficient) if coefficient > 0 else -math.inf
     return lambda steps: steps * each
 

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.accounting.binomials import poisson_sizes, step_factors
+from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.gaussian import delta_of, deltas_of
 from dpexp.privacy.analyses.hybrid import Contracted, blocks
@@ -136,7 +136,9 @@ class RandomContraction:
     def _factors(self) -> Factors:
         """The law of a = c^-2 of one step."""
         sizes = poisson_sizes(self.records, self.q)
-        c = step_factors(sizes.counts, self.least, self.largest)
+        # k records make a step of length eta k / b, with the Lipschitz constant max(|1 - m_k|, |1 - M_k|) for
+        # m_k = eta m k / b, M_k = eta M k / b: an empty batch does not contract, and a large one can expand
+        c = np.maximum(np.abs(1 - self.least * sizes.counts), np.abs(1 - self.largest * sizes.counts))
         with np.errstate(divide="ignore", over="ignore"):
             # a (1 + X) >= a: beyond the grid's end in any case, where (d) moves it; an expanding step (c > 1) needs no
             # special case, since its a is below 1

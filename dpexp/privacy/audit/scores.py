@@ -80,11 +80,6 @@ class ThresholdCounts:
         return math.log(ratio) if ratio > 1 else 0.0
 
 
-def thresholds_of(pilot: np.ndarray) -> tuple[float, ...]:
-    """Thresholds from runs of their own: quantiles of the statistics of both worlds together, each once."""
-    return tuple(dict.fromkeys(float(np.quantile(pilot, q)) for q in QUANTILES))
-
-
 def trade_off_test(
     without: np.ndarray, with_canary: np.ndarray, thresholds: Sequence[float], level: float
 ) -> list[ThresholdCounts]:
@@ -227,7 +222,8 @@ def audit_runs(releases: np.ndarray, canary: np.ndarray, pilot: int, claim: Curv
     without, with_canary = (scores[rest][canary[rest] == world] for world in (False, True))
     # with a claim either test has half of what may go wrong
     level = level if claim is None else level / 2
-    points = trade_off_test(without, with_canary, thresholds_of(scores[first]), level)
+    thresholds = np.unique(np.quantile(scores[first], QUANTILES)).tolist()
+    points = trade_off_test(without, with_canary, thresholds, level)
     if claim is None:
         return Audit(points, None, None)
     # what is staked may depend on the pilot alone

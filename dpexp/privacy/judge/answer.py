@@ -45,11 +45,9 @@ class Verdict(Printed):
         return {REFUTED: 1, NOTHING: 3}.get(self.facts["verdict"], 0)
 
     def document(self) -> dict[str, Any]:
-        """What --json prints."""
         return self.facts
 
     def text(self) -> str:
-        """What the command prints."""
         return self.words
 
     def __str__(self) -> str:

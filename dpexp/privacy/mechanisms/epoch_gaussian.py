@@ -95,10 +95,9 @@ class EpochGaussian(Mechanism):
         mu = distance(relation) * math.sqrt(self._begun) / z
         plain = gaussian_analysis("gaussian-composition", SHOWN, ALL, mu, (NOISE, ONE_BATCH, DIVIDED))
         epochs, replaced = epoch_loss(1 / z, self.batches).times(self._begun), relation == "replace-one"
-        eps = cache(epochs.eps_of_replaced if replaced else epochs.eps)
-        assumed = (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
-        composed = guarantee("pld-composition", ALLOCATION + (REPLACED if replaced else ""), ALL, eps, assumed)
-        return [composed if replaced else replace(composed, direct=epochs.delta), plain]
+        eps, direct = (epochs.eps_of_replaced, None) if replaced else (epochs.eps, epochs.delta)
+        source, assumed = ALLOCATION + (REPLACED if replaced else ""), (NOISE, ONE_BATCH, INDEPENDENT, DIVIDED)
+        return [guarantee("pld-composition", source, ALL, cache(eps), assumed, direct=direct), plain]
 
     def lower_bounds(self) -> list[Analysis]:
         if not self._noisy:

@@ -37,7 +37,7 @@ from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE,
 from dpexp.privacy.calibration import calibrate
 from dpexp.privacy.mechanisms.epoch_gaussian import ALLOCATION, INDEPENDENT
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Noise, Size, langevin_gradient_noise
-from dpexp.privacy.mechanisms.noisy_sgd import AsNoisySgd, NoisySgd
+from dpexp.privacy.mechanisms.noisy_sgd import BatchedMechanism, NoisySgd
 from dpexp.privacy.samplings import RELATIONS, BatchSampling, Epochs, batch_complaint, batches_of, epoch_text
 from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, sigma_for_eps, theorem31
 
@@ -64,7 +64,7 @@ Groups = tuple[tuple[float, int], ...]
 """(noise in units of the least, number of steps), noise increasing"""
 
 
-class Langevin(AsNoisySgd):
+class Langevin(BatchedMechanism):
     """Strongly convex, L-Lipschitz losses; the set's diameter is 2 L / lambda where it is not given."""
 
     noise_field: ClassVar[str] = "sigma"
@@ -99,7 +99,7 @@ class Langevin(AsNoisySgd):
             refused = "stated for replace-one neighbours"
         # (d)
         source, eps = "dp-sgld, Corollary 3.2 with Proposition 2.1", partial(eps_of_slope, slope)
-        return [*every, guarantee(PRINTED, source, LAST, eps, ASSUMED, slope.__mul__, refused)]
+        return [*every, guarantee(PRINTED, source, LAST, eps, ASSUMED, rdp=slope.__mul__, refused=refused)]
 
 
 def grouped(relative: np.ndarray) -> Groups:
@@ -202,8 +202,8 @@ class LangevinRun:
             slope = theorem31(1, self.lipschitz, self.n, self.sigma, self.strong_convexity, self.total)
             source = "dp-sgld, Theorem 3.1" + (" with K = epochs" if self.accountant == "published" else "")
             assumed = ("full batches", "the prescribed start", "only the last iterate is released")
-            eps, rdp = partial(eps_of_slope, slope), slope.__mul__
-            return guarantee(self.accountant, source, LAST, eps, assumed, rdp, REFUSED[self.accountant])
+            more = {"rdp": slope.__mul__, "refused": REFUSED[self.accountant]}
+            return guarantee(self.accountant, source, LAST, partial(eps_of_slope, slope), assumed, **more)
         if self.accountant != "last-iterate":
             return sound
         both = [sound, *(a for a in self.of_equal_steps(self.sigma).upper_bounds() if a.name == "hybrid")]

@@ -153,23 +153,18 @@ class Stated:
         }
 
     def upper_bounds(self) -> list[Analysis]:
-        """All analyses of the mechanism."""
         return self.mechanism.upper_bounds()
 
     def lower_bounds(self) -> list[Analysis]:
-        """What pairs of neighbours attain of it."""
         return self.mechanism.lower_bounds()
 
     @property
     def neighboring_relation(self) -> str:
-        """Which data sets count as neighbours."""
         return self.mechanism.neighboring_relation
 
     @property
     def sampling(self) -> str:
-        """How batches are drawn."""
         return self.mechanism.scheme
 
     def description(self) -> list[tuple[str, str]]:
-        """Who is protected and what is released, as (topic, sentence) pairs."""
         return self.mechanism.description()

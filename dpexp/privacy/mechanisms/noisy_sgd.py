@@ -17,13 +17,14 @@ from typing import ClassVar
 from pydantic import model_validator
 
 from dpexp.accounting.binomials import poisson_sizes
+from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
 from dpexp.accounting.search import eps_of_delta
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.analyses.composition import UNDEFINED, attained_unprojected, composition, linear_cyclic
 from dpexp.privacy.analyses.hidden_state import PoissonReach, last_iterate_delta
-from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, any_loss, convex, hybrid_eps, least_delta, powers
+from dpexp.privacy.analyses.hybrid import Contracted, LogContraction, convex, hybrid_eps, least_delta, powers
 from dpexp.privacy.analyses.random_contraction import random_contraction
 from dpexp.privacy.mechanisms.mechanism import Curvature, Length, Mechanism, Noise, Records, Size, Steps
 from dpexp.privacy.samplings import SAMPLING, batch_complaint, epoch_text, visits
@@ -80,6 +81,17 @@ class BatchedMechanism(Mechanism):
         if self.once:
             return 1 / (self.n // self.batch_size)
         return 1.0 if self.sampling == "full-batch" else self.batch_size / self.n
+
+    @property
+    def as_noisy_sgd(self) -> NoisySgd:
+        """The same iteration with its noise on the gradient."""
+        raise NotImplementedError
+
+    def lower_bounds(self) -> list[Analysis]:
+        return self.as_noisy_sgd.lower_bounds()
+
+    def description(self) -> list[tuple[str, str]]:
+        return self.as_noisy_sgd.description()
 
 
 class NoisySgd(BatchedMechanism):
@@ -179,7 +191,7 @@ class NoisySgd(BatchedMechanism):
             # convex losses contract at least as any losses do, but for Poisson batches, of which large ones can expand
             flat = convex_step(e1) if convex_step else None
             if not random:
-                return flat or any_loss(e1, width + move)
+                return flat or powers(delta_of(width + move, e1))
             plain = powers(random.contraction(e1))
             return (lambda steps: min(plain(steps), flat(steps))) if flat else plain
 
@@ -194,11 +206,10 @@ class NoisySgd(BatchedMechanism):
         losses = ["no convexity of the losses", *(["every loss is convex and smooth"] if convex_step else [])]
         either, own = ((bounded_set, GRADIENTS, kind, last) for kind in (losses[0], losses[-1]))
         source = OVER_SIZES if random else "hidden-state, main result"
+        refused = fresh if convex_step else bounded
         both = [
             guarantee("contraction", source, LAST, cache(partial(eps_of_delta, delta)), either, refused=bounded),
-            replace(
-                guarantee("hybrid", OURS, LAST, eps, own, refused=fresh if convex_step else bounded), direct=direct
-            ),
+            guarantee("hybrid", OURS, LAST, eps, own, refused=refused, direct=direct),
         ]
         return [replace(a, eps=lambda _: math.inf, direct=lambda _: 1.0) if a.refused else a for a in both]
 
@@ -315,22 +326,7 @@ class NoisySgd(BatchedMechanism):
         ]
 
 
-class AsNoisySgd(BatchedMechanism):
-    """The same iteration with other parameters."""
-
-    @property
-    def as_noisy_sgd(self) -> NoisySgd:
-        """With its noise on the gradient."""
-        raise NotImplementedError
-
-    def lower_bounds(self) -> list[Analysis]:
-        return self.as_noisy_sgd.lower_bounds()
-
-    def description(self) -> list[tuple[str, str]]:
-        return self.as_noisy_sgd.description()
-
-
-class ClippedNoisySgd(AsNoisySgd):
+class ClippedNoisySgd(BatchedMechanism):
     """Any losses, gradients clipped at L = `clip`, on a set of the given diameter; `noise_std` is on the parameter."""
 
     noise_field: ClassVar[str] = "noise_std"

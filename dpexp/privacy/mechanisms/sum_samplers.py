@@ -76,8 +76,8 @@ class TruncatedPoisson(_PoissonSums):
             return [gaussian_analysis("none", "", ALL, math.inf, (), reason)]
         steps = (truncated(n, self.sampling_probability, self.cap, self.noise_multiplier) for n in (self.n, self.n + 1))
         curve = larger([step.times(self.steps).curve for step in steps])
-        composed = guarantee("pld-composition", MIXED, ALL, curve.eps, (NOISE, POISSON, CUT, HIDDEN, DIVIDED))
-        return [replace(composed, direct=curve.direct)]
+        assumed = (NOISE, POISSON, CUT, HIDDEN, DIVIDED)
+        return [guarantee("pld-composition", MIXED, ALL, curve.eps, assumed, direct=curve.direct)]
 
     def lower_bounds(self) -> list[Analysis]:
         """All others' gradients 0: a Poisson batch that meets the record as often as the truncated one does."""
@@ -108,7 +108,7 @@ class ShownSizes(_PoissonSums):
         fewest = self.n - (self.neighboring_relation == "add-remove")
         step = shown_sizes(fewest, self.sampling_probability, multiplier, self.neighboring_relation)
         steps = step.times(self.steps)
-        return [replace(guarantee("pld-composition", SHOWN, ALL, steps.eps, (NOISE, POISSON, ANY)), direct=steps.delta)]
+        return [guarantee("pld-composition", SHOWN, ALL, steps.eps, (NOISE, POISSON, ANY), direct=steps.delta)]
 
     def lower_bounds(self) -> list[Analysis]:
         """The sums less C for every record of their batch: a sampled Gaussian that the record moves by 2 C."""
