@@ -16,8 +16,8 @@ from typing import Any
 from dpexp.accounting.curve import Curve, larger, mu_up_to
 from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.loss_steps import StepLoss, Steps, step_loss, truncated
-from dpexp.accounting.sampling import Relation, Sampling, distance, random_step
+from dpexp.accounting.loss_steps import Steps, truncated
+from dpexp.accounting.sampling import Relation, Sampling, distance
 from dpexp.core.errors import UsageError
 
 
@@ -131,14 +131,14 @@ class Accountant:
             return Curve(lambda delta: eps_of(mu, delta), mu=mu)
         # the other data set has one record fewer, or one more
         more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
-        return larger([Steps((self._loss(kind, added), kind.steps) for kind in kinds).curve for added in more])
+        return larger([Steps(part for kind in kinds for part in self._steps(kind, added)).curve for added in more])
 
-    def _loss(self, kind: StepKind, added: int) -> StepLoss:
-        q, noise = kind.sampling_probability, kind.noise_multiplier
+    def _steps(self, kind: StepKind, added: int) -> Steps:
+        q, noise, count = kind.sampling_probability, kind.noise_multiplier, kind.steps
         if kind.records is not None and kind.cap is not None:
-            return truncated(kind.records + added, q, kind.cap, noise)
+            return truncated(kind.records + added, q, kind.cap, noise).times(count)
         sampling: Sampling = "fixed-size" if kind.sampler == "fixed-size" else "poisson"  # of all records if q is 1
-        return step_loss(*random_step(q, noise, sampling, self.neighboring_relation))
+        return Steps.sampled(noise, q, count, sampling, self.neighboring_relation)
 
     @property
     def _kinds(self) -> list[StepKind]:
@@ -234,7 +234,4 @@ def _refusal(loaded: bool) -> type[UsageError]:
         return UsageError
     from dp_accounting import UnsupportedEventError
 
-    class Unsupported(UsageError, UnsupportedEventError):  # type: ignore[misc]
-        """An event that is not accounted."""
-
-    return Unsupported
+    return type("Unsupported", (UsageError, UnsupportedEventError), {})

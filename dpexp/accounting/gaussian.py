@@ -8,7 +8,7 @@ values.
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -85,6 +85,7 @@ def mu_of(eps: float, delta: float) -> float:
     return 1 / eps_of_delta(lambda x: delta_of(1 / x if x > 0 else math.inf, eps), delta, most=1e300) if delta else 0.0
 
 
+@lru_cache(maxsize=256)  # every replicate of a run asks
 def mu_within(eps: float, delta: float) -> float:
     """`mu_of`, lowered by its last digits where `eps_of` would state more than eps."""
     mu = mu_of(eps, delta)

@@ -22,7 +22,7 @@ from dpexp.accounting.functions import exp, log1p
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
-from dpexp.accounting.sampling import Relation, Sampling, Scheme, random_step
+from dpexp.accounting.sampling import Relation, Sampling, Scheme
 
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: they bind where a step's loss deviates by less than 4e-9, or by more than 0.2"""
@@ -181,14 +181,13 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 
     @staticmethod
     def sampled(
-        noise_multiplier: float,
-        q: float,
-        count: int,
-        sampling: Sampling = "poisson",
-        relation: Relation = "add-remove",
+        noise_multiplier: float, q: float, count: int, sampling: Sampling = "poisson", relation: Relation = "add-remove"
     ) -> Steps:
         """Gaussian steps on random batches of the share q; noise over one record's norm, above 0 and finite."""
-        return step_loss(*random_step(q, noise_multiplier, sampling, relation)).times(count)
+        # among others that pull one way, a record that is turned round moves the sum by two of its norms
+        if sampling == "fixed-size":
+            return step_loss(q, noise_multiplier / 2, "fixed-size").times(count)
+        return step_loss(1.0 if sampling == "full-batch" else q, noise_multiplier, relation).times(count)
 
     @property
     def scheme(self) -> Scheme:

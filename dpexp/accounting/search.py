@@ -35,20 +35,14 @@ class Narrowed(NamedTuple):
 
 
 def narrow(
-    holds: Callable[[float], bool],
-    below: float,
-    above: float,
-    *,
-    relative: float = 0.0,
-    absolute: float = 0.0,
-    halvings: int = 200,
+    holds: Callable[[float], bool], below: float, above: float, *, relative: float = 0.0, absolute: float = 0.0
 ) -> Narrowed:
-    """Halve [below, above] until it is at most `absolute` + `relative` |above| wide, or so many times.
+    """Halve [below, above] until it is at most `absolute` + `relative` |above| wide.
 
     `holds` is taken to be false at `below` and true at `above`, which may be the smaller number of the two. Both
     tolerances may be 0: 200 halvings leave 1e-60 of any interval.
     """
-    for _ in range(halvings):
+    for _ in range(200):
         middle = (below + above) / 2
         if abs(above - below) <= absolute + relative * abs(above) or middle in (below, above):
             break
@@ -65,9 +59,9 @@ def eps_of_delta(delta_at: Callable[[float], float], delta: float, most: float =
     if delta_at(0.0) <= delta:
         return 0.0
     while delta_at(high) > delta:
-        low, high = high, 2 * high
-        if high > most:
+        if high >= most:
             return math.inf
+        low, high = high, min(2 * high, most)
     while delta_at(low) <= delta:
         low, high = low / 2, low
     return raised(log_root(delta_at, delta, low, high), delta_at, delta)
@@ -78,12 +72,13 @@ def log_root(f: Callable[[float], float], level: float, a: float, b: float) -> f
     return root(lambda x: math.log(max(f(x), 5e-324)) - math.log(level), a, b, xtol=1e-300)
 
 
-def raised(noise: float, statement: Callable[[float], float], target: float) -> float:
+def raised(noise: float, statement: Callable[[float], float], target: float, step: float = 0.0) -> float:
     """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
 
-    By steps that grow, as a statement can be flatter than its rounding. Raises ValueError where no finite noise helps.
+    By steps that double from `step` or the last digit, as a statement can be flatter than its rounding. Raises
+    ValueError where no finite noise helps.
     """
-    step = math.ulp(noise)
+    step = step or math.ulp(noise)
     while not statement(noise) <= target:
         noise, step = noise + step, 2 * step
         if not math.isfinite(noise):
@@ -138,9 +133,5 @@ def solve(f: Callable[[float], float], level: float, tolerance: float) -> float:
 
     if level <= 0 or excess(high) >= 0:
         return high
-    # (b)
-    x, step = root(excess, low, high, xtol=tolerance / 40), tolerance / 40
-    # (c), by steps that double, as f can be flatter than its rounding
-    while f(x) > level and x < high:
-        x, step = x + step, 2 * step
-    return min(x, high)
+    # (b), (c)
+    return min(raised(root(excess, low, high, xtol=tolerance / 40), f, level, tolerance / 40), high)

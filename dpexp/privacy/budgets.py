@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -205,10 +204,6 @@ BUDGETS: Registry[type[Budget]] = Registry(
 )
 
 
-_mu_of_target = lru_cache(maxsize=256)(mu_within)
-"""computed once: every replicate asks"""
-
-
 class Target(Budget):
     """(eps, delta)-DP for everything that is released; eps = inf is no privacy."""
 
@@ -223,7 +218,7 @@ class Target(Budget):
     @property
     def constant(self) -> float:
         """The mu of the Gaussian mechanism that just meets the target (exact conversion)."""
-        return _mu_of_target(self.eps, self.delta)
+        return mu_within(self.eps, self.delta)
 
     @property
     def target(self) -> tuple[float, float]:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = {"pld-composition": 1e-6, "hybrid": 1e-4}
 """relative tolerance of the noise, for analyses whose epsilon is rounded up on a grid"""
-
-
 M = TypeVar("M", bound="Mechanism")
 
 

@@ -80,12 +80,7 @@ class Analysis(Curve):
 
 
 def guarantee(
-    name: str,
-    source: str,
-    released: Released,
-    eps: Callable[[float], float],
-    assumptions: Sequence[str],
-    **more: Any,
+    name: str, source: str, released: Released, eps: Callable[[float], float], assumptions: Sequence[str], **more: Any
 ) -> Analysis:
     """From epsilon at every delta, and more fields."""
     return Analysis(eps, name=name, source=source, released=released, assumptions=tuple(assumptions), **more)

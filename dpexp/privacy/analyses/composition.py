@@ -14,8 +14,8 @@ import numpy as np
 
 from dpexp.accounting import linear
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.loss_steps import Steps, step_loss
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance, random_step
+from dpexp.accounting.loss_steps import Steps
+from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
 from dpexp.privacy.exact.walk import largest_eps
 from dpexp.privacy.samplings import visits
@@ -172,8 +172,8 @@ def _gaussian_mu(kinds: Sequence[Phase], sampling: Sampling, relation: Relation)
 
 def _steps(kinds: Iterable[Phase], sampling: Sampling, relation: Relation) -> Steps:
     """Their loss distributions; steps of infinite noise add nothing, and have none."""
-    finite = ((z, q, n) for z, q, n in kinds if math.isfinite(z))
-    return Steps((step_loss(*random_step(q, z, sampling, relation)), n) for z, q, n in finite)
+    finite = (Steps.sampled(z, q, n, sampling, relation) for z, q, n in kinds if math.isfinite(z))
+    return Steps(part for steps in finite for part in steps)
 
 
 LOSSES = "privacy loss distributions of the steps of all runs, composed"
