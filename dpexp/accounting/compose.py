@@ -48,7 +48,7 @@ import numpy as np
 from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, log
 from dpexp.accounting.loss_grid import UNIT, Discrete
-from dpexp.accounting.search import eps_of_delta, log_root, narrow, raised
+from dpexp.accounting.search import log_root, narrow, raised
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
@@ -250,10 +250,12 @@ class Tilted:
         Below: an eps with delta(eps) >= delta, the largest but for rounding; 0 where the window has none.
         """
         first, last = (max(0.0, self._loss(k) + self._sign * self._shift) for k in (0, self.cells - 1))
-        if self._above:
-            return eps_of_delta(self.delta, delta, most=last)
         if self.delta(last) > delta:
-            return last
+            return math.inf if self._above else last
+        if self._above and self.delta(first) <= delta:
+            return first
+        if self._above:
+            return raised(log_root(self.delta, delta, first, last), self.delta, delta)
         # at the low end of the window nothing may be left but errors
         ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)
         if self.delta(ends.below) < delta:

@@ -156,9 +156,8 @@ def test_an_analysis_of_a_plug_in_states_a_number_or_is_an_error_at_its_line(val
     mine = guarantee("mine", "", ALL, lambda delta: value, (), direct=lambda eps: value)
     ANALYSES.add("local-gaussian/mine", lambda mechanism: mine, "mine.py:3")
     try:
-        analysis = every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1]
-        for ask in (analysis.eps, analysis.delta):
+        for ask in ("eps", "delta"):
             with pytest.raises(UsageError, match=r"mine\.py:3"):
-                ask(1e-5)
+                getattr(every_analysis(MECHANISMS["local-gaussian"](mu=1.0))[-1], ask)(1e-5)
     finally:
         ANALYSES.remove("local-gaussian/mine")
