@@ -102,10 +102,10 @@ def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
     for (t, z), total, delta in product(kinds, TOTALS, DELTAS):
         v = math.expm1(z**-2) / t
         epochs = round(total / v)
-        law = ((epoch_loss(1 / z, t), epochs),)
+        law = epoch_loss(1 / z, t).times(epochs)
         low, high = (losses_of(law, side)[0].eps(delta) for side in ("below", "above"))
-        step, steps = step_loss(1 / t, z, "add-remove"), t * epochs
-        poisson = step.attained(steps, delta), step.eps(steps, delta)
+        steps = step_loss(1 / t, z, "add-remove").times(t * epochs)
+        poisson = steps.attained(delta), steps.eps(delta)
         rows.append(Compared(t, z, epochs, delta, math.sqrt(epochs * v), (low, high), poisson))
     return tuple(rows)
 
@@ -113,8 +113,8 @@ def compared(kinds: tuple[tuple[int, float], ...]) -> tuple[Compared, ...]:
 def crossed() -> dict[str, float]:
     """What balls in bins attains over what Poisson batches have at most: epsilon, a record added or removed."""
     return {
-        f"t = {t}, z = {z:g}, E = {epochs:,}, delta = {delta:g}": epoch_loss(1 / z, t).attained(epochs, delta)
-        / step_loss(1 / t, z, "add-remove").eps(t * epochs, delta)
+        f"t = {t}, z = {z:g}, E = {epochs:,}, delta = {delta:g}": epoch_loss(1 / z, t).times(epochs).attained(delta)
+        / step_loss(1 / t, z, "add-remove").times(t * epochs).eps(delta)
         for t, z, epochs, delta in CROSSED
     }
 
@@ -126,9 +126,9 @@ def membership() -> dict[str, float]:
 
 def _advantages(t: int, z: float, epochs: int) -> float:
     """Attained with balls in bins over the largest of Poisson batches."""
-    loss, attained = epoch_loss(1 / z, t), step_loss(1 / t, z, "add-remove").delta(t * epochs, 0.0)
+    loss, attained = epoch_loss(1 / z, t).times(epochs), step_loss(1 / t, z, "add-remove").times(t * epochs).delta(0.0)
     # the advantage is at least every delta at which an epsilon above 0 is attained
-    return narrow(lambda delta: loss.attained(epochs, delta) <= 0, 0.0, 1.0, halvings=30).below / attained
+    return narrow(lambda delta: loss.attained(delta) <= 0, 0.0, 1.0, absolute=1e-9).below / attained
 
 
 class Opposite(EpochLoss):
@@ -159,8 +159,8 @@ class Opposite(EpochLoss):
 def replaced() -> dict[str, float]:
     """What a replaced record attains with balls in bins over the most with Poisson batches: two batches of an epoch."""
     return {
-        f"t = 2, z = {z:g}, E = {epochs}, delta = {delta:g}": Opposite(1 / z, 2).attained(epochs, delta)
-        / step_loss(0.5, z, "replace-one").eps(2 * epochs, delta)
+        f"t = 2, z = {z:g}, E = {epochs}, delta = {delta:g}": Opposite(1 / z, 2).times(epochs).attained(delta)
+        / step_loss(0.5, z, "replace-one").times(2 * epochs).eps(delta)
         for z, epochs, delta in REPLACED
     }
 

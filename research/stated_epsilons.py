@@ -77,7 +77,7 @@ def figures_of(entry: Entry) -> Found:
     # as the page's own accountant: the orders and the conversion of its time (Mironov, 2017, Proposition 3)
     room = math.log(1 / delta)
     recomputed = min(entry.steps * mixture_from_base(order, q, z) + room / (order - 1) for order in ORDERS)
-    accounted = step_loss(q, z, "add-remove").eps(entry.steps, delta)
+    accounted = step_loss(q, z, "add-remove").times(entry.steps).eps(delta)
     return Found(recomputed, accounted, *(_attained(entry, relation) for relation in ("add-remove", "replace-one")))
 
 

@@ -36,7 +36,7 @@ ENDS = [f"{scheme}_{order}_{end}" for scheme in ("bins", "poisson") for order in
 def of_bins(loss: EpochLoss, epochs: int, delta: float) -> dict[str, tuple[float, float]]:
     """Brackets of every order of the neighbours."""
     try:
-        below, above = (losses_of(((loss, epochs),), side) for side in SIDES)
+        below, above = (losses_of(loss.times(epochs), side) for side in SIDES)
         pairs = zip(("remove", "add"), below, above, strict=True)
         found = {name: (low.eps(delta), high.eps(delta)) for name, low, high in pairs}
     except TooWide:

@@ -143,8 +143,7 @@ def test_literal_draws_are_in_the_bracket_and_those_of_other_noise_are_not():
         return values.mean(), values.std() / math.sqrt(draws)
 
     loss = EpochLoss(1 / noise, batches)
-    high = losses_of(((loss, epochs),), "above")[0].delta(eps)
-    low = losses_of(((loss, epochs),), "below")[0].delta(eps)
+    high, low = (losses_of(loss.times(epochs), side)[0].delta(eps) for side in ("above", "below"))
     mean, error = estimate(noise)
     assert low - 4 * error < mean < high + 4 * error
     for factor in (0.8, 1.25):

@@ -66,8 +66,8 @@ def test_a_replaced_record_of_two_batches_beside_draws():
     share = np.where(loss > most, -np.expm1(np.minimum(most - loss, 0)), 0)
     mean, error = share.mean(), share.std() / math.sqrt(len(share))
     assert mean - 5 * error > 1.8e-2
-    law = answers.Opposite(1.0, 2)
-    assert law.attained(1, mean - 4 * error) > most > law.attained(1, mean + 4 * error) > 0.97 * most
+    law = answers.Opposite(1.0, 2).times(1)
+    assert law.attained(mean - 4 * error) > most > law.attained(mean + 4 * error) > 0.97 * most
 
 
 @pytest.mark.parametrize(("t", "z"), [(2, 1.0), (10, 1.0), (16, 2.0)])

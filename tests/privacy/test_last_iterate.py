@@ -22,18 +22,12 @@ def convex(width, c=1.0):
 
 def test_golden_epsilons_of_the_hybrid_bound():
     """n = 1000, b = 100, L = 1, eta = 0.1, sigma = 0.5, D = 1, opposite slopes: at most the 0.86672 of a coarser search."""
-    loss = step_loss(0.1, 50.0, "replace-one")
+    loss, clipped = (step_loss(*setting, "replace-one").times for setting in ((0.1, 50.0), (0.05, 2.0)))
     for steps, low, high in ((5000, 0.86, 0.86672), (10**6, 0.86, 0.86672), (1000, 0.44002, 0.4401)):
-        assert low < hybrid_eps(lambda t, share: loss.times(t).eps(share), convex(20.0), steps, 1e-5) <= high
-    clipped = step_loss(0.05, 2.0, "replace-one")
+        assert low < hybrid_eps(lambda t, share: loss(t).eps(share), convex(20.0), steps, 1e-5) <= high
+    of_any = lambda e1: powers(last_iterate_delta(e1, 2.0, 1.0, 1))  # noqa: E731
     for eps, delta in ((0.5, 2.8e-3), (1.0, 3.4e-5)):
-        found = hybrid_eps(
-            lambda t, share: clipped.times(t).eps(share),
-            lambda e1: powers(last_iterate_delta(e1, 2.0, 1.0, 1)),
-            10**6,
-            delta,
-        )
-        assert 0.85 * eps < found <= eps
+        assert 0.85 * eps < hybrid_eps(lambda t, share: clipped(t).eps(share), of_any, 10**6, delta) <= eps
 
 
 def test_a_contraction_that_is_no_number_leaves_no_room():
