@@ -65,7 +65,7 @@ def in_30_digits(order, q, sigma):
         known = {c + e for c in (0, 1 / (2 * s), 1 / s, a / s) for e in (-5, -2, 0, 2, 5)}
         between = mpmath.linspace(low, high, min(30, 2 + int(high - low) // 4))
         ends = sorted(z for z in {*known, *between} if low <= z <= high)
-        found = mpmath.quad(lambda z: mpmath.npdf(z) * function(ratio(z)), ends, maxdegree=4)
+        found = mpmath.quadgl(lambda z: mpmath.npdf(z) * function(ratio(z)), ends, maxdegree=4)
         return float(mpmath.log1p(found) / (a - 1))
 
     top = a / s + 40

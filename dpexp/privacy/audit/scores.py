@@ -131,22 +131,22 @@ def bets_of(claim: Curve, pilot: np.ndarray, worlds: np.ndarray) -> list[tuple[f
 
     Promising by pilot runs: the largest excess P1(A) - e^eps P0(A) - delta over the noise of its estimate.
     """
-    bets = []
+    bets, events = [], []
+    for threshold in np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25))):
+        for mirrored in (False, True):  # (c)
+            event = (pilot > threshold) ^ mirrored
+            p1, p0 = (float(np.mean(event[worlds == world])) for world in (not mirrored, mirrored))
+            events.append((p1, p0, float(threshold), mirrored))
     for delta in DELTAS:
         # stakes are below e^-eps: a bet on so large an epsilon would need a billion runs to win
         if (eps := claim.eps(delta)) > 20:
             continue
-        options = []
-        for threshold in np.unique(np.quantile(pilot, np.linspace(0.02, 0.98, 25))):
-            for mirrored in (False, True):  # (c)
-                event = (pilot > threshold) ^ mirrored
-                p1, p0 = (float(np.mean(event[worlds == world])) for world in (not mirrored, mirrored))
-                spread = math.sqrt(p1 + math.exp(eps) ** 2 * p0 + 1e-4)
-                options.append(((p1 - math.exp(eps) * p0 - delta) / spread, float(threshold), mirrored))
+        e, options = math.exp(eps), []
+        for p1, p0, threshold, mirrored in events:
+            options.append(((p1 - e * p0 - delta) / math.sqrt(p1 + e**2 * p0 + 1e-4), threshold, mirrored))
         best, threshold, mirrored = max(options)
         bets.append((best, (eps, delta, threshold, mirrored)))
-    bets.sort(key=lambda one: -one[0])
-    return [bet for _, bet in bets[:MOST_BETS]]
+    return [bet for _, bet in sorted(bets, key=lambda one: -one[0])[:MOST_BETS]]
 
 
 def e_process(
