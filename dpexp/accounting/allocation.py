@@ -36,6 +36,7 @@ from dpexp.accounting.curve import Side
 from dpexp.accounting.functions import exp, expm1, log, normal_cells
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import UNIT, Discrete, from_above, from_below
+from dpexp.accounting.loss_steps import chunks
 
 REACH, TRIMMED = 9.5, 1e-20
 """noise units beyond which a coordinate's outcomes are one atom: Phi(-9.5) = 1e-21; and mass that a combination may
@@ -288,13 +289,10 @@ class Epochs(tuple[tuple[EpochLoss, int], ...]):
         Of more than `MOST_NOISES`, whose batches are equally many, neighbours in the list are taken together at the
         largest distance, which can only help.
         """
-        size = max(1, -(-len(kinds) // MOST_NOISES))
-        assert size == 1 or len({batches for _, batches, _ in kinds}) == 1, "kinds that are merged have as many batches"
-        parts = [[kind for kind in kinds[k : k + size] if kind[2]] for k in range(0, len(kinds), size)]
+        parts = chunks([kind for kind in kinds if kind[2]], MOST_NOISES)
+        assert all(len({batches for _, batches, _ in part}) == 1 for part in parts), "others have other batches"
         return cls(
-            (epoch_loss(max(mu for mu, _, _ in part), part[0][1]), sum(count for _, _, count in part))
-            for part in parts
-            if part
+            (epoch_loss(max(mu for mu, _, _ in part), part[0][1]), sum(count for _, _, count in part)) for part in parts
         )
 
     def eps(self, delta: float) -> float:

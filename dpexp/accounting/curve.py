@@ -61,6 +61,7 @@ class Curve:
     rdp: Callable[[float], float] | None = None  # order -> Renyi divergence, where it has one
     direct: Callable[[float], float] | None = None
     """epsilon -> delta, where that is known without a search; rounded like `eps`"""
+    misses: Callable[[float, bool], float] | None = None  # `beta`, where more is known of it than epsilon and delta say
     unsampled: float = math.inf
     """mu of a Gaussian mechanism that is never better: of sampled steps that of the same steps on all records"""
     _known: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -110,6 +111,8 @@ class Curve:
         """The least false negative rate at the false positive rate alpha in (0, 1); as finely as a `curve` needs it."""
         if self.mu is not None:
             return gaussian_beta(self.mu, alpha)
+        if self.misses is not None:
+            return self.misses(alpha, curve)
         if self.advantage < _NOTHING:
             return 1 - alpha
 
@@ -158,32 +161,24 @@ class Curve:
             each = eps / size
             return min(1.0, self.delta(each) * (math.expm1(eps) / math.expm1(each) if each > 0 else float(size)))
 
-        return _OfGroup(lambda at: eps_of_delta(delta, at), direct=delta, one=self, size=size)
+        def direct(eps: float) -> float:
+            # the advantage is what the best epsilon implies, (e^eps - 1 + 2 delta) / (e^eps + 1) (Kairouz, Oh and
+            # Viswanath); beyond epsilon 4 that is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
+            places = [eps, *(0.1 * k for k in range(1, 41) if eps == 0)]
+            return min(implied_delta(place, delta(place), eps) for place in places)
+
+        def misses(alpha: float, curve: bool) -> float:
+            for _ in range(size):  # (e)
+                alpha = 1 - self.beta(alpha, curve) if alpha < 1 else 1.0
+            return 1 - alpha
+
+        return Curve(lambda at: eps_of_delta(delta, at), direct=direct, misses=misses)
 
     def _at(self, logit: float) -> float:
         """Epsilon there, asked once."""
         if logit not in self._known:
             self._known[logit] = self.eps(_delta(logit))
         return self._known[logit]
-
-
-@dataclass(frozen=True)
-class _OfGroup(Curve):
-    """A guarantee for several records at once, from that of one: (e)."""
-
-    one: Curve = field(kw_only=True)
-    size: int = field(kw_only=True)
-
-    @cached_property
-    def advantage(self) -> float:
-        # (e^eps - 1 + 2 delta) / (e^eps + 1) holds at every epsilon (Kairouz, Oh and Viswanath); beyond epsilon 4 it is
-        # above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
-        return min(self.delta(0.0), *(implied_delta(0.1 * k, self.delta(0.1 * k), 0.0) for k in range(1, 41)))
-
-    def beta(self, alpha: float, curve: bool = False) -> float:
-        for _ in range(self.size):
-            alpha = 1 - self.one.beta(alpha, curve) if alpha < 1 else 1.0
-        return 1 - alpha
 
 
 def calibrate(curve: Callable[[float], Curve], eps: float, delta: float, tolerance: float = 1e-6) -> float:

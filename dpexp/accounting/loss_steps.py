@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from dpexp.accounting import pairs
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.compose import MOST_CELLS, ComposedLoss, TooWide
 from dpexp.accounting.curve import Curve, Side
-from dpexp.accounting.functions import exp, log1p
+from dpexp.accounting.functions import exp, log1p, ndtr
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
@@ -145,10 +146,8 @@ class StepLoss:
 
     def beyond(self, reach: float) -> float:
         """Probability of a loss above `top`, (1 - q) Phi(-mu - reach) + q Phi(-reach) rounded up, and of lost kinds."""
-        far = math.erfc(reach / 2**0.5)
-        near = np.array([math.erfc((mu + reach) / 2**0.5) for mu in self.distances])
-        masses = np.maximum(self.present, self.absent) * (near + self.shares * far) / 2 * (1 + 1e-9)
-        return self.lost + float(masses.sum())
+        masses = np.maximum(self.present, self.absent) * (ndtr(-self.distances - reach) + self.shares * ndtr(-reach))
+        return self.lost + float(masses.sum()) * (1 + 1e-9)
 
     def laws(self, interval: float, reach: float, side: Side) -> list[Discrete]:
         """One step on a grid, for every order of the neighbours that matters: from below the first one will do, which
@@ -284,8 +283,8 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
             return Steps(kinds)
         merged, end = [], max if side == "above" else min
         # by q, then by noise within those of about one q: a single order by both would join any noises
-        for similar in _chunks(kinds, lambda step: (step.q, step.mu)):
-            for like in _chunks(similar, lambda step: (step.mu,)):
+        for similar in chunks(sorted(kinds, key=lambda part: (part[0].q, part[0].mu)), math.isqrt(MOST_KINDS)):
+            for like in chunks(sorted(similar, key=lambda part: part[0].mu), math.isqrt(MOST_KINDS)):
                 q, mu = end(step.q for step, _ in like), end(step.mu for step, _ in like)
                 merged.append((step_loss(q, 1 / mu, self.scheme), sum(count for _, count in like)))
         return Steps(merged)
@@ -299,12 +298,10 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
 NONE = Steps()
 
 
-def _chunks(
-    kinds: Sequence[tuple[StepLoss, int]], key: Callable[[StepLoss], tuple[float, ...]]
-) -> list[list[tuple[StepLoss, int]]]:
-    """Neighbours by the key in at most the root of `MOST_KINDS` chunks."""
-    ordered, size = sorted(kinds, key=lambda part: key(part[0])), -(-len(kinds) // math.isqrt(MOST_KINDS))
-    return [ordered[k : k + size] for k in range(0, len(ordered), size)]
+def chunks(items: list[Any], most: int) -> list[list[Any]]:
+    """Items that follow each other, in parts of one size, at most so many."""
+    size = max(1, -(-len(items) // most))
+    return [items[k : k + size] for k in range(0, len(items), size)]
 
 
 @lru_cache(maxsize=12)
