@@ -252,9 +252,10 @@ class Tilted:
         first, last = (max(0.0, self._loss(k) + self._sign * self._shift) for k in (0, self.cells - 1))
         if self.delta(last) > delta:
             return math.inf if self._above else last
-        if self._above and self.delta(first) <= delta:
-            return first
         if self._above:
+            for place in (0.0, first):
+                if self.delta(place) <= delta:
+                    return place
             return raised(log_root(self.delta, delta, first, last), self.delta, delta)
         # at the low end of the window nothing may be left but errors
         ends = narrow(lambda eps: self.delta(eps) <= delta, first, last, absolute=self.interval)

@@ -62,6 +62,7 @@ def test_delta_and_epsilon_are_inverse_and_monotone():
             if eps > 0:
                 assert loss.delta(eps * 0.999) > delta
         assert loss.eps(1.0) == 0
+    assert step_loss(0.0018, 2.67, "add-remove").times(9).eps(0.01) == 0  # and not what a sum of losses moves by
     loss = step_loss(0.05, 1.2, "fixed-size").times(10)
     assert loss.attained(1e-18) <= loss.eps(1e-18) < loss.attained(1e-18) * 1.001
     for wrong in ((0.0, 1.0), (1.1, 1.0), (0.5, 0.0), (0.5, math.inf)):
