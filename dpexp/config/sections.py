@@ -115,15 +115,17 @@ def _by_name(config: Section) -> list[Section]:
 
 def points(config: Section, section: str, model: type[Parameters]) -> list[Section]:
     """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
-    own, mark = config[section], config.mark(section)
+    own, where = config[section], config.at(section)
     lists = {
         key: value.entries for key, value in own.items() if isinstance(value, Items) and value
         and key not in OF_THE_EXPERIMENT and not takes_a_list(model, key)
     }  # fmt: skip
-    choices: dict[str, list[Choice]] = {section: [(point, mark) for point in _combined(own, lists, mark.value)]}
+    several = [config.over({section: point}, {}) for point in _combined(own, lists, where)] if lists else [config]
     if section == "problem" and POPULATION in config:
-        choices[POPULATION] = _populations(POPULATION, config[POPULATION], config.mark(POPULATION))
-    return _combined(config, choices, mark.value)
+        populations = _populations(POPULATION, config[POPULATION], config.marks[POPULATION])
+        require_few(len(several) * len(populations), where)
+        several = [point.over({POPULATION: own}, {POPULATION: mark}) for point in several for own, mark in populations]
+    return several
 
 
 def _combined(written: Section, choices: Mapping[str, list[Choice]], where: Position) -> list[Section]:

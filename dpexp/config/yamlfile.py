@@ -111,9 +111,9 @@ class Items(tuple[Any, ...]):
 class Section(dict[str, Any]):
     """A mapping, where it is in a file, and where its entries are: these keep their places wherever they are moved."""
 
-    def __init__(self, values: Mapping[str, Any], start: Position, marks: Mapping[str, Mark] | None = None) -> None:
+    def __init__(self, values: Mapping[str, Any], start: Position, marks: dict[str, Mark] | None = None) -> None:
         super().__init__(values)
-        self.start, self.marks = start, dict(marks or {})
+        self.start, self.marks = start, {} if marks is None else marks
 
     def value(self, *keys: int | str) -> Any:
         """The value at these keys, or None."""

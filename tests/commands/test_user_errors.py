@@ -36,6 +36,7 @@ FILES = {
     "small_unit.yaml": "ranges: {age: [20, 70], y: [0, 9e-12]}\n",
     "wrong.yaml": "card: 1\nrecords: sixty\nrelation: swap\nphases: [{noise_multiplier: 0, sampling_probability: 2, steps: 5}]\n",
     "words.csv": "class,my col,pay\n1,2,3\n",
+    "one.csv": "a,b\n1,2\n",
     "broken.py": "def eps(delta):\n    return (\n",
 }
 """small inputs that others have tried"""
@@ -90,6 +91,7 @@ ERRORS = """
 2  | receipt STEPS records=60000 batch_size=500 | |
 2  | validate absent_plugin.yaml | absent_plugin.yaml:1:11 | no such plug-in file
 2  | validate three.yaml | three.yaml:1:11 | must be text
+2  | init --data one.csv --target b | one.csv: | a split needs
 2  | validate median.yaml | median.yaml:2:17 | --plugin FILE.py
 2  | validate target.yaml | people.csv | no column 'c'
 2  | receipt wrong.yaml | wrong.yaml:2:10 | 'sixty'

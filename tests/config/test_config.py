@@ -65,6 +65,7 @@ def test_cases_override_and_sweep(tmp_path):
     second = [("mallows-logistic", d, alpha, 2.0) for d in (1, 2) for alpha in (1 / 3, 1 / 2)]
     assert got == sorted(first + second)
     assert len(cells) == 8
+    assert len(load(tmp_path, GOOD + "cases: null\n").cells) == 4
     assert len({c.cell_id for c in cells}) == 8
 
 
