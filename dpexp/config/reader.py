@@ -36,8 +36,6 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 UNTRUSTED = "a list loads no code and opens no data that a config names"
 MAX_STEPS = 10**12
 """as `run.n` may be"""
-
-
 Part = tuple[Section, Parameters]
 """a config with a section at one point of its lists, and the value of that section"""
 
@@ -79,8 +77,7 @@ class Reader:
         require_none(self.issues)
         shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
-        where = root.at("run")
-        return Experiment(name, self.path, different, replicates, self.profile, where=where, plugins=plugins)
+        return Experiment(name, self.path, different, replicates, self.profile, where=root.at("run"), plugins=plugins)
 
     def plugins(self) -> tuple[str, ...]:
         """Load what is installed, and the files that `plugins:` names by their paths from the config file.
@@ -115,8 +112,8 @@ class Reader:
         # An algorithm that leaves this question to its base never knows its steps; others are asked for each cell.
         steps = {} if algorithm is None or algorithm.steps is Algorithm.steps else {"n": 1}
         # A default algorithm belongs to the problem that somebody named.
-        marks = {"algorithm": config.mark("problem")} if "algorithm" not in config else {}
-        config = config.over({k: Section({}, config.start) for k in SECTIONS if k not in config}, marks)
+        marks = {key: config.mark("problem" if key == "algorithm" else key) for key in SECTIONS if key not in config}
+        config = config.over({key: (Section({}, config.start), mark) for key, mark in marks.items()})
         parts: dict[str, list[Part]] = {}
         # In one order for all files, those that only a case has last.
         for section in sorted(SECTIONS, key=lambda section: section not in self.root):
@@ -125,7 +122,7 @@ class Reader:
             if POPULATION in values:
                 message, where = f"unknown key in {section}: '{POPULATION}'", config.mark(section, POPULATION).key
                 self.issues.append(Issue(where, message, "it is a section of its own"))
-                config = config.over({section: values.without([POPULATION])}, {})
+                config = config.over({section: (values.without([POPULATION]), config.mark(section))})
             parts[section] = []
             with collected(self.issues):
                 several = [self.with_data(point) for point in points(config, section, model)]

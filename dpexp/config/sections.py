@@ -88,15 +88,15 @@ def _laid_over(root: Section, case: Section) -> Section:
 
     A new name starts afresh, and so does a new kind of budget.
     """
-    sections = dict[str, Any](case)
-    for section, own in case.items():
+    sections = case.entries
+    for section, (own, mark) in case.entries.items():
         base: Any = root.get(section)
         mappings = isinstance(base, Section) and isinstance(own, Section)
         # Parameters of one algorithm mean nothing to another.
         if mappings and base.get("name") == own.get("name", base.get("name")):
             replaced = [key for name in own for key in REPLACED.get(name, ())]
-            sections[section] = base.without(replaced).over(own, own.marks)
-    return root.over(sections, case.marks)
+            sections[section] = base.without(replaced).over(own.entries), mark
+    return root.over(sections)
 
 
 def _by_name(config: Section) -> list[Section]:
@@ -109,39 +109,35 @@ def _by_name(config: Section) -> list[Section]:
             for own in _combined(config[section], {"name": names.entries}, config.at(section)):
                 # without the keys that only other names have; one of none is a mistake
                 alone.append(own.without(known.difference(fields.get(str(own["name"]), own))))
-            several = [config.over({section: own}, {}) for config in several for own in alone]
+            several = [config.over({section: (own, config.mark(section))}) for config in several for own in alone]
     return several
 
 
 def points(config: Section, section: str, model: type[Parameters]) -> list[Section]:
     """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
-    own, where = config[section], config.at(section)
+    own, mark = config[section], config.mark(section)
     lists = {
         key: value.entries for key, value in own.items() if isinstance(value, Items) and value
         and key not in OF_THE_EXPERIMENT and not takes_a_list(model, key)
     }  # fmt: skip
-    several = [config.over({section: point}, {}) for point in _combined(own, lists, where)] if lists else [config]
+    if not lists and POPULATION not in config:
+        return [config]
+    choices = {section: [(point, mark) for point in _combined(own, lists, mark.value)]}
     if section == "problem" and POPULATION in config:
-        populations = _populations(POPULATION, config[POPULATION], config.marks[POPULATION])
-        require_few(len(several) * len(populations), where)
-        several = [point.over({POPULATION: own}, {POPULATION: mark}) for point in several for own, mark in populations]
-    return several
+        choices[POPULATION] = _populations(POPULATION, *config.entries[POPULATION])
+    return _combined(config, choices, mark.value)
 
 
 def _combined(written: Section, choices: Mapping[str, list[Choice]], where: Position) -> list[Section]:
     """A mapping with all combinations of choices for some keys, the first of them varying slowest."""
     require_few(math.prod(map(len, choices.values())), where)
-    several = list[Section]()
-    for point in product(*choices.values()):
-        values, marks = ([choice[k] for choice in point] for k in (0, 1))
-        several.append(written.over(dict(zip(choices, values, strict=True)), dict(zip(choices, marks, strict=True))))
-    return several
+    return [written.over(dict(zip(choices, point, strict=True))) for point in product(*choices.values())]
 
 
 def _populations(key: str, value: Any, mark: Mark) -> list[Choice]:
     """A value at a key of a population, at every point of the lists in it."""
     if isinstance(value, Section):
-        choices = {name: _populations(name, inner, value.marks[name]) for name, inner in value.items()}
+        choices = {name: _populations(name, *entry) for name, entry in value.entries.items()}
         return [(own, mark) for own in _combined(value, choices, mark.value)]
     if not isinstance(value, Items) or not value:
         return [(value, mark)]

@@ -135,8 +135,14 @@ class Section(dict[str, Any]):
         """Where the value at these keys is, or the innermost one around it that is written."""
         return self.mark(*keys).value
 
-    def over(self, values: Mapping[str, Any], marks: Mapping[str, Mark]) -> Section:
-        """The same with other values of some keys, and their marks."""
+    @property
+    def entries(self) -> dict[str, tuple[Any, Mark]]:
+        """Values and their marks, by key."""
+        return {key: (value, self.mark(key)) for key, value in self.items()}
+
+    def over(self, entries: Mapping[str, tuple[Any, Mark]]) -> Section:
+        """The same with other entries for some keys."""
+        values, marks = ({key: entry[k] for key, entry in entries.items()} for k in (0, 1))
         return Section({**self, **values}, self.start, {**self.marks, **marks})
 
     def without(self, names: Container[str]) -> Section:
@@ -145,13 +151,12 @@ class Section(dict[str, Any]):
         return Section({key: value for key, value in self.items() if key not in names}, self.start, marks)
 
     def put(self, keys: Sequence[str], value: Any, where: Position | None = None) -> Section:
-        """The same with another value at these keys, and its place if it has another one; what is no mapping on the way
-        becomes one."""
+        """The same with another value at these keys, maybe of another place; mappings on the way are made."""
         key, *inner = keys
         if inner:
             own = self.get(key)
             value = (own if isinstance(own, Section) else Section({}, self.start)).put(inner, value, where)
-        return self.over({key: value}, {key: Mark(where, where)} if where else {})
+        return self.over({key: (value, Mark(where, where) if where else self.mark(key))})
 
 
 def with_text(root: Section, keys: Sequence[str], text: str, where: Position) -> Section:

@@ -228,7 +228,7 @@ def read_card(path: Path | None, words: Mapping[str, Any], tree: Any = None) -> 
     if state or is_event(root):
         event = ("dp_accounting.dp_event", "ComposedDpEvent", root["events"]) if state else root
         own = root.without(["events", "history", "mechanism"]) if state else Section({}, where)
-        root = with_place(_fields_of_event(event, where), where).over(own, own.marks)
+        root = with_place(_fields_of_event(event, where), where).over(own.entries)
     if not isinstance(root, Section):
         raise config_error(where, "a card is a mapping of fields", "`dpexp init --card` prints one to fill in")
     for key, value in words.items():
