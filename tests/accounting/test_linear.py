@@ -45,7 +45,7 @@ LARGE = [(0.5, 1.0, 2280), (0.5, 0.147, 1000), (0.3, 0.5, 3000), (0.9, 1.0, 2000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("setting", "scheme"), share(itertools.product(LARGE, SCHEMES), 4))
+@pytest.mark.parametrize(("setting", "scheme"), share(itertools.product(LARGE, SCHEMES), 7))
 def test_large_losses_count_the_rarest_numbers_of_visits(setting, scheme):
     """Beyond epsilon 100, those with a probability below e^-120 decide how little the other data set has there."""
     for delta in (1e-5, 1e-10):

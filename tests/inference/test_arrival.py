@@ -71,7 +71,7 @@ def _binary(p):
 
 
 @pytest.mark.parametrize(("n", "mu"), [(4000, 1.0), (40_000, 1.0), (4000, math.inf)])
-@pytest.mark.parametrize("r2", [0.99, 0.999, 0.9999])
+@pytest.mark.parametrize("r2", share([0.99, 0.999, 0.9999], 2))
 def test_intervals_hold_however_much_is_explained(r2, n, mu):
     """With the right scale the start is 100 scales away; with the range of the target the scale is a hundredth."""
     size, runs = math.sqrt(r2 / (1 - r2) / 2), 12 if n == 4000 and math.isfinite(mu) else 3

@@ -221,9 +221,9 @@ def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize(
-    ("estimator", "model", "kind"), share([(*case, kind) for case in CASES for kind in ESTIMATORS[case[0]][1]], 2)
+    ("estimator", "model", "kind", "scale"),
+    share([(*case, kind, scale) for case in CASES for kind in ESTIMATORS[case[0]][1] for scale in SCALES]),
 )
 def test_noise_of_another_size_is_rejected(estimator, model, kind, scale):
     """In one kind of message alone; by `make soak` with every seed."""

@@ -1,6 +1,7 @@
 """Last-iterate analyses beyond the papers: the hybrid bound, partitions, lower bounds; judged by exact laws."""
 
 import math
+from itertools import product
 
 import mpmath
 import numpy as np
@@ -14,6 +15,7 @@ from dpexp.privacy.analyses.hybrid import hybrid_eps, powers
 from dpexp.privacy.analyses.last_iterate import cyclic_convex, full_batch_convex, over_steps
 from dpexp.privacy.exact.walk import HockeyStick, Walk, WalkLaw, renyi, shifting
 from dpexp.privacy.mechanisms import MECHANISMS
+from tests.conftest import share
 
 
 def convex(width, c=1.0):
@@ -95,8 +97,7 @@ PAIRS_OF_WALKS = {
 }
 
 
-@pytest.mark.parametrize("lost", [0.0, 1e-8, 3e-4])
-@pytest.mark.parametrize("name", PAIRS_OF_WALKS)
+@pytest.mark.parametrize(("name", "lost"), share(product(PAIRS_OF_WALKS, (0.0, 1e-8, 3e-4)), 2))
 def test_the_epsilon_of_the_best_event_is_that_of_halving_the_curve(name, lost):
     """Both orders: what is attained exceeds delta, and hardly a larger epsilon does."""
     first, second, half, steps = PAIRS_OF_WALKS[name]
