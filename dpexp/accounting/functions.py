@@ -6,7 +6,8 @@ scipy is loaded where it is first used: most programs that import this room ask 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import cache, lru_cache, wraps
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,12 @@ log1p = _quiet(np.log1p)
 def _special(name: str) -> Callable[[Any], Floats]:
     """A function of scipy.special, [...] -> [...]."""
 
-    def special(x: Any) -> Floats:
-        from scipy import special
+    @cache
+    def loaded() -> Callable[[Any], Floats]:
+        function: Callable[[Any], Floats] = getattr(import_module("scipy.special"), name)
+        return function
 
-        values: Floats = getattr(special, name)(x)
-        return values
-
-    return special
+    return lambda x: loaded()(x)
 
 
 ndtr = _special("ndtr")

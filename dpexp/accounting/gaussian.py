@@ -63,7 +63,7 @@ def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
     difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
     near = (mu < _NEAR_MANY) & ~never
     # (c)
-    difference[near] = mu[near] / math.sqrt(2 * math.pi) * _mean_slope(-a[near], mu[near])
+    difference[near] = mu[near] / math.sqrt(2 * math.pi) * _mean_slope(-a[near, None], mu[near, None])
     total = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
     return np.where(plain, np.where(never, 0.0, total), np.where(mus == math.inf, 1.0, 0.0))
 
@@ -99,10 +99,14 @@ def rdp_of(mu: float, order: float) -> float:
 
 
 def _mean_slope(start: float | Floats, length: float | Floats) -> Floats:
-    """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`."""
+    """Mean of 1 - x R(x) over [start, start + length], R the Mills ratio of the normal law; length at most `NEAR`.
+
+    Of numbers, or of columns [A, 1] -> [A].
+    """
     nodes, weights = gauss_legendre(12)
-    x = np.add.outer(start, np.zeros(12)) + np.multiply.outer(length, nodes + 1) / 2
-    return np.asarray(np.vecdot(1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)), weights) / 2)
+    x = start + length * (nodes + 1) / 2
+    mean: Floats = np.vecdot(1 - x * math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)), weights) / 2
+    return mean
 
 
 def _require(condition: bool, message: str) -> None:
