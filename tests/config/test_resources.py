@@ -8,7 +8,7 @@ import pytest
 from dpexp.config import resources
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.resources import require_room
-from dpexp.config.shipped import as_typed, shipped
+from dpexp.config.shipped import as_typed, place_of, shipped
 from dpexp.config.yamlfile import ConfigError
 
 LARGE = """experiment: large
@@ -34,6 +34,8 @@ def test_a_config_is_named_by_its_mark_or_its_path(tmp_path):
     assert as_typed(shipped()["linear_d5"]) == "@linear_d5"
     assert as_typed(tmp_path / "linear_d5.yaml") == str(tmp_path / "linear_d5.yaml")
     assert as_typed(Path("my own.yaml")) == "'my own.yaml'"
+    assert place_of("linear_d5") == "configs/linear_d5.yaml"
+    assert place_of("stretched") == "research/stretched/stretched.yaml"
 
 
 def test_no_more_workers_are_counted_than_there_are_chunks(monkeypatch):
