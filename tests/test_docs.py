@@ -75,6 +75,7 @@ problem:   {name: softmax, data: {path: people.csv, target: income, categories: 
 algorithm: {name: dp-sgd, batch_size: 64, epochs: 2}
 schedule:  {name: langevin, decreasing: false}
 privacy:   {eps: 1, delta: 1e-5}
+run:       {replicates: 8}
 """
 """the config that a page calls the reader's own"""
 

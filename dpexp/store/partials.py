@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ class Chunk:
     deployment: bool = False
     """with seeds from the operating system: such a chunk is never stored, so no second run goes on with its noise"""
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """Estimated time on one core."""
         return len(self.replicates) * sum(cell.algorithm.seconds(cell.problem, cell.run.n) for cell in self.cells)
