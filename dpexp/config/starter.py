@@ -98,16 +98,13 @@ def _described(part: Parameters, section: str, written: Mapping[str, Any]) -> di
 def _step_sizes(cell: Cell) -> Iterator[tuple[int, str, str, str, str]]:
     """By the linearised recursion, for some numbers of users: the best eta, alpha and estimator, and the error.
 
-    None where no curvature is known.
+    Nothing where no curvature is known.
     """
     problem = cell.problem
     if not isinstance(problem, LinearPredictorProblem) or problem.unknown_curvature() or is_flat(problem):
         return
-    place, alphas, steps = (
-        local(problem, cell.privacy.mu),
-        (1 / 3, 1 / 2, 2 / 3),
-        np.array([20_000, 300_000, 3_000_000]),
-    )
+    place, alphas = local(problem, cell.privacy.mu), (1 / 3, 1 / 2, 2 / 3)
+    steps = np.array([20_000, 300_000, 3_000_000])
     # in units of 1 / M: beyond 2 / M the linear iteration diverges
     etas = np.geomspace(1e-3, 1.5, 31) / np.linalg.eigvalsh(place.hessian)[-1]
     errors = [own for alpha in alphas for own in predicted_errors([place], steps, etas, alpha, of_loss=False)]

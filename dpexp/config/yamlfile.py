@@ -241,10 +241,9 @@ class _Builder:
         """The value of the only document. Raises ConfigError."""
         next(self.events)
         start = Position(self.source, 1, 1)
-        if (
-            isinstance(next(self.events), yaml.StreamEndEvent)
-            or (value := self.value(next(self.events), (), start)) is None
-        ):
+        nothing = isinstance(next(self.events), yaml.StreamEndEvent)
+        value = None if nothing else self.value(next(self.events), (), start)
+        if value is None:
             raise config_error(start, "is empty", "see configs/linear_d5.yaml for an example")
         next(self.events)
         if isinstance(next(self.events), yaml.DocumentStartEvent):
