@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from textwrap import shorten
 
 from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.config.error_messages import listed
-from dpexp.config.experiment_file import load_experiment
 from dpexp.config.shipped import shipped as shipped_files
-from dpexp.config.yamlfile import ConfigError, NotChecked
+from dpexp.config.yamlfile import ConfigError, parse_mapping, read_bytes
 from dpexp.core.errors import ResultsMissing
-from dpexp.core.text import columns, counted
+from dpexp.core.text import columns
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
 from dpexp.reporting.text_table import fitting_columns
 from dpexp.store.folder import Folder, experiments_in
 from dpexp.store.generation import config_path
-from dpexp.store.planning import plan
 from dpexp.store.reading import load_generation
 
 LONGEST = 90
@@ -27,7 +24,8 @@ COLUMNS = ("experiment", "config", "cells", "state")
 
 
 def inventory(*, configs: Path = Path("configs"), results: Path = RESULTS, shipped: bool = False) -> Answer:
-    """Experiments and names. No code and no data that a config names are loaded: it may be anybody's."""
+    """Experiments, by their configs and results, and names. No config is resolved: it may be anybody's, and name code
+    and data of theirs."""
     from dpexp.papers import figures, papers, tables
 
     if shipped:
@@ -52,28 +50,24 @@ def inventory(*, configs: Path = Path("configs"), results: Path = RESULTS, shipp
 def _configured(path: Path, results: Path) -> list[str]:
     """The row of a config."""
     try:
-        experiment = load_experiment(path, trusted=False)
+        content = read_bytes(path)
+        name = parse_mapping(content, str(path), "a config", "").get("experiment")
     # One config that is wrong must not hide the others.
-    except ConfigError as error:
-        invalid = f"invalid: {counted(len(error.issues), 'problem')}, see dpexp validate {path}"
-        return [path.stem, str(path), "", invalid]
-    except NotChecked as error:
-        return [path.stem, str(path), "", error.message]
-    # Without solving for noise: a list is to answer at once.
-    states = Counter(p.status for p in plan(experiment, results))
-    state = ", ".join(f"{n} {status}" for status, n in states.items())
-    return [experiment.name, str(path), str(len(experiment.cells)), state]
+    except ConfigError:
+        return [path.stem, str(path), "", f"invalid, see dpexp validate {path}"]
+    return _stored(results, str(name), path, content.decode("utf-8-sig"))
 
 
-def _stored(results: Path, name: str) -> list[str]:
-    """The row of results whose config is not among those that are listed, by their manifest alone."""
+def _stored(results: Path, name: str, path: Path | None = None, text: str | None = None) -> list[str]:
+    """The row of an experiment by the manifest of its results, and by the text of its config where that is listed."""
     folder = Folder(results, name)
     try:
-        generation = load_generation(results, name)
+        manifest = load_generation(results, name).manifest
     except ResultsMissing as error:
-        return [name, "", "", error.message.removeprefix(f"{folder.root}: ")]
-    cells = str(len(generation.manifest["cells"]))
-    return [name, str(config_path(generation.manifest, folder) or ""), cells, f"{cells} current"]
+        return [name, str(path or ""), "", error.message.removeprefix(f"{folder.root}: ")]
+    cells, edited = str(len(manifest["cells"])), text not in (None, manifest["config"]["text"])
+    path = path or config_path(manifest, folder)
+    return [name, str(path or ""), cells, f"{cells} current" + ", but the config was edited since" * edited]
 
 
 def _shipped_configs() -> Answer:

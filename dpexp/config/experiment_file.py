@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from dpexp.algorithms.clipped_ldp_sgd import ClippedLdpSgd
-from dpexp.algorithms.one_pass import OnePassAlgorithm
-from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment
+from dpexp.config.cells import POPULATION, SECTIONS, Experiment
 from dpexp.config.error_messages import suggest
 from dpexp.config.reader import Reader
 from dpexp.config.shipped import MARK, missing_hint, shipped
@@ -22,34 +20,30 @@ from dpexp.config.yamlfile import Position, Section, collected, config_error, pa
 from dpexp.core.errors import UsageError
 from dpexp.core.files import paths_from
 from dpexp.core.text import yaml_in_line
-from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 
 def load_experiment(
-    path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper",
-    trusted: bool = True,
-) -> Experiment:  # fmt: skip
+    path: Path | str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
+) -> Experiment:
     """Read and validate a config: a file, or a shipped one as `@NAME`.
 
     `overrides` are `section.key=value` (value in YAML), `replicates` and `profile` ("paper", "smoke") those of the
-    command line. Of a config that is not `trusted` no plug-in is loaded and no data file opened. Raises UsageError for
-    an unknown profile, ConfigError with all mistakes, each at its place, or NotChecked.
+    command line. Raises UsageError for an unknown profile, and ConfigError with all mistakes, each at its place.
     """
     path = located(path)
-    return read_experiment(read_bytes(path, missing_hint(path)), str(path), overrides, replicates, profile, trusted)
+    return read_experiment(read_bytes(path, missing_hint(path)), str(path), overrides, replicates, profile)
 
 
 def read_experiment(
-    text: str | bytes, source: str, overrides: Iterable[str] = (), replicates: int | None = None,
-    profile: str = "paper", trusted: bool = True,
-) -> Experiment:  # fmt: skip
+    text: str | bytes, source: str, overrides: Iterable[str] = (), replicates: int | None = None, profile: str = "paper"
+) -> Experiment:
     """An experiment from YAML text or the bytes of a file, which errors call `source`. Raises as `load_experiment`."""
     if profile not in ("smoke", "paper"):
         raise UsageError(f"--profile is smoke or paper, not {profile!r}")
     # before any data file is opened: what changes while it is read has changed since
     read_at, path = time.time_ns(), Path(source)
     root = parse_mapping(text, source, "a config", f"sections: {', '.join(SECTIONS)}")
-    reader = Reader(root, path, profile, trusted)
+    reader = Reader(root, path, profile)
     changes = {change: f"--set {change}" for change in overrides}
     if replicates is not None:
         # An option of its own is a change like any other, which messages call by its own name.
@@ -57,7 +51,7 @@ def read_experiment(
     for change, option in changes.items():
         with collected(reader.issues):
             reader.root = _changed(reader.root, change, Position(option))
-    with paths_from(path.parent if trusted else None):
+    with paths_from(path.parent):
         experiment = reader.experiment()
     of_file = text.decode("utf-8-sig", "replace") if isinstance(text, bytes) else ""
     return replace(experiment, overrides=tuple(changes), read_at=read_at, text=of_file)
@@ -88,10 +82,7 @@ def _changed(root: Section, text: str, where: Position) -> Section:
 
 
 def resolved_yaml(experiment: Experiment) -> str:
-    """The experiment with every default filled in: sections that all cells share, and cases with the others.
-
-    Comments at the end describe populations.
-    """
+    """The experiment with every default filled in: sections that all cells share, and cases with the others."""
     cells = []
     for cell in experiment.cells:
         budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()
@@ -107,27 +98,4 @@ def resolved_yaml(experiment: Experiment) -> str:
     if len(cells) > 1:
         cases = ({section: own for section, own in cell.items() if section not in shared} for cell in cells)
         lines += ["cases:", *(f"  - {yaml_in_line(case)}" for case in cases)]
-    lines += [f"# population: {line}" for line in described(experiment.cells)]
     return "\n".join(lines) + "\n"
-
-
-def described(cells: Sequence[Cell]) -> list[str]:
-    """One line for every population of these cells: theta*, how it was computed, and how flat the risk is there."""
-    from dpexp.problems.population_means import clipped_optimum, places_of
-
-    lines = dict[str, None]()
-    for problem, algorithm in ((cell.problem, cell.algorithm) for cell in cells):
-        if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
-            continue
-        sensitivity = problem.exact_sensitivity()
-        if isinstance(algorithm, OnePassAlgorithm):
-            sensitivity = algorithm.sensitivities(problem).exact
-        optimum, curvature = ", ".join(f"{v:.4f}" for v in problem.optimum()), problem.curvature()
-        text = f"theta* = {optimum}; Hessian eigenvalues {curvature.m:.4g} to {curvature.M:.4g}; "
-        text += f"|w(x) x| <= {problem.row_weight.reach():.4f}; sensitivity {sensitivity:.4f}; "
-        text += f"relative error of means over rows {places_of(problem).rows.error:.0e}"
-        if problem.labels and isinstance(algorithm, ClippedLdpSgd):
-            theta = ", ".join(f"{v:.4f}" for v in clipped_optimum(problem, algorithm.clip))
-            text += f"; clipped to {algorithm.clip:g} the mean gradient is 0 at {theta}"
-        lines[text] = None
-    return list(lines)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,16 +23,14 @@ from dpexp.config.cell_settings import differences
 from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
-from dpexp.config.yamlfile import ConfigError, Issue, NotChecked, Section, collected, require_none, show
+from dpexp.config.yamlfile import ConfigError, Issue, Section, collected, require_none, show
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
-from dpexp.plugins.loaded import LOADED, research_folders
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-UNTRUSTED = "a list loads no code and opens no data that a config names"
 MAX_STEPS = 10**12
 """as `run.n` may be"""
 Part = tuple[Section, Parameters]
@@ -43,8 +40,8 @@ Part = tuple[Section, Parameters]
 class Reader:
     """Turns a config into an Experiment, collecting all mistakes on the way."""
 
-    def __init__(self, root: Section, path: Path, profile: str, trusted: bool) -> None:
-        self.root, self.path, self.profile, self.trusted, self.issues = root, path, profile, trusted, list[Issue]()
+    def __init__(self, root: Section, path: Path, profile: str) -> None:
+        self.root, self.path, self.profile, self.issues = root, path, profile, list[Issue]()
 
     def experiment(self) -> Experiment:
         """The whole file. Raises ConfigError with all mistakes."""
@@ -88,13 +85,10 @@ class Reader:
         files, wrong = self.root.get("plugins", ()), list[Issue]()
         files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])
         for k, file in enumerate(files):
-            where, path = self.root.at("plugins", k), self.path.parent / Path(file).expanduser()
-            if not self.trusted and path.name not in LOADED and path.resolve().parent not in research_folders():
-                raise NotChecked(f"not checked: needs --plugin {shlex.quote(file)}", UNTRUSTED)
             try:
-                use(path)
+                use(self.path.parent / Path(file).expanduser())
             except (UsageError, RuntimeError) as error:
-                wrong.append(Issue(where, str(error), getattr(error, "hint", "")))
+                wrong.append(Issue(self.root.at("plugins", k), str(error), getattr(error, "hint", "")))
         if wrong:
             raise ConfigError([*self.issues, *wrong])
         return files
@@ -145,11 +139,9 @@ class Reader:
         return None
 
     def with_data(self, config: Section) -> Section:
-        """A config in which the paths of data start at the folder of the file. Raises NotChecked."""
+        """A config in which the paths of data start at the folder of the file."""
         for keys in (("problem", "data", "path"), (POPULATION, "design", "rows")):
             if isinstance(path := config.value(*keys), str):
-                if not self.trusted:
-                    raise NotChecked(f"not checked: reads {path}", UNTRUSTED)
                 # A path given on the command line, which has no line, starts where the command is run.
                 path = as_named(path, self.path.parent, typed=not config.at(*keys).line)
                 config = config.put(keys, path)

@@ -68,10 +68,6 @@ class ConfigError(UsageError):
         super().__init__("\n".join(map(str, self.issues)))
 
 
-class NotChecked(UsageError):
-    """A config that is not trusted, and needs code or data of whoever wrote it."""
-
-
 @contextmanager
 def collected(issues: list[Issue]) -> Iterator[None]:
     """What is wrong inside the `with` block is added to the issues, and the next part is looked at."""
