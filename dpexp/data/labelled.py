@@ -58,16 +58,15 @@ TEST_FRACTION = 0.2
 
 
 def load_split(
-    source: str | Path, target: str = "", public: PublicInputs | None = None, *,
-    records: int | None = None, test_fraction: float | None = None, seed: int = 0,
-) -> Split:  # fmt: skip
-    """A shipped data set by its name, or a table with a target by its path, each record prepared (`dataset.prepare`).
+    source: str | Dataset, *, records: int | None = None, test_fraction: float | None = None, seed: int = 0
+) -> Split:
+    """A shipped data set by its name, or the records of a table, each record prepared (`dataset.prepare`).
 
     The test part is the published one; without one, or with `test_fraction`, a seeded share of all records.
     With `records`, a public count, each record finds its part by itself (`split_by_draws`). Raises DataError.
     """
     shipped = DATASETS[source] if isinstance(source, str) else None
-    data = shipped.read() if shipped else read_labelled(Path(source), target, public or PublicInputs())
+    data = source if isinstance(source, Dataset) else DATASETS[source].read()
     # with `records` no count of the file enters: each record draws its own part
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     if records is not None:

@@ -40,7 +40,7 @@ from dpexp.data.dataset import (
     split_by_draws,
 )
 from dpexp.data.encode import limits_of, none_read
-from dpexp.data.labelled import DATASETS, TEST_FRACTION, columns_of_file, load_split
+from dpexp.data.labelled import DATASETS, TEST_FRACTION, columns_of_file, load_split, read_labelled
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_record_table
 from dpexp.problems.problem import Problem
@@ -294,10 +294,8 @@ class Softmax(Problem):
 def split_of(
     data: DataSource, test_fraction: float | None, validation_fraction: float | None, seed: int, features: int | None
 ) -> Split:
-    parts = load_split(
-        data.name or data.place, str(data.target), data.public,
-        records=data.records, test_fraction=test_fraction, seed=seed,
-    )  # fmt: skip
+    source = data.name or _records(data, state_of(data.place))
+    parts = load_split(source, records=data.records, test_fraction=test_fraction, seed=seed)
     if validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
         parts = (
@@ -308,6 +306,13 @@ def split_of(
     if features is None:
         return parts
     return Split(*(part.with_features(with_random_features(part.features, features)) for part in parts))
+
+
+# every replicate of a deployment splits it anew
+@lru_cache(maxsize=1)
+def _records(data: DataSource, state: State) -> Dataset:
+    """Of a table as it is now."""
+    return read_labelled(data.place, str(data.target), data.public)
 
 
 # settings of one experiment share it, and a process may outlive an edit of it

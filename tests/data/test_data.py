@@ -97,7 +97,7 @@ def test_what_cannot_be_read_moves_nothing(tmp_path):
     assert not table.prepared.features[4:7].any()
     assert table.labels[4:7].tolist() == [1, 1, 1]
     assert np.all(table.prepared.features[:4].any(axis=1))
-    train, test = load_split(path, "income", PublicInputs({"age": (0, 100)}, stated), test_fraction=0.5)
+    train, test = load_split(read_labelled(path, "income", PublicInputs({"age": (0, 100)}, stated)), test_fraction=0.5)
     assert (len(train), len(test)) == (4, 4)
     for part in (train, test):
         scores = part.features @ np.ones((train.features.shape[1], 2))
