@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -41,12 +42,21 @@ def level(name: str) -> int:
     return found
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Those inside a node at any depth; an import is nowhere else, and expressions are most of a tree."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from statements(inner)
+
+
+@cache
 def imported(module: Path, for_types: bool = True) -> set[Path]:
     """Files of dpexp that a module imports: also inside functions, and also what it needs `for_types` alone."""
     names: set[str] = set()
     typed = [n for n in _parsed(module).body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)]
-    apart = set() if for_types else {inner for node in typed for inner in ast.walk(node)}
-    for node in set(ast.walk(_parsed(module))) - apart:
+    apart = set() if for_types else {inner for node in typed for inner in statements(node)}
+    for node in set(statements(_parsed(module))) - apart:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dpexp":
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):

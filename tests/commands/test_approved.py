@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,16 +60,22 @@ PLUGIN = Plugin(schedules={"halved": Halved})
 """
 
 
-@pytest.fixture
-def desk(tmp_path):
-    """A folder with configs, a table of people, and what is public of it."""
+@cache
+def people():
+    """A table of 2,000 people."""
     draws, lines = random.Random(1), ["age,job,y,bought"]
     for _ in range(2000):
         age, job = draws.gauss(45, 12), draws.choice(["clerk", "cook"])
         y = 2 + 0.05 * (age - 45) + (job == "cook") + draws.gauss(0, 1)
         lines.append(f"{age:.3f},{job},{y:.4f},{'yes' if y > 2.5 else 'no'}")
+    return "\n".join([*lines, ""])
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A folder with configs, a table of people, and what is public of it."""
     files = {
-        "small.yaml": SMALL, "own.yaml": OWN, "people.csv": "\n".join([*lines, ""]),
+        "small.yaml": SMALL, "own.yaml": OWN, "people.csv": people(),
         "public.yaml": "ranges: {age: [20, 70], y: [-1, 6]}\ncategories: {job: [clerk, cook]}\nleave_out: [bought]\n",
         "bound.py": BOUND, "steps.py": STEPS, "new.csv": "age,job,y\n40,cook,1\n,clerk,2\n50,pilot,3\n", "bad.yaml": SMALL.replace("schedule", "schedul").replace("mu: [1, inf]", "mu: 0"),
     }  # fmt: skip

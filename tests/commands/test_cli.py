@@ -20,8 +20,8 @@ run: {n: 60, replicates: 3, seed: 3, checkpoints: 4, diverged_above: 50}
 """settings without privacy, and settings that diverge"""
 LIKE_A_PAPER = """experiment: {name}
 problem: {{name: huber-linear, d: 5}}
-schedule: {{name: power, eta: 0.2, alpha: [1/3, 1/2, 2/3, 1]}}
-privacy: {{mu: [0.5, 1, 2, 3, inf]}}
+schedule: {{name: power, eta: 0.2, alpha: {alphas}}}
+privacy: {{mu: {budgets}}}
 run: {{n: 200, replicates: 8, seed: 1, checkpoints: 10}}
 """
 
@@ -72,7 +72,8 @@ def test_what_a_folder_allows_is_made_and_the_rest_has_a_line_each(tmp_path):
     """linear_d5 feeds two figures of a paper whole, and a table in part; mine feeds none, and one of two is of other code."""
     names = ("linear_d5", "mine", "old")
     for name in names:
-        (tmp_path / f"{name}.yaml").write_text(LIKE_A_PAPER.format(name=name))
+        alphas, budgets = ("[1/3, 1/2, 2/3, 1]", "[0.5, 1, 2, 3, inf]") if name == "linear_d5" else ("1/2", "[1, inf]")
+        (tmp_path / f"{name}.yaml").write_text(LIKE_A_PAPER.format(name=name, alphas=alphas, budgets=budgets))
     call("run", *(f"{name}.yaml" for name in names), "-q", cwd=tmp_path)
     of_other_code(tmp_path / "results/old")
     done = call("plot", "--format", "png", cwd=tmp_path)

@@ -26,7 +26,7 @@ def plan(public, n, central=True, **more):
 
 @pytest.mark.parametrize(("rho", "share", "n", "central", "model"), [
     (0.0, 0.03, 4000, True, "huber-linear"), pytest.param(0.85, 0.5, 4000, True, "huber-linear", marks=at_length),
-    (0.0, 0.05, 6000, True, "mallows-logistic"), (0.0, 0.5, 40_000, False, "huber-linear"),
+    (0.0, 0.05, 6000, True, "mallows-logistic"), (0.0, 0.5, 10_000, False, "huber-linear"),
 ])  # fmt: skip
 def test_a_plan_is_within_a_quarter_of_what_comes(rho, share, n, central, model):
     public = RANGES | {"shares": {"g": {"yes": share}}, "correlation": {"a": {"b": rho}}}

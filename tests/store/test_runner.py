@@ -20,7 +20,8 @@ from dpexp.store.experiment_run import Options, run, run_part
 from dpexp.store.folder import Folder
 from dpexp.store.planning import plan
 from dpexp.store.reading import load_trajectories
-from tests.conftest import ROOT, SMALL, call, numbers
+from tests.campaigns import faults
+from tests.conftest import ROOT, SMALL, call, numbers, share
 
 
 def go(config, results, *, overrides=(), replicates=None, **options):
@@ -67,21 +68,16 @@ def test_parts_of_an_array_job_give_the_bits_of_one_run(config, done, tmp_path):
     """In any order, two at once and twice, one of them killed: a later run computes what is missing and publishes."""
     results, experiment = tmp_path / "r", load_experiment(config)
     for k in (3, 1, 3):
-        share = run_part(experiment, Options(results, quiet=True), k, 4)
-        assert (share.own, share.failed, share.chunks) == (len(range(k - 1, 3, 4)), 0, 3)
-    assert share.done == 2
+        part = run_part(experiment, Options(results, quiet=True), k, 4)
+        assert (part.own, part.failed, part.chunks) == (len(range(k - 1, 3, 4)), 0, 3)
+    assert part.done == 2
     folder = Folder(results, "small")
     assert not folder.manifest.exists()
     assert "1 of 1" in call("run", config, "--results", results, "--part", "2/4").stdout
     (killed, *_) = folder.partial.glob("*.chunk")
     killed.unlink()
-    together = [
-        subprocess.Popen(
-            [sys.executable, "-m", "dpexp", "run", config, "-q", "--results", results, "--part", "1/3"], cwd=ROOT
-        )
-        for _ in "ab"
-    ]
-    assert [process.wait() for process in together] == [0, 0]
+    together = [faults.forked(lambda: run_part(experiment, Options(results, quiet=True), 1, 3)) for _ in "ab"]
+    assert [faults.ended(process) for process in together] == [0, 0]
     told = call("run", config, "--results", results).stderr
     assert re.search(r"small: [23] of 3 chunks were finished before", told)
     assert numbers(folder.root) == numbers(done.root)
@@ -150,7 +146,7 @@ def stopped(arguments, end):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", share([2, 1], 2))
 def test_interruption_keeps_finished_chunks_and_the_next_run_goes_on_with_the_same_bits(jobs, config, done, tmp_path):
     """SIGKILL at any moment: tests/store/test_faults.py."""
     arguments, folder = ["run", config, "-j", jobs, "--results", tmp_path / "r"], Folder(tmp_path / "r", "small")
@@ -245,11 +241,5 @@ def test_a_cell_that_fails_in_a_shared_pass_fails_alone(config, tmp_path, monkey
 @pytest.mark.slow
 def test_a_killed_worker_ends_the_run_with_a_hint():
     with pytest.raises(DpexpError, match="was killed") as caught:
-        list(executed([(_kill_itself, ())] * 2, 2, "loky"))
+        list(executed([(signal.raise_signal, (signal.SIGKILL,))] * 2, 2, "loky"))
     assert "finished chunks are kept" in caught.value.hint
-
-
-def _kill_itself():
-    import os
-
-    os.kill(os.getpid(), signal.SIGKILL)
