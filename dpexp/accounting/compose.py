@@ -46,7 +46,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from dpexp.accounting.curve import Side
-from dpexp.accounting.functions import exp, log
+from dpexp.accounting.functions import exp, log, log_sum
 from dpexp.accounting.loss_grid import UNIT, Discrete
 from dpexp.accounting.search import log_root, narrow, raised
 
@@ -110,11 +110,10 @@ class ComposedLoss:
         sums = np.zeros(3)
         for losses, log_masses, count in self._coarse:
             exponents = rate * losses + log_masses
-            top = exponents.max()
-            weights = exp(exponents - top)
-            total = weights.sum()
-            mean = (weights * losses).sum() / total
-            sums += count * np.array([top + log(total), mean, (weights * (losses - mean) ** 2).sum() / total])
+            cumulant = log_sum(exponents)
+            weights = exp(exponents - cumulant)
+            mean = (weights * losses).sum()
+            sums += count * np.array([cumulant, mean, (weights * (losses - mean) ** 2).sum()])
         return sums
 
     def _saddle(self, power: int) -> tuple[float, float]:
@@ -170,10 +169,9 @@ def _tilt(law: Discrete, interval: float, rate: float) -> _TiltedLaw:
     cells, log_masses = law.support
     losses = interval * (law.start + cells)
     powers = rate * losses
-    # (a), the largest exponent taken out, so that no power overflows
+    # (a)
     exponents = log_masses + powers
-    top = float(exponents.max())
-    cumulant = top + math.log(float(exp(exponents - top).sum()))
+    cumulant = float(log_sum(exponents))
     weights = exp(exponents - cumulant)  # with this K, however it was rounded
     # (h), logarithms of masses being at most 0
     rounding = UNIT * (8 + float((np.abs(powers) - log_masses).max()) + abs(cumulant))
@@ -331,9 +329,7 @@ def _window(tilts: Sequence[tuple[_TiltedLaw, int]]) -> tuple[int, int]:
 
 def _log_moments(cells: np.ndarray, weights: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """log of the mean of e^(rate cell), for each rate."""
-    exponents = np.multiply.outer(rates, cells) + log(weights)
-    tops = exponents.max(axis=-1)
-    return np.asarray(tops + log(exp(exponents - tops[..., None]).sum(axis=-1)))
+    return log_sum(np.multiply.outer(rates, cells) + log(weights))
 
 
 def _sum(tilts: Sequence[tuple[_TiltedLaw, int]], cells: int) -> tuple[np.ndarray, float]:

@@ -28,13 +28,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
 
 from dpexp.accounting.gaussian import delta_of, eps_of, mu_of
-from dpexp.accounting.search import eps_of_delta, least_noise, narrow
+from dpexp.accounting.search import Unreachable, eps_of_delta, narrow, solve
 
 Side = Literal["above", "below"]  # of a true value: what is surely too large, or surely too small
 LEAST_LOG, FIRST_LOG, CERTAIN = -500.0, -28.0, 36.0
@@ -161,18 +161,16 @@ class Curve:
             each = eps / size
             return min(1.0, self.delta(each) * (math.expm1(eps) / math.expm1(each) if each > 0 else float(size)))
 
-        def direct(eps: float) -> float:
-            # the advantage is what the best epsilon implies, (e^eps - 1 + 2 delta) / (e^eps + 1) (Kairouz, Oh and
-            # Viswanath); beyond epsilon 4 that is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
-            places = [eps, *(0.1 * k for k in range(1, 41) if eps == 0)]
-            return min(implied_delta(place, delta(place), eps) for place in places)
+        # it is what the best epsilon implies, (e^eps - 1 + 2 delta) / (e^eps + 1) (Kairouz, Oh and Viswanath); beyond
+        # epsilon 4 that is above (e^4 - 1) / (e^4 + 1) = .96 whatever delta is
+        advantage = cache(lambda: min(implied_delta(0.1 * k, delta(0.1 * k), 0.0) for k in range(41)))
 
         def misses(alpha: float, curve: bool) -> float:
             for _ in range(size):  # (e)
                 alpha = 1 - self.beta(alpha, curve) if alpha < 1 else 1.0
             return 1 - alpha
 
-        return Curve(lambda at: eps_of_delta(delta, at), direct=direct, misses=misses)
+        return Curve(partial(eps_of_delta, delta), direct=lambda eps: delta(eps) if eps else advantage(), misses=misses)
 
     def _at(self, logit: float) -> float:
         """Epsilon there, asked once."""
@@ -183,7 +181,10 @@ class Curve:
 
 def calibrate(curve: Callable[[float], Curve], eps: float, delta: float, tolerance: float = 1e-6) -> float:
     """The least noise, rounded up, with which the curve of a noise is (eps, delta). Raises Unreachable."""
-    return least_noise(lambda noise: curve(noise).eps(delta), eps, tolerance)
+    x = solve(cache(lambda log_noise: curve(math.exp(log_noise)).eps(delta)), eps, tolerance)
+    if math.isinf(x):
+        raise Unreachable(f"no noise brings epsilon down to {eps:g}")
+    return math.exp(x)
 
 
 def larger(curves: Sequence[Curve]) -> Curve:

@@ -16,9 +16,6 @@ from dpexp.accounting.functions import Floats, erfcx, exp, gauss_legendre
 from dpexp.accounting.search import eps_of_delta, raised
 
 NEAR = 0.5  # below this mu a difference of two Mills ratios loses digits, and its integral form is used
-_NEAR_MANY = 0.05
-"""the same for many mu at once: a ratio R(x) is known to 4e-16 of itself, and the difference of two is mu (1 - x R(x)),
-about mu / x^2 far out, so that its error is 4e-16 x / mu, 3e-13 where the density is e^-700"""
 
 
 def delta_of(mu: float, eps: float) -> float:
@@ -51,21 +48,19 @@ def delta_of(mu: float, eps: float) -> float:
 def deltas_of(mus: np.ndarray, eps: float) -> np.ndarray:
     """`delta_of` for many mu >= 0 at once, [A] -> [A], from the same formulas."""
     _require(eps >= 0, "epsilon must not be negative")
-    plain = (mus > 0) & np.isfinite(mus) & math.isfinite(eps)
-    mu = np.where(plain, mus, 1.0)
-    # (a)
-    with np.errstate(over="ignore"):
-        a, b = mu / 2 - eps / mu, -mu / 2 - eps / mu
+    # (a), and the 1 of a > 0
+    with np.errstate(all="ignore"):
+        a, b = mus / 2 - eps / mus, -mus / 2 - eps / mus
         density = exp(-a * a / 2)
-    never = (a < 0) & (density == 0)
-    # (b), without the 1 of a > 0, which is added at the end
-    mills = erfcx(np.abs([a, b]) / math.sqrt(2)) / 2
-    difference = np.where(a > 0, -mills[0], mills[0]) - mills[1]
-    near = (mu < _NEAR_MANY) & ~never
+    deltas = np.where((a > 0) | (mus == math.inf), 1.0, 0.0)
     # (c)
-    difference[near] = mu[near] / math.sqrt(2 * math.pi) * _mean_slope(-a[near, None], mu[near, None])
-    total = np.where((a > 0) & ~near, 1.0, 0.0) + density * difference
-    return np.where(plain, np.where(never, 0.0, total), np.where(mus == math.inf, 1.0, 0.0))
+    near, far = (density > 0) & (mus < NEAR), (density > 0) & (mus >= NEAR)
+    slope = _mean_slope(-a[near, None], mus[near, None])
+    deltas[near] = density[near] / math.sqrt(2 * math.pi) * mus[near] * slope
+    # (b)
+    mills = erfcx(np.abs([a[far], b[far]]) / math.sqrt(2)) / 2
+    deltas[far] += density[far] * (np.where(a[far] > 0, -mills[0], mills[0]) - mills[1])
+    return deltas
 
 
 def eps_of(mu: float, delta: float) -> float:

@@ -48,7 +48,7 @@ def from_above(curve: np.ndarray, exchanged: np.ndarray, interval: float, accura
     """
     excess, unbounded = _excess(curve, exchanged, interval)
     # (b): the chords' law has as masses the changes of their slope
-    masses = _masses(excess * (1 + accuracy), interval)
+    masses = _masses(excess * (1 + accuracy), np.arange(len(excess)), interval)
     return _trimmed(1 - len(curve), np.maximum(masses, 0.0), unbounded * (1 + accuracy))
 
 
@@ -72,7 +72,7 @@ def from_below(curve: np.ndarray, exchanged: np.ndarray, interval: float, accura
     excess, _ = _excess(curve, exchanged, interval / 2)
     cells = len(curve) // 2
     # rounding can leave a second difference of a convex curve below 0
-    fine = np.maximum(_masses(excess, interval / 2), 0.0)
+    fine = np.maximum(_masses(excess, np.arange(len(excess)), interval / 2), 0.0)
     sunk = excess[::2] * (1 - accuracy)
     depth = _depths(fine, interval)  # (d)
     # (e)
@@ -95,15 +95,6 @@ def _excess(curve: np.ndarray, exchanged: np.ndarray, interval: float) -> tuple[
     return np.concatenate([below[::-1], above]), float(above[-1])
 
 
-def _masses(excess: np.ndarray, interval: float) -> np.ndarray:
-    """Second differences in gamma, as masses on the losses of the grid; the kink of (1 - gamma)_+ is in the middle."""
-    falls = -np.diff(excess)
-    masses = np.concatenate([[-excess[0]], falls / -math.expm1(-interval)])
-    masses[:-1] -= falls / math.expm1(interval)
-    masses[len(excess) // 2] += 1.0
-    return masses
-
-
 def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
     """By how much at most each cell's chord is above the curve, from masses on the grid of half the interval."""
     rho = math.exp(interval / 2)
@@ -120,7 +111,7 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`."""
     masses, points = np.zeros(len(excess)), _ends(excess, middle, interval)
-    while ((bends := _bends(excess, points, middle, interval)) < 0).any():
+    while ((bends := _masses(excess, points, interval)) < 0).any():
         # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
         # chord over the run is below it
         points = points[bends >= 0]
@@ -128,13 +119,17 @@ def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
     return masses
 
 
-def _bends(excess: np.ndarray, points: np.ndarray, middle: int, interval: float) -> np.ndarray:
-    """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive."""
-    gaps, falls = interval * np.diff(points), -np.diff(excess[points])
+def _masses(excess: np.ndarray, points: np.ndarray, interval: float) -> np.ndarray:
+    """gamma times the change of the polygon's slope at the points that are kept, [kept]: masses where positive.
+
+    Gamma is 1 in the middle of the grid.
+    """
+    gaps, falls, middle = interval * np.diff(points), -np.diff(excess[points]), len(excess) // 2
     # up to gamma = 1 heights are over the line 1 - gamma: the chord that leaves it falls by the rest of the line too
     last = int(np.searchsorted(points, middle, side="right")) - 1
     falls[last] -= expm1(interval * (points[last] - middle))
     bends = np.zeros(len(points))
+    bends[0] = -excess[points[0]]
     # a fall of x over a chord from gamma_i to gamma_j puts -gamma_i x / (gamma_j - gamma_i) on i and gamma_j x / (..)
     # on j
     bends[1:] += falls / -expm1(-gaps)

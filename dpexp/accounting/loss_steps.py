@@ -19,7 +19,7 @@ from dpexp.accounting import pairs
 from dpexp.accounting.binomials import binomial_log_masses, likely_counts
 from dpexp.accounting.compose import MOST_CELLS, ComposedLoss, TooWide
 from dpexp.accounting.curve import Curve, Side
-from dpexp.accounting.functions import exp, log1p, ndtr
+from dpexp.accounting.functions import betainc, exp, log1p, ndtr
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import Discrete, from_above, from_below
 from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
@@ -364,20 +364,14 @@ def truncated(n: int, q: float, cap: int, multiplier: float) -> StepLoss:
     Let K be what the others draw, Bin(n - 1, q). The kinds are K < cap and K >= cap: showing which of the two a step is
     can only help the adversary.
     """
-    over, share, lost = _reached(n - 1, q, cap), q, 0.0  # P(K >= cap)
-    if cap >= n or over < LEAST_OVER:
+    over, share, lost = float(betainc(cap, n - cap, q)) if cap < n else 0.0, q, 0.0  # P(K >= cap)
+    if over < LEAST_OVER:
         over, lost = 0.0, over
     else:
         # The record is met with the probability q cap / (K + 1). Given K >= cap the others' subset is uniform whatever
         # K is, so that K need not be shown, and the mean over K is (cap / n) P(Bin(n, q) > cap) / P(K >= cap).
-        share = min(1.0, cap / n * _reached(n, q, cap + 1) / over)
+        share = min(1.0, cap / n * float(betainc(cap + 1, n - cap, q)) / over)
     # below the cap the record moves the sum by one norm; above it stands where another would have stood: two norms
     weights, shares, noise = (np.array(pair) for pair in ((1 - over, over), (q, share), (multiplier, multiplier / 2)))
     used = weights > 0
     return StepLoss(shares[used], noise[used], "add-remove", weights[used], weights[used], lost)
-
-
-def _reached(trials: int, q: float, least: int) -> float:
-    """P(Bin(trials, q) >= least)."""
-    counts, logs = likely_counts(trials, q, -700.0)
-    return float(exp(logs[counts >= least]).sum())

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpexp.accounting.functions import exp, gauss_legendre, log, log_ndtr
+from dpexp.accounting.functions import gauss_legendre, log, log_ndtr, log_sum
 
 BELOW = 60.0
 """nats under the maximum at which a cell is left out: a million times e^-60 = 9e-27 is below the rounding of the sum"""
@@ -42,10 +42,7 @@ class GaussianMixture:
         out = np.empty(len(x))
         rows = max(1, _BLOCK // len(self.centres))
         for k in range(0, len(x), rows):
-            terms = log_kernel(x[k : k + rows, None] - self.centres) + self.log_weights
-            # the largest term is taken out, so that the others cannot overflow and the sum is at least 1
-            top = terms.max(axis=1)
-            out[k : k + rows] = top + log(exp(terms - top[:, None]).sum(axis=1))
+            out[k : k + rows] = log_sum(log_kernel(x[k : k + rows, None] - self.centres) + self.log_weights)
         return out
 
 
@@ -93,9 +90,7 @@ def log_mean_excess(log_integrand: Callable[[np.ndarray], np.ndarray], starts: n
     # least, 1e-17; and with l = 1/2 the normal density grows by e^14 at rho = 8, which leaves 1e-23.
     offsets, log_weights = _rule(max(1, math.ceil(gap / 2)))
     values = log_integrand((starts[used][:, None] + offsets).ravel()).reshape(-1, len(offsets)) + log_weights
-    top = float(values.max())
-    total = top + math.log(float(exp(values - top).sum())) - math.log(2 * math.pi) / 2
-    return math.log1p(math.exp(total)) if total < 30 else total  # log(1 + e^x) = x + e^-x - ..
+    return float(np.logaddexp(0.0, log_sum(values.ravel()) - math.log(2 * math.pi) / 2))
 
 
 @lru_cache(maxsize=16)

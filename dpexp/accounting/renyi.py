@@ -33,6 +33,7 @@ from functools import lru_cache
 import numpy as np
 
 from dpexp.accounting.curve import implied_delta
+from dpexp.accounting.functions import exprel
 from dpexp.accounting.mixtures import log_excess, log_mean_excess
 from dpexp.accounting.search import minimum, narrow
 
@@ -165,18 +166,13 @@ def best_of(rdp: Rdp, delta: Callable[[float], float], runs: float, shape: float
 
 def mean_runs(shape: float, gamma: float) -> float:
     """E[K] of the truncated negative binomial distribution, K >= 1, 0 < gamma <= 1."""
-    if gamma == 1:
-        return 1.0
-    log_gamma = math.log(gamma)
-    if shape == 0:
-        return -(1 - gamma) / (gamma * log_gamma)
-    return -shape * (1 - gamma) / (gamma * math.expm1(shape * log_gamma))
+    # h (1 / gamma - 1) / (1 - gamma^h), in which (e^x - 1) / x has its limit at x = 0
+    x = -math.log(gamma)
+    return float(exprel(x) / exprel(-shape * x))
 
 
 def gamma_of(shape: float, mean: float) -> float:
     """The gamma, rounded down, with which the mean number of runs is at least `mean` >= 1."""
-    if mean <= 1:
-        return 1.0
     # the mean falls with gamma: a gamma below the right one means more runs, which cost no less
     exponent = narrow(lambda x: mean_runs(shape, math.exp(-x)) >= mean, 0.0, 600.0, relative=1e-13)
     return math.exp(-exponent.above)

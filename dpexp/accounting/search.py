@@ -1,4 +1,4 @@
-"""Minima, thresholds with the side that the caller needs, and the least noise for which a curve keeps a target.
+"""Minima, and thresholds with the side that the caller needs.
 
 `narrow` searches for where a condition begins to hold. A guarantee is taken from the end where it was computed to hold,
 an attained value from the end where it failed; no value is interpolated.
@@ -72,30 +72,22 @@ def log_root(f: Callable[[float], float], level: float, a: float, b: float) -> f
     return root(lambda x: math.log(max(f(x), 5e-324)) - math.log(level), a, b, xtol=1e-300)
 
 
-def raised(noise: float, statement: Callable[[float], float], target: float, step: float = 0.0) -> float:
-    """The noise, raised by as many of its last digits as it takes for `statement(noise)` to be at most the target.
+def raised(value: float, statement: Callable[[float], float], target: float, step: float = 0.0) -> float:
+    """A value, raised by as many of its last digits as it takes for `statement(value)` to be at most the target.
 
     By steps that double from `step` or the last digit, as a statement can be flatter than its rounding. Raises
-    ValueError where no finite noise helps.
+    ValueError where no finite value helps.
     """
-    step = step or math.ulp(noise)
-    while not statement(noise) <= target:
-        noise, step = noise + step, 2 * step
-        if not math.isfinite(noise):
-            raise ValueError(f"no noise brings the statement down to {target:g}")
-    return noise
+    step = step or math.ulp(value)
+    while not statement(value) <= target:
+        value, step = value + step, 2 * step
+        if not math.isfinite(value):
+            raise ValueError(f"nothing finite brings the statement down to {target:g}")
+    return value
 
 
 class Unreachable(ValueError):
     """No noise meets the target."""
-
-
-def least_noise(eps_of_noise: Callable[[float], float], eps: float, tolerance: float = 1e-6) -> float:
-    """The smallest noise, rounded up, with eps_of_noise(noise) <= eps. Raises Unreachable where there is none."""
-    x = solve(cache(lambda v: eps_of_noise(math.exp(v))), eps, tolerance)
-    if math.isinf(x):
-        raise Unreachable(f"no noise brings epsilon down to {eps:g}")
-    return math.exp(x)
 
 
 def rounded_up(noise: float) -> float:

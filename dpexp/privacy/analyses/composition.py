@@ -118,14 +118,14 @@ def _attained(steps: Steps, delta: float) -> float:
     """
     if steps.attained(delta) > 0 or not steps:
         return steps.attained(delta)
-    from scipy.special import bdtrc, gammaln, log_ndtr, ndtr
+    from scipy.special import betainc, gammaln, log_ndtr, ndtr
 
     count, larger = sum(n for _, n in steps), [(step, max(step.mu / 2, step.mu - 8)) for step, _ in steps]
     share = min(step.q * float(ndtr(step.mu - t)) for step, t in larger) * (1 - 1e-12)
     k = np.arange(1.0, min(count, 100_000) + 1)
     log_false = gammaln(count + 1) - gammaln(k + 1) - gammaln(count - k + 1)
     log_false += k * max(float(log_ndtr(-t)) for _, t in larger) + 1e-9 * count
-    return largest_eps(bdtrc(k - 1, count, share) * (1 - 1e-9), log_false, delta) * (1 - 1e-9)
+    return largest_eps(betainc(k, count - k + 1, share) * (1 - 1e-9), log_false, delta) * (1 - 1e-9)
 
 
 def attained_unprojected(phases: Iterable[Phase], sampling: Sampling, relation: Relation) -> list[Analysis]:

@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpexp.accounting.functions import gauss_legendre, log, ndtr
+from dpexp.accounting.functions import gauss_legendre, log, log_sum, ndtr
+from dpexp.accounting.mixtures import log_excess
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -296,19 +297,9 @@ def largest_eps(p: np.ndarray, log_q: np.ndarray, delta: float) -> float:
 
 def renyi_of_masses(p: np.ndarray, q: np.ndarray, order: float) -> float:
     """D_order(P || Q) of masses [C] above 0, by (f); relative error about 1e-12, or 1e-9 where it is below 1e-9."""
-    log_ratio = np.log(p) - np.log(q)
-    u = np.expm1(log_ratio)
-    # exp((a - 1) D) - 1 = sum of q ((p / q)^a - 1 - a u), because both sum to 1: every term is positive, and tiny
-    # divergences keep their digits; of the series for small u, (a - 2)(a - 3) / 12 u^2 and the rest is left out
-    with np.errstate(over="ignore", invalid="ignore"):
-        small = order * (order - 1) / 2 * u * u * (1 + (order - 2) / 3 * u)
-        terms = np.where(np.abs(u) * order < 1e-4, small, np.expm1(order * log_ratio) - order * u)
-    if np.all(np.isfinite(terms)):
-        return math.log1p(max(float(np.vecdot(q, terms)), 0.0)) / (order - 1)
-    # where a power overflows, the plain sum of p^a q^(1-a) in logarithms, beside which the other terms are nothing
-    exponents = np.log(q) + order * log_ratio
-    top = float(exponents.max())
-    return (top + math.log(float(np.exp(exponents - top).sum()))) / (order - 1)
+    # exp((a - 1) D) - 1 = sum of q ((p / q)^a - 1 - a (p / q - 1)), because both sum to 1
+    log_q = log(q)
+    return float(np.logaddexp(0.0, log_sum(log_q + log_excess(log(p) - log_q, order)))) / (order - 1)
 
 
 @lru_cache(maxsize=4)

@@ -29,9 +29,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from dpexp.accounting import curve
 from dpexp.accounting.allocation import Epochs as AllocatedEpochs
 from dpexp.accounting.sampling import Relation, Sampling
-from dpexp.accounting.search import Unreachable, least_noise, raised, rounded_up
+from dpexp.accounting.search import Unreachable, raised, rounded_up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition
 from dpexp.privacy.calibration import calibrate
@@ -291,7 +292,7 @@ def sigma_for(run: LangevinRun, eps: float, delta: float) -> float:
     else:
         # the noise multiplier is proportional to sigma; all iterates cost no less than the last one
         unit = replace(run, sigma=1.0).multiplier
-        least = rounded_up(least_noise(lambda z: run.composed(z).eps(delta), eps) / unit)
+        least = rounded_up(curve.calibrate(run.composed, eps, delta) / unit)
     if run.accountant == "last-iterate":
         with contextlib.suppress(Unreachable):
             of_last = calibrate(run.of_equal_steps, Langevin, lambda a: a.eps(delta), eps, "last-iterate", "hybrid")
