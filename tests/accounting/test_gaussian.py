@@ -11,6 +11,7 @@ from dpexp.accounting.curve import Curve, mu_up_to
 from dpexp.accounting.gaussian import delta_of, deltas_of, eps_of, mu_of, rdp_of
 from dpexp.accounting.search import eps_of_delta
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
+from tests.conftest import AT_LENGTH
 
 MUS = [1e-12, 1e-8, 1e-5, 1e-3, 0.1, 0.499999, 0.5, 1.0, 3.0, 20.0, 80.0]
 EPSILONS = [0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 30.0, 300.0, 3000.0]
@@ -62,7 +63,7 @@ def test_epsilon_just_below_the_total_variation_is_found_quickly():
 def test_the_mu_of_a_gaussian_curve_is_its_own(rate):
     accountant = Accountant()
     accountant.step(noise_multiplier=1.0, sample_rate=rate)
-    for floor in (1e-5, 1e-9):
+    for floor in (1e-5, 1e-9) if rate == 1 or AT_LENGTH else (1e-9,):
         assert accountant.get_mu(floor) == pytest.approx(1.0, abs=1e-6)
     # as a function alone, which is not seen to be Gaussian
     assert 1 <= mu_up_to(Curve(lambda delta: eps_of(1.0, delta), direct=lambda eps: delta_of(1.0, eps)), 1e-9) < 1.0002

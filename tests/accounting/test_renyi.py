@@ -77,7 +77,7 @@ def in_30_digits(order, q, sigma):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("order", "q", "sigma", "error"), share(PLACES, 4))
+@pytest.mark.parametrize(("order", "q", "sigma", "error"), share(PLACES, 8))
 def test_one_step_divergences_have_their_digits(order, q, sigma, error):
     with mpmath.workdps(30):
         wanted = in_30_digits(order, q, sigma)

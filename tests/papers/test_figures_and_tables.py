@@ -22,8 +22,8 @@ pytestmark = pytest.mark.slow  # experiments run at toy size first
 
 
 WITH_RESULTS = [name for name, figure in FIGURES.items() if figure.needs and not COSTLY & set(figure.needs)]
-OF_THEIR_OWN = [name for name in WITH_RESULTS if in_share(name, 10 if re.search("_d(10|20)$", name) else 2)]
-"""half of them, and few of those that differ from another one by the dimension alone; `make soak` tries all"""
+OF_THEIR_OWN = [name for name in WITH_RESULTS if in_share(name, 10 if re.search("_d(10|20)$", name) else 3)]
+"""a third of them, and few of those that differ from another one by the dimension alone; `make soak` tries all"""
 
 
 def needed(shown, toys):

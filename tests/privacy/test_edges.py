@@ -7,7 +7,7 @@ import mpmath
 import pytest
 
 from dpexp.privacy.mechanisms import MECHANISMS
-from tests.conftest import mostly_slow
+from tests.conftest import mostly_slow, share
 
 NOISY = {
     "n": 20, "batch_size": 4, "step_size": 0.5, "noise_std": 1.0, "lipschitz": 1.0, "diameter": 1.0, "smoothness": 1.0,
@@ -48,7 +48,7 @@ def mechanism(sampling, relation, changes):
     return MECHANISMS["noisy-sgd"](**parameters)
 
 
-@pytest.mark.parametrize("changes", mostly_slow(EDGES), ids=str)
+@pytest.mark.parametrize("changes", mostly_slow(share(EDGES)), ids=str)
 def test_every_edge_has_values(changes):
     """Every sampling, and both neighbouring relations in turn: every edge has each of them with three samplings."""
     for sampling, relation in zip(SAMPLINGS, itertools.cycle(RELATIONS[:: 1 if EDGES.index(changes) % 2 else -1])):

@@ -17,7 +17,7 @@ from dpexp.privacy.analyses.hidden_state import last_iterate_delta
 from dpexp.privacy.analyses.hybrid import convex, hybrid_eps
 from dpexp.privacy.analyses.last_iterate import composed, last_iterate
 from dpexp.privacy.mechanisms.sampled_gaussian import SampledGaussian
-from tests.conftest import invoked
+from tests.conftest import at_length, invoked
 from tests.oracles import binned_epochs
 
 LAST = {"relation": "replace-one", "released": "last-iterate", "bounded": True}
@@ -252,7 +252,7 @@ def of_sampled(name, factor=1.0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["delta_bound", "beta_bound"])
+@pytest.mark.parametrize("name", ["delta_bound", pytest.param("beta_bound", marks=at_length)])
 def test_a_sound_delta_or_trade_off_passes_and_one_a_tenth_too_small_is_refuted(name):
     """At the very place that refutes the one that is too small, which finds it again."""
     held = of_sampled(name, 0.9)

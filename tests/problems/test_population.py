@@ -20,7 +20,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.problems.row_rules import rows_along
-from tests.conftest import AT_LENGTH, share
+from tests.conftest import share
 
 PLAIN, AR1 = {"d": 3}, {"design": {"correlation": {"ar1": 0.5}}, "coefficients": (1, 1, -2, 0.5)}
 MIXED = {
@@ -70,7 +70,7 @@ insensitive-linear,1,logistic,0,.235003712,.755081338
 """shift of the intercept, curvature and mean squared score for errors of scale 2, of another program"""
 
 
-@pytest.mark.parametrize("cell", CELLS if AT_LENGTH else CELLS[:9] + CELLS[11:], ids=lambda cell: cell[0])
+@pytest.mark.parametrize("cell", share(CELLS, 2), ids=lambda cell: cell[0])
 def test_means_over_populations_are_those_of_another_program(cell):
     name, extra, population, theta, gap, least, largest, trace = cell
     problem = PROBLEMS[name](population=population, **extra)

@@ -87,7 +87,7 @@ def of_a_fit(seed, runs):
     return bracket.audit(worlds, runs, 1e-3, 1.0, seed, (1e-5,), runs // 2)
 
 
-@pytest.mark.parametrize("seed", share(range(5)))
+@pytest.mark.parametrize("seed", share(range(5), 5))
 def test_a_central_fit_is_not_refuted(seed):
     row = of_a_fit(seed, 150)
     assert row.claimed == 2

@@ -200,13 +200,13 @@ FAULTS = (
     Fault("record counts twice", record_twice, SAMPLED, 1000, 2000),
     Fault("q doubled", partial(wrong_batches, lambda drawn, n, m: drawn(2 * m)), SAMPLED, 0, 4000, 1),
     Fault("noise of pairs reused", noise_in_pairs, SAMPLED, 500, 800),
-    Fault("clip of entries, not of the norm", partial(wrong_steps, clip=lambda g, limit: np.clip(g, -limit, limit)), SAMPLED, 2000, 2000),
+    Fault("clip of entries, not of the norm", partial(wrong_steps, clip=lambda g, limit: np.clip(g, -limit, limit)), SAMPLED, 0, 2000),
     Fault("users exchanged", users_exchanged, USERS, 0, 1000),
     Fault("nodes reused", nodes_reused, TREE, 500, 1500),
     Fault("record after noise and projection", partial(wrong_steps, late=True), BALL, 0, 4000, 1),
     Fault("average of opposite noise, alone sound", partial(wrong_steps, averaged="opposite"), FULL, 400, 800),
     Fault("average without last noise", partial(wrong_steps, averaged="without"), FULL, 800, 1500),
-    Fault("average follows without noise", partial(wrong_steps, averaged="follow"), FULL, 2000, 1500),
+    Fault("average follows without noise", partial(wrong_steps, averaged="follow"), FULL, 0, 1500),
     Fault("replicates share noise", noise_shared_by_replicates, SAMPLED, 600, 800),
 )  # fmt: skip
 

@@ -6,14 +6,14 @@ from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, subjects_of
 from dpexp.plugins.loaded import LOADED
 from tests.conformance.test_conformance import in_time
-from tests.conftest import AT_LENGTH, ROOT, call, using
+from tests.conftest import AT_LENGTH, ROOT, call, share, using
 
 FILES = sorted((ROOT / "research").glob("*/*.py"))
 CONFIGS = sorted((ROOT / "research").glob("*/*.yaml"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", share(FILES, 2), ids=lambda file: file.stem)
 def test_a_plug_in_conforms(file, few_problems):
     assert len(file.read_text().splitlines()) <= 340
     with using(file):

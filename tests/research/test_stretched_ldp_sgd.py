@@ -8,6 +8,7 @@ import pytest
 from dpexp.conformance.problems import furthest
 from dpexp.problems.huber_linear import HuberLinear, furthest_messages
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
+from tests.conftest import share
 from tests.oracles import ldp_sgd, one_pass
 from tests.oracles.streams import normals
 from tests.research import module
@@ -46,7 +47,9 @@ def test_the_pass_is_the_literal_loop(case):
     assert found.values[:, 0, :, 3].any()
 
 
-@pytest.mark.parametrize(("a", "expected"), [(3.51, 3.8099075), (3.6, 3.8712708), (4, 4.1590550), (6, 5.7713519)])
+@pytest.mark.parametrize(
+    ("a", "expected"), share([(3.51, 3.8099075), (3.6, 3.8712708), (4, 4.1590550), (6, 5.7713519)], 2)
+)
 def test_the_largest_distance_of_messages(a, expected):
     """Above 3.501 it is more than 2 sqrt 2 c. A grid agrees, and a search over pairs of records comes near to it, not above."""
     assert furthest_messages(C, a) == pytest.approx(expected, abs=1e-7)

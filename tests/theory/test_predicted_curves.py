@@ -87,9 +87,9 @@ def compare(case, runs, mu=math.inf, largest_j=MOST_INDEX, model=None, change=la
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(("runs", "losses", "laws", "mu", "largest_j"), [
+@pytest.mark.parametrize(("runs", "losses", "laws", "mu", "largest_j"), share([
     (200, LOSSES, LAWS, math.inf, MOST_INDEX), *((200, [JOINT], [(AR1, SKEWED), *LAWS], mu, MOST_INDEX) for mu in ETAS), (6400, FEW, LAWS[:3], math.inf, MOST_INDEX), (6400, FEW, LAWS[:3], 8.0, 0.06),
-])  # fmt: skip
+], 2))  # fmt: skip
 def test_curves_are_within_three_per_cent(runs, losses, laws, mu, largest_j):
     cells = share(product(losses, laws), len(losses) * len(laws))
     tried = [compare((*loss, *law), runs if AT_LENGTH else 200, mu, largest_j) for loss, law in cells]
