@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import platform
 import signal
 import sys
 from contextlib import nullcontext
@@ -264,13 +265,23 @@ def _print_all(ctx: typer.Context, value: bool) -> None:
 
 
 def _version(ctx: typer.Context, value: bool) -> None:
-    """The version; with -v also what a report of a fault needs: libraries, machine and the cache."""
+    """The version; with -v also what a report of a fault needs: libraries, machine and the cache of compiled code."""
     if value:
         from dpexp.core import VERSION
-        from dpexp.store.fingerprint import environment
 
-        say(environment() if ctx.params["verbose"] else f"dpexp {VERSION}")
+        say(_environment() if ctx.params["verbose"] else f"dpexp {VERSION}")
         raise typer.Exit
+
+
+def _environment() -> str:
+    from dpexp.core.text import columns
+    from dpexp.engine.compiled import folder
+    from dpexp.store.fingerprint import arithmetic, versions
+
+    cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
+    rows = {**versions(), "processor": arithmetic()["processor"], "cores": os.cpu_count(),
+            "system": platform.platform(), "compiled code": cache}  # fmt: skip
+    return columns([[name, str(rows[name])] for name in sorted(rows, key=lambda name: name != "dpexp")])
 
 
 def _use_plugins(files: list[Path] | None) -> None:

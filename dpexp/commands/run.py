@@ -22,7 +22,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
 from dpexp.reporting.text_table import fitting_columns
-from dpexp.store.executors import BACKENDS, in_context, require_dask
+from dpexp.store.executors import BACKENDS, require_dask
 from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import plan, plan_of_deployment
 
@@ -81,9 +81,8 @@ def command(
         require_private_records(experiment)
     columns_of = [{cell.cell_id: cell.columns() for cell in e.cells} for e in experiments] if only else []
     work = []
-    place = backend or ("" if in_context() else "threads")  # empty for what joblib.parallel_config says
     for experiment, ids in zip(experiments, select(only, columns_of) if only else [None] * len(names), strict=True):
-        options = Options(results, jobs, place, force, quiet, ids, deployment, scheduler or "")
+        options = Options(results, jobs, backend, force, quiet, ids, deployment, scheduler or "")
         work.append((experiment, options))
     if dry_run:
         return _dry_run(work, again)

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, WithJsonSchema, model_serializer
 
@@ -159,9 +159,9 @@ class Cell:
         for section in (*NAMED, "run"):
             part = getattr(self, section)
             dump, left_out = part.model_dump(), OF_THE_EXPERIMENT if section == "run" else ("name", "population")
-            for key, info in type(part).model_fields.items():
+            for key in type(part).model_fields:
                 if key in dump and key not in left_out:
-                    values[section, key] = _scalar(dump[key], get_args(info.annotation))
+                    values[section, key] = _scalar(dump[key])
         nested = flat(self.problem.model_dump().get("population", {}), "population.")
         # a weight is called by its name, as elsewhere
         values |= {("problem", name.removesuffix(".name")): value for name, value in nested.items()}
@@ -230,15 +230,13 @@ class Experiment:
         return list(dict.fromkeys(remark for cell in self.cells for remark in cell.problem.remarks()))
 
 
-def _scalar(value: Any, kinds: tuple[Any, ...]) -> Any:
-    """A parameter as the value of a column: a nested one as its name or its values, a word or a number as text."""
+def _scalar(value: Any) -> Any:
+    """A parameter as the value of a column: a nested one as its name or its values, a list as text."""
     if isinstance(value, dict):
         return str(value["name"]) if value.get("name") else ", ".join(f"{k}: {v}" for k, v in value.items() if v)
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    # A column of parquet has one type.
-    literals = [literal for kind in kinds for literal in (get_args(kind) or (kind,))]
-    return str(value) if len(kinds) > 1 and str in map(type, literals) else value
+    return value
 
 
 def _jsonable(value: Any) -> Any:
@@ -261,9 +259,6 @@ def _numbers(value: Any) -> Any:
     return math.inf if value == "inf" else value
 
 
-T = TypeVar("T")
-
-
 def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     """The cell of stored `parameters`.
 
@@ -271,28 +266,25 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     """
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
-    from dpexp.privacy.budgets import BUDGETS, Budget, PureBudget, Target
+    from dpexp.privacy.budgets import BUDGETS, PureBudget, Target
     from dpexp.problems import PROBLEMS
 
-    def named(section: str, name: str, registry: Mapping[str, type[T]]) -> type[T]:
+    def made(section: str, name: str, registry: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
         if name in registry:
-            return registry[name]
+            return registry[name](**values)
         hint = "load the plug-in that defines it: --plugin FILE.py"
         raise ResultsMissing(f"{experiment}: the {section} '{name}' of these results is not there", hint)
 
-    problem, algorithm, schedule, budget, run = (_numbers(parameters[part]) for part in (*NAMED, "budget", "run"))
-    kinds: list[type[Budget]] = [*BUDGETS.values(), PureBudget if budget.get("delta") == 0 else Target]
-    laws = {" and ".join(sorted(kind.model_fields)): kind for kind in kinds}
+    values = _numbers(parameters)
+    budget, laws = values["budget"], [*BUDGETS.values(), PureBudget if values["budget"].get("delta") == 0 else Target]
+    by_keys = {" and ".join(sorted(law.model_fields)): law for law in laws}
     # what the results of somebody else name is not opened
     with paths_from(None):
-        return Cell(
-            experiment,
-            named("problem", problem["name"], PROBLEMS)(**problem),
-            named("algorithm", algorithm["name"], ALGORITHMS)(**algorithm),
-            named("schedule", schedule["name"], SCHEDULES)(**schedule),
-            PrivacySettings(mu=named("law of budgets", " and ".join(sorted(budget)), laws)(**budget)),
-            RunSettings(**run),
-        )
+        registries: tuple[Mapping[str, Any], ...] = (PROBLEMS, ALGORITHMS, SCHEDULES)
+        named = zip(NAMED, registries, strict=True)
+        problem, algorithm, schedule = (made(kind, values[kind]["name"], known, values[kind]) for kind, known in named)
+        law = made("law of budgets", " and ".join(sorted(budget)), by_keys, budget)
+        return Cell(experiment, problem, algorithm, schedule, PrivacySettings(mu=law), RunSettings(**values["run"]))
 
 
 def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:

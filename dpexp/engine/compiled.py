@@ -160,26 +160,9 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     """The other way, for these argument types."""
     (name, machine_code, bitcode), described, environment, return_type, environments = content
     described.argtypes = arguments = tuple(sig)
-    library = target_context.codegen().unserialize_library((name, "object", (machine_code, bitcode)))
-    entry = target_context.get_executable(library, described, environment)
-    made: Any = Result(
-        target_context=target_context,
-        typing_context=target_context.typing_context,
-        library=library,
-        environment=environment,
-        entry_point=entry,
-        fndesc=described,
-        type_annotation="",
-        signature=signature_of(return_type, *arguments),
-        objectmode=False,
-        lifted=(),
-        typing_error=None,
-        call_helper=None,
-        metadata=None,
-        reload_init=[],
-        referenced_envs=(),
-    )
+    code, signature = (name, "object", (machine_code, bitcode)), signature_of(return_type, *arguments)
+    made = Result._rebuild(target_context, code, described, environment, signature, False, (), "", [], ())
     # the environments of the callees hold nothing: any will do
     for name in environments:
-        library.codegen.set_env(name, environment)
+        made.library.codegen.set_env(name, environment)
     return made

@@ -130,16 +130,6 @@ def require_dask() -> None:
         raise UsageError("--backend dask needs dask, which is not installed", "pip install 'dpexp[dask]'")
 
 
-class _Call:
-    """Unpickling it calls the function: a scheduler needs no dpexp, and a worker without it fails in its task."""
-
-    def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
-        self.call = function, arguments
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self.call
-
-
 @contextmanager
 def _connected(scheduler: str) -> Iterator[Client]:
     from distributed import Client
@@ -175,8 +165,8 @@ def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, An
     from distributed import wait
 
     with _connected(scheduler) as client:
-        calls = (pickle.dumps(_Call(in_process, *packed(task))) for task in tasks)
-        out = {client.submit(pickle.loads, call, pure=False): number for number, call in enumerate(calls)}
+        calls = (client.submit(in_process, *packed(task), pure=False) for task in tasks)
+        out = {call: number for number, call in enumerate(calls)}
         alive = time.monotonic()
         while out:
             if client.nthreads():

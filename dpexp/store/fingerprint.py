@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 from dpexp.core import IMPORTED_AT
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import files_below, own_folder, state_of
-from dpexp.core.text import columns
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -196,13 +195,3 @@ def arithmetic() -> dict[str, str]:
     }
     processor, algebra = str(llvmlite.binding.get_host_cpu_name()), ", ".join(sorted(kernels)) or "unknown"
     return {**{name: versions()[name] for name in NUMERICAL}, "processor": processor, "linear algebra": algebra}
-
-
-def environment() -> str:
-    """What a report of a fault needs: versions, machine, and the cache of compiled code."""
-    from dpexp.engine.compiled import folder
-
-    cache = folder() or "none: every process compiles (DPEXP_CACHE is off, or others can write to its folder)"
-    rows = {**versions(), "processor": arithmetic()["processor"], "cores": os.cpu_count(),
-            "system": platform.platform(), "compiled code": cache}  # fmt: skip
-    return columns([[name, str(rows[name])] for name in sorted(rows, key=lambda name: name != "dpexp")])

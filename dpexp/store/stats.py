@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 CI_NAME = "95% interval of the mean (Student t, corrected for skewness)"
 CI_LEVEL = 0.95
-COLUMNS = (
-    "n", "n_diverged", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi", "median_lo",
-    "median_hi",
-)  # fmt: skip
 
 
 def t_quantile(degrees: int, level: float = CI_LEVEL) -> float:
@@ -176,7 +172,7 @@ def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
         "estimator": np.repeat(np.array(data.estimators, object), m * k),
         "step": np.tile(data.steps, e * m),
         "metric": np.tile(np.repeat(np.array([name for name, _ in columns], object), k), e),
-        **{name: np.stack([summary[name] for summary in each], axis=1).ravel() for name in COLUMNS},
+        **{name: np.stack([summary[name] for summary in each], axis=1).ravel() for name in each[0]},
     }
 
 

@@ -13,7 +13,7 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.huber_linear import HuberLinear
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.reading import cell_of, load_cells, load_generation, load_summary
-from dpexp.store.stats import COLUMNS
+from dpexp.store.stats import summarise
 
 
 class Beta(HuberLinear):
@@ -53,14 +53,15 @@ class Summarised(Beta):
 
 
 def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypatch, tmp_path):
-    reserved = {"cell_id", "estimator", "step", "metric", *COLUMNS} - {"n"}
+    statistics = summarise(np.zeros((1, 2)), np.zeros((1, 2), bool))
+    reserved = {"cell_id", "estimator", "step", "metric", *statistics} - {"n"}
     assert reserved <= set(RESERVED_COLUMNS)
     monkeypatch.setitem(PROBLEMS, "beta-problem", Summarised)
     monkeypatch.setitem(ALGORITHMS, "beta-steps", Named)
     run(read_experiment(COLLIDING, "colliding.yaml"), Options(tmp_path, jobs=1, quiet=True))
     cells, summary = load_cells(tmp_path, "colliding"), load_summary(tmp_path, "colliding")
     assert not summary.columns.duplicated().any()
-    assert len(summary.columns) == len(cells.columns) + 3 + len(COLUMNS)  # each has a cell_id
+    assert len(summary.columns) == len(cells.columns) + 3 + len(statistics)  # each has a cell_id
     assert set(summary["problem.median"]) == {7.5}
     assert set(summary["problem.step"]) == {8}
     assert (set(summary["run.n"]), set(summary["n"])) == ({20}, {2})

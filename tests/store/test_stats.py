@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from dpexp.engine.result import CellData
 from dpexp.store.simulating import checkpoint_steps
-from dpexp.store.stats import COLUMNS, interval, paired_difference, summarise, t_quantile, too_far
+from dpexp.store.stats import interval, paired_difference, summarise, t_quantile, too_far
 
 RNG = np.random.default_rng(31)
 
@@ -18,7 +18,6 @@ RNG = np.random.default_rng(31)
 def test_summaries_are_numpys():
     values = RNG.gamma(2.0, size=(3, 4, 37))
     s = summarise(values, np.zeros(values.shape, bool))
-    assert set(s) == set(COLUMNS)
     np.testing.assert_allclose(s["mean"], values.mean(-1))
     np.testing.assert_allclose(s["sd"], values.std(-1, ddof=1))
     for name, q in {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}.items():
