@@ -65,10 +65,9 @@ def claims(
     code = REFUTED if any(row.is_surprising for row in rows) else code
     remarks += verdicts.warnings(rows)
     if stale := [row for row in rows if not row.is_current]:
-        configs = list(dict.fromkeys(path for row in stale for path in row.claim["configs"]))
-        run = shell(["run", *configs[:3], *(["..."] if len(configs) > 3 else [])], folder)
-        judging = shell(["claims", *ids, "--judge"], folder)
-        remarks.append(f"  hint: run: {f'{run}, then ' if configs else ''}{judging}")
+        experiments = dict.fromkeys(Path(path).stem for row in stale for path in row.claim["configs"])
+        run = f"{verdicts.command(experiments, folder)}, then " if experiments else ""
+        remarks.append(f"  hint: run: {run}{shell(['claims', *ids, '--judge'], folder)}")
     return Answer(text, [row.document(folder) for row in rows], code, remarks)
 
 

@@ -160,12 +160,17 @@ def missing_results(claims: Sequence[Claim], results: Path) -> dict[str, str]:
     return missing
 
 
+def command(experiments: Iterable[str], results: Path) -> str:
+    """What runs experiments that claims read."""
+    configs = [word for name in experiments for word in shlex.split(config_typed(Folder(results, name)))]
+    return shell(["run", *configs], results)
+
+
 def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
     """Fresh rows by the ids of the claims. Raises ResultsMissing, with the command that runs all that they need."""
     if missing := missing_results(claims, results):
-        configs = [word for name in missing for word in shlex.split(config_typed(Folder(results, name)))]
         message = f"claims need results that are missing or stale: {few(list(missing.values()), 1)}"
-        raise ResultsMissing(message, f"run: {shell(['run', *configs], results)}")
+        raise ResultsMissing(message, f"run: {command(missing, results)}")
     # read before the checks: results that change meanwhile make the row stale, and never a false one current
     numbers = numbers_held(results, experiments_of(claims))
     # an experiment is read once for all claims
