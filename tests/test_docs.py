@@ -175,7 +175,8 @@ WHOLE = {" ".join(words): words for page in (*PAGES, *TEXTS) for words in within
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", sorted(name for name in WHOLE if AT_LENGTH or not re.search("stated_eps|n=300000|momentum_pres", name))
+    "command",
+    sorted(name for name in WHOLE if AT_LENGTH or not re.search("stated_eps|n=300000|momentum_pres|--schema", name)),
 )
 def test_whole_commands_within_the_text_run(command):
     done = call(*WHOLE[command][1:], code=None)

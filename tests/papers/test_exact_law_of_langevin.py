@@ -12,7 +12,7 @@ from dpexp.papers.dp_sgld import exact_law as exact_langevin
 from dpexp.papers.dp_sgld.exact_law import LANGEVIN_ORDERS, QuadraticLangevin
 from dpexp.papers.dp_sgld.langevin_figures import failing
 from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope
-from tests.conftest import AT_LENGTH, at_length, mostly_slow, share
+from tests.conftest import at_length, mostly_slow, share
 
 # eta, K, m, n, lambda, B, R; D_2, D_8; exact delta at the claimed eps; exact eps at 1e-5
 COUNTEREXAMPLES = [
@@ -144,11 +144,11 @@ def test_below_the_critical_order_the_claim_has_slack(setting, ratio):
     assert QuadraticLangevin(0.5, 1, 1e-3, 0.25).ratio(2) == pytest.approx(0.377, abs=1e-3)
 
 
-@pytest.mark.slow
+@at_length
 @pytest.mark.parametrize(
     ("run", "prescribed", "coded"),
     [
-        pytest.param((0.018, 0.001, 15, 0.0022, 50000, 1e-5, 11730), (5.78, 2.74), (14.5, 7.07), marks=at_length),
+        ((0.018, 0.001, 15, 0.0022, 50000, 1e-5, 11730), (5.78, 2.74), (14.5, 7.07)),
         ((0.0014, 0.005, 18, 0.0082, 5163, 1e-4, 2050), (0.35, 0.16), (2.11, 0.97)),
     ],
 )
@@ -158,5 +158,5 @@ def test_the_published_runs(run, prescribed, coded):
     shift = 2 * step * size / 128 / (math.sqrt(2 * step) * sigma)
     starts = None, (2 * sigma**2 / lam) ** 2 / (2 * step * sigma**2)
     for start, expected in zip(starts, (prescribed, coded), strict=True):
-        exact = QuadraticLangevin(step * lam, steps, 128 / n, shift, start, resolution=100 if AT_LENGTH else 25)
+        exact = QuadraticLangevin(step * lam, steps, 128 / n, shift, start, resolution=100)
         assert (exact.eps(delta), exact.eps(delta, removed=True)) == pytest.approx(expected, rel=1e-2, abs=5e-3)

@@ -65,9 +65,8 @@ def test_the_figure_of_noisy_sgd(toys):
     assert (data.composition_symmetrised_over_exact >= 1).all()
 
 
-@pytest.mark.parametrize(
-    "name", ["figure2", *(pytest.param(name, marks=at_length) for name in ("figure4", "linear_loss_d10"))]
-)
+@at_length
+@pytest.mark.parametrize("name", ["figure2", "figure4", "linear_loss_d10"])
 def test_theory_is_laid_over_the_measured_means(name, toys):
     results = needed(THEORY[name], toys)
     assert THEORY[name].name == f"{name}_theory"

@@ -7,8 +7,9 @@ import pytest
 
 from dpexp.problems import PROBLEMS
 from dpexp.problems.gaussian_means import gaussian_means
-from tests.conftest import at_length
+from tests.conftest import AT_LENGTH, at_length
 
+USERS = 200_000 if AT_LENGTH else 100_000
 SKEWED, UNEVEN = {"law": "skewed", "scale": 2.0}, {"law": "normal", "sd": 2.0, "heteroscedastic": (0.5, 0.5)}
 
 
@@ -21,7 +22,7 @@ def test_means_are_those_of_draws(scale, errors):
     rng = np.random.default_rng(4)
     root = rng.standard_normal((problem.p, problem.p))
     m, c = problem.optimum() * 0.8 + np.eye(problem.p)[0], root @ root.T / 40
-    theta, users = rng.multivariate_normal(m, c, size=200_000), problem.sample(rng, 200_000)
+    theta, users = rng.multivariate_normal(m, c, size=USERS), problem.sample(rng, USERS)
     gradients, means = problem.gradient(theta, *users), gaussian_means(problem)(m, c)
     away = gradients - gradients.mean(axis=0)
     for value, draws in (
