@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dpexp.core.discounts import discounts
+from dpexp.engine.finite_sum.discounts import discounts
 from tools.difference_bound import certified, largest_form
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from dpexp.core.discounts import discounts
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.engine.lanes.vectors import LANES, load, reals, store
 
 

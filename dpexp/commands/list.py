@@ -51,9 +51,9 @@ def _configured(path: Path, results: Path) -> list[str]:
     """The row of a config."""
     try:
         content = read_bytes(path)
-        name = parse_mapping(content, str(path), "a config", "").get("experiment")
+        name = parse_mapping(content, str(path), "a config", "")["experiment"]
     # One config that is wrong must not hide the others.
-    except ConfigError:
+    except (ConfigError, KeyError):
         return [path.stem, str(path), "", f"invalid, see dpexp validate {path}"]
     return _stored(results, str(name), path, content.decode("utf-8-sig"))
 

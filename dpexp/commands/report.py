@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dpexp.commands.command_answer import RESULTS, Pathname
 from dpexp.commands.figure_names import result_folder
 from dpexp.commands.joint_releases import REPRODUCIBLE, SECRET
 from dpexp.commands.privacy import config_statement
-from dpexp.config.cells import stored_experiment
+from dpexp.config.cells import Experiment, stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.terminal import each
 from dpexp.core.text import guess
@@ -86,8 +88,7 @@ def _add_numbers(section: Section, results: Path) -> None:
         if section.is_private:  # private records are not opened for a page
             section.privacy.append(SECRET if section.manifest.get("deployment") else REPRODUCIBLE)
             return
-        path = Path(section.manifest["config"]["path"] or section.name)
-        statement = config_statement(stored_experiment(section.manifest, path))
+        statement = config_statement(_experiment(section.manifest))
         if len(statement.parts) <= MOST_STATED:
             section.privacy += statement.plain
             head, *rows = tabled(statement.parts)
@@ -96,3 +97,10 @@ def _add_numbers(section: Section, results: Path) -> None:
         section.privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
     except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
         section.remarks.append(f"Not shown: {'. '.join(error_words(error))}")
+
+
+def _experiment(manifest: Mapping[str, Any]) -> Experiment:
+    stated, stored = {"deltas": tuple(manifest["deltas"])}, manifest["cells"].values()
+    cells = [stored_cell(manifest["experiment"], parameters) for parameters in stored]
+    cells = [replace(cell, privacy=cell.privacy.model_copy(update=stated)) for cell in cells]
+    return Experiment(manifest["experiment"], Path(), tuple(cells), manifest["replicates"], manifest["profile"])

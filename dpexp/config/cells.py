@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -285,11 +285,3 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
         problem, algorithm, schedule = (made(kind, values[kind]["name"], known, values[kind]) for kind, known in named)
         law = made("law of budgets", " and ".join(sorted(budget)), by_keys, budget)
         return Cell(experiment, problem, algorithm, schedule, PrivacySettings(mu=law), RunSettings(**values["run"]))
-
-
-def stored_experiment(manifest: Mapping[str, Any], path: Path) -> Experiment:
-    """The experiment that a manifest describes. Raises as `stored_cell`."""
-    deltas = tuple(manifest["deltas"])
-    cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
-    cells = [replace(cell, privacy=cell.privacy.model_copy(update={"deltas": deltas})) for cell in cells]
-    return Experiment(manifest["experiment"], path, tuple(cells), manifest["replicates"], manifest["profile"])

@@ -22,8 +22,9 @@ from typing import Any, TypeVar, overload
 import llvmlite.binding as llvm
 import numba.cpython.hashing  # noqa: F401  stored code may ask for its symbols
 from numba import njit
-from numba.core import compiler, entrypoints
+from numba.core import entrypoints
 from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
@@ -31,8 +32,6 @@ from numba.core.typing.templates import signature as signature_of
 
 from dpexp.core.files import own_folder, read_bytes_sealed, write_bytes_sealed
 from dpexp.engine.identity import key_of
-
-Result: Any = compiler.CompileResult  # its fields are those of a named tuple, which types do not see
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -161,7 +160,7 @@ def _rebuilt(content: tuple[Any, ...], sig: Any, target_context: Any) -> Any:
     (name, machine_code, bitcode), described, environment, return_type, environments = content
     described.argtypes = arguments = tuple(sig)
     code, signature = (name, "object", (machine_code, bitcode)), signature_of(return_type, *arguments)
-    made = Result._rebuild(target_context, code, described, environment, signature, False, (), "", [], ())
+    made = CompileResult._rebuild(target_context, code, described, environment, signature, False, (), "", [], ())
     # the environments of the callees hold nothing: any will do
     for name in environments:
         made.library.codegen.set_env(name, environment)

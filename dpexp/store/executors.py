@@ -14,7 +14,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -167,13 +166,12 @@ def on_cluster(tasks: Sequence[Task], scheduler: str) -> Generator[tuple[int, An
     with _connected(scheduler) as client:
         calls = (client.submit(in_process, *packed(task), pure=False) for task in tasks)
         out = {call: number for number, call in enumerate(calls)}
-        alive = time.monotonic()
         while out:
-            if client.nthreads():
-                alive = time.monotonic()
-            elif time.monotonic() - alive > WAIT_S:
+            try:
+                client.wait_for_workers(1, timeout=WAIT_S)
+            except TimeoutError:
                 problem = f"--scheduler {scheduler}: no worker for {WAIT_S:g} s"
-                raise DpexpError(problem, f"start: dask worker {scheduler}; {CONTINUE}")
+                raise DpexpError(problem, f"start: dask worker {scheduler}; {CONTINUE}") from None
             with suppress(TimeoutError), client.as_current():
                 wait([*out], timeout=1, return_when="FIRST_COMPLETED")
             for future in [future for future in out if future.done()]:

@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit
 
 from dpexp.core.caches import kept_once, kept_per_thread
-from dpexp.core.discounts import discounts
 from dpexp.core.seeds import stream_state
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts
 from dpexp.engine.lanes.streams import draw_normal
 from dpexp.engine.lanes.vectors import LANES
 

@@ -31,8 +31,8 @@ import numpy as np
 from numba import njit
 
 from dpexp.core.caches import kept_once
-from dpexp.core.discounts import discounts as powers
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts as powers
 from dpexp.engine.finite_sum.noise_designs import Normals, Take, lowest_digit, tree_noise, tree_slots, tree_variance
 
 

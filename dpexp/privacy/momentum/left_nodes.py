@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.core.discounts import discounts
 from dpexp.engine.compiled import compiled
+from dpexp.engine.finite_sum.discounts import discounts
 
 
 def left_sensitivities(items: np.ndarray, alpha: float) -> np.ndarray:

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from dpexp.core.discounts import discounts
+from dpexp.engine.finite_sum.discounts import discounts
 
 
 def printed_count(n: int, steps: int) -> float:

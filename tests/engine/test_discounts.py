@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpexp.core.discounts import discounts
+from dpexp.engine.finite_sum.discounts import discounts
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 1e-3, 0.3, 1 - 1e-12, 1.0])
