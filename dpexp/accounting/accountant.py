@@ -111,8 +111,6 @@ class Accountant:
         epsilon = _number("epsilon", epsilon, target_epsilon)
         if not epsilon >= 0:
             raise UsageError(f"epsilon is 0 or more, not {epsilon!r}")
-        if math.isinf(epsilon):
-            return 1.0 if any(kind.noise_multiplier == 0 for kind in self._kinds) else 0.0
         return self.profile.delta(epsilon)
 
     def get_mu(self, floor: float) -> float:

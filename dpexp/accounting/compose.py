@@ -154,8 +154,7 @@ class ComposedLoss:
 class _TiltedLaw:
     """One law after tilting, and what it costs."""
 
-    start: int
-    cells: np.ndarray  # from the first, [C]
+    cells: np.ndarray  # of the grid, [C]
     weights: np.ndarray  # of sum 1, [C]
     mean: float
     heaviest: int  # the cell with the largest weight, from which the transform counts
@@ -167,7 +166,7 @@ class _TiltedLaw:
 @lru_cache(maxsize=2)
 def _tilt(law: Discrete, interval: float, rate: float) -> _TiltedLaw:
     cells, log_masses = law.support
-    losses = interval * (law.start + cells)
+    losses = interval * cells
     powers = rate * losses
     # (a)
     exponents = log_masses + powers
@@ -178,7 +177,7 @@ def _tilt(law: Discrete, interval: float, rate: float) -> _TiltedLaw:
     used = weights > 0  # below 1e-308: far less than what the window misses
     cells, weights = cells[used], weights[used]
     mean, farthest = float((weights * cells).sum()), float(max(-losses[0], losses[-1]))
-    return _TiltedLaw(law.start, cells, weights, mean, int(cells[weights.argmax()]), cumulant, rounding, farthest)
+    return _TiltedLaw(cells, weights, mean, int(cells[weights.argmax()]), cumulant, rounding, farthest)
 
 
 class Tilted:
@@ -189,17 +188,16 @@ class Tilted:
         self.interval, self.rate, self._above = interval, rate, side == "above"
         self.cumulant = math.fsum(count * t.cumulant for t, count in tilts)
         low, high = _window(tilts)  # (d)
-        origin = sum(count * t.start for t, count in tilts)
         if high - low + 1 > MOST_CELLS:
             raise TooWide(f"{high - low + 1} cells")
         masses, self._norm = _sum(tilts, high - low + 1)  # with E
         middle = sum(count * t.heaviest for t, count in tilts)
         # losses below 0 are not needed for eps >= 0
-        first = max(low, -origin)
+        self.first = first = max(low, 0)
         # negative entries of the computed law are kept: setting them to 0 would add up their absolute values; where
         # every loss is negative, delta(0) is what may lie outside the window
         self._masses = np.roll(masses, middle - first)[: high + 1 - first] if first <= high else np.zeros(1)
-        self.cells, self.first = len(self._masses), first + origin
+        self.cells = len(self._masses)
         # (h), which enlarges what is stated from above and lessens it from below, as all errors do
         self._sign = 1.0 if self._above else -1.0
         self._tilting = math.exp(self._sign * min(sum(count * t.rounding for t, count in tilts), 700.0))
@@ -309,7 +307,7 @@ _transform = lru_cache(maxsize=16)(Tilted)  # kept for further questions
 
 
 def _window(tilts: Sequence[tuple[_TiltedLaw, int]]) -> tuple[int, int]:
-    """Cells of the sum, counted from its least, beyond whose ends Chernoff's bound leaves e^-36 of its mass."""
+    """Cells of the sum beyond whose ends Chernoff's bound leaves e^-36 of its mass."""
     centre = math.fsum(count * t.mean for t, count in tilts)
     variance = math.fsum(count * float((t.weights * (t.cells - t.mean) ** 2).sum()) for t, count in tilts)
     rates = np.multiply.outer([-1, 1], _DEVIATION_RATES / math.sqrt(max(variance, 1e-12)))

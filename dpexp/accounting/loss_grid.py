@@ -33,9 +33,9 @@ class Discrete:
 
     @cached_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """The k of masses that are not 0, and the logarithms of these: of one law, however often it is tilted."""
-        cells = np.flatnonzero(self.masses)
-        return cells.astype(np.float64), log(self.masses[cells])
+        """Where on the grid masses are not 0, and the logarithms of these: of one law, however often it is tilted."""
+        used = np.flatnonzero(self.masses)
+        return self.start + used.astype(np.float64), log(self.masses[used])
 
 
 def from_above(curve: np.ndarray, exchanged: np.ndarray, interval: float, accuracy: float) -> Discrete:

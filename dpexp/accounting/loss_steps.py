@@ -231,7 +231,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         # without sampling the steps are one Gaussian step: a bound for every scheme, to begin with
         best = delta_of(steps.unsampled, eps)
         # the reach depends on the delta that is looked for: it grows until it is the one that its own answer needs
-        for reach in REACHES[1:] if steps else ():
+        for reach in REACHES[1:] if best > 0 else ():
             # at epsilon 0 delta is the total variation distance, which is the same in either order
             laws = _composed(steps, reach, "above")[: 1 if eps == 0 else 2]
             if not laws:

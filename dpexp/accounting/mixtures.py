@@ -101,26 +101,26 @@ def _rule(pieces: int) -> tuple[np.ndarray, np.ndarray]:
     return places, np.tile(log(weights / (2 * pieces)), pieces)
 
 
+@np.errstate(all="ignore")
 def log_excess(log_r: np.ndarray, power: float) -> np.ndarray:
     """log of r^k - 1 - k (r - 1) >= 0, k = `power` above 1 or below 0, without cancellation; [N] -> [N]."""
     k, top = power, np.maximum(power * log_r, log_r)
-    with np.errstate(all="ignore"):
-        u = np.expm1(np.minimum(log_r, 700.0))
-        # in two forms: by the first no digits are lost where the power is next to 1
-        near = (1 + u) * np.expm1((k - 1) * log_r) - (k - 1) * u if k > 1 else np.expm1(k * log_r) - k * u
-        # where k u is small all digits would cancel: the binomial series from its second term on, as far as the next
-        # term is below 0.01^9 of the first
-        small = np.abs(u) * max(1.0, abs(k)) < 0.01
-        if small.any():
-            term = k * u[small]
-            near[small] = 0.0
-            for n in range(2, 11):
-                term = term * u[small] * ((k - n + 1) / n)
-                near[small] += term
-        logs = np.log(near)
-        # beyond e^300 it is r^k - k r
-        if top.max() > 300.0:
-            both = k * log_r, math.log(abs(k)) + log_r
-            far = both[0] + np.log1p(-np.exp(both[1] - both[0])) if k > 1 else np.logaddexp(*both)
-            logs = np.where(top > 300.0, far, logs)
+    u = np.expm1(np.minimum(log_r, 700.0))
+    # in two forms: by the first no digits are lost where the power is next to 1
+    near = (1 + u) * np.expm1((k - 1) * log_r) - (k - 1) * u if k > 1 else np.expm1(k * log_r) - k * u
+    # where k u is small all digits would cancel: the binomial series from its second term on, as far as the next
+    # term is below 0.01^9 of the first
+    small = np.abs(u) * max(1.0, abs(k)) < 0.01
+    if small.any():
+        term = k * u[small]
+        near[small] = 0.0
+        for n in range(2, 11):
+            term = term * u[small] * ((k - n + 1) / n)
+            near[small] += term
+    logs = np.log(near)
+    # beyond e^300 it is r^k - k r
+    if top.max() > 300.0:
+        both = k * log_r, math.log(abs(k)) + log_r
+        far = both[0] + np.log1p(-np.exp(both[1] - both[0])) if k > 1 else np.logaddexp(*both)
+        logs = np.where(top > 300.0, far, logs)
     return np.asarray(logs)

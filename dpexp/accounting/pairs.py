@@ -30,20 +30,16 @@ def removing(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """(1 - q) N(0, 1) + q N(mu, 1) against N(0, 1): q times the Gaussian curve at (e^eps - 1 + q) / q."""
     # p - e^eps r = q (N(mu, 1) - kappa N(0, 1)) with kappa = (e^eps - 1 + q) / q; for kappa <= 0 it is positive
     # everywhere, and its integral is 1 - e^eps
-    inner = _log_positive(expm1(eps) / q + 1)
-    with np.errstate(invalid="ignore"):
-        above = q * gaussian(inner, mu)
-    return np.where(np.isfinite(inner), above, -expm1(eps))
+    inner = log(np.maximum(expm1(eps) / q + 1, 0.0))
+    return np.where(np.isfinite(inner), q * gaussian(inner, mu), -expm1(eps))
 
 
 def adding(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     """N(0, 1) against (1 - q) N(0, 1) + q N(mu, 1); 0 where e^eps (1 - q) >= 1."""
     # p - e^eps r = q e^eps (kappa N(0, 1) - N(mu, 1)) with kappa = (e^-eps - 1 + q) / q, positive for x < z
-    log_kappa = _log_positive(expm1(-eps) / q + 1)
+    log_kappa = log(np.maximum(expm1(-eps) / q + 1, 0.0))
     z = log_kappa / mu + mu / 2
-    with np.errstate(invalid="ignore"):
-        below = q * exp(eps) * (exp(log_kappa + log_ndtr(z)) - ndtr(z - mu))
-    return np.where(np.isfinite(log_kappa), below, 0.0)
+    return np.asarray(q * exp(eps) * (exp(log_kappa + log_ndtr(z)) - ndtr(z - mu)))
 
 
 def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
@@ -69,9 +65,3 @@ def symmetrised(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     # delta(-eps), the exchanged pair being the same.
     up = removing(np.abs(eps), q, mu)
     return np.where(eps >= 0, up, 1 - exp(np.minimum(eps, 0.0)) * (1 - up))
-
-
-def _log_positive(x: np.ndarray) -> np.ndarray:
-    """log x, and -inf where x <= 0; the least number that enters a logarithm is subnormal, so that none warns."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(x > 0, log(np.maximum(x, 1e-320)), -np.inf)

@@ -41,9 +41,6 @@ _REACH = 14.0  # deviations beyond a peak that are integrated
 _LEAST, _MOST = 0.02, 1e150
 """noise multipliers outside of which the step is bounded as if the record were always there, which loses next to
 nothing, or no number"""
-_LEAST_FROM_MIXTURE = 0.05
-"""below this one E r^(1 - order) is that of r = 1 - q, its least value, which r exceeds with probability P(Z > 10) =
-1e-23 only"""
 _PLACES: list[float] = np.log(np.geomspace(5e-4, 4e3, 25)).tolist()
 """log(order - 1) at places between which the best one is searched"""
 _CLOSE = 2e-5
@@ -55,12 +52,13 @@ Rdp = Callable[[float], float]  # order -> Renyi divergence
 
 
 def base_from_mixture(order: float, q: float, sigma: float) -> float:
-    """D_order(N(0, sigma^2) || (1-q) N(0, sigma^2) + q N(1, sigma^2)); order > 1. Relative error about 1e-14.
+    """D_order(N(0, sigma^2) || (1-q) N(0, sigma^2) + q N(1, sigma^2)); order > 1. Relative error about 1e-13.
 
     The printed S_alpha of `noisy-sgd`, Definition 2.10. No privacy bound by itself: it stays below log 1/(1-q) whatever
     the noise, and neighbours can be exchanged.
     """
-    if 0 < q < 1 and 0 <= sigma < _LEAST_FROM_MIXTURE and order > 1:
+    # E r^(1 - order) is that of the least r, 1 - q, which r exceeds with a probability below P(Z > 25) = 1e-138
+    if 0 < q < 1 and 0 <= sigma < _LEAST and order > 1:
         return -math.log1p(-q)
     return _divergence(order, q, sigma, 1.0 - order)
 
@@ -85,18 +83,18 @@ def _divergence(order: float, q: float, sigma: float, power: float | None) -> fl
     if q == 1 or not _LEAST <= sigma < _MOST:
         return order / (2 * sigma * sigma) if sigma * sigma > 0 else math.inf
 
+    @np.errstate(all="ignore")
     def log_integrand(z: np.ndarray) -> np.ndarray:
         exponent = z / sigma - 1 / (2 * sigma * sigma)
-        with np.errstate(all="ignore"):
-            # beyond e^700 r is q e^exponent to all digits
-            log_r = np.log1p(q * np.expm1(np.minimum(exponent, 700.0)))
-            if exponent.max() > 700.0:
-                log_r = np.where(exponent < 700.0, log_r, math.log(q) + exponent)
-            if power is not None:
-                return np.asarray(log_excess(log_r, power) - z * z / 2)
-            # both together are (r^order - 1) (1 - r^(1 - order)), r > 1
-            both = np.log(np.expm1(-order * log_r) * np.expm1((1 - order) * log_r))
-            return np.asarray(order * log_r + both - z * z / 2)
+        # beyond e^700 r is q e^exponent to all digits
+        log_r = np.log1p(q * np.expm1(np.minimum(exponent, 700.0)))
+        if exponent.max() > 700.0:
+            log_r = np.where(exponent < 700.0, log_r, math.log(q) + exponent)
+        if power is not None:
+            return np.asarray(log_excess(log_r, power) - z * z / 2)
+        # both together are (r^order - 1) (1 - r^(1 - order)), r > 1
+        both = np.log(np.expm1(-order * log_r) * np.expm1((1 - order) * log_r))
+        return np.asarray(order * log_r + both - z * z / 2)
 
     # (b), and both laws
     k, start = power or order, 0.0 if power else 1 / (2 * sigma)
