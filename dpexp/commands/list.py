@@ -6,7 +6,8 @@ from pathlib import Path
 from textwrap import shorten
 
 from dpexp.commands.command_answer import RESULTS, Answer
-from dpexp.config.error_messages import listed
+from dpexp.config.error_messages import listed, validated
+from dpexp.config.sections import ConfigFile
 from dpexp.config.shipped import shipped as shipped_files
 from dpexp.config.yamlfile import ConfigError, parse_mapping, read_bytes
 from dpexp.core.errors import ResultsMissing
@@ -51,11 +52,11 @@ def _configured(path: Path, results: Path) -> list[str]:
     """The row of a config."""
     try:
         content = read_bytes(path)
-        name = parse_mapping(content, str(path), "a config", "")["experiment"]
+        file = validated(ConfigFile, parse_mapping(content, str(path), "a config", ""))
     # One config that is wrong must not hide the others.
-    except (ConfigError, KeyError):
+    except ConfigError:
         return [path.stem, str(path), "", f"invalid, see dpexp validate {path}"]
-    return _stored(results, str(name), path, content.decode("utf-8-sig"))
+    return _stored(results, file.experiment, path, content.decode("utf-8-sig"))
 
 
 def _stored(results: Path, name: str, path: Path | None = None, text: str | None = None) -> list[str]:
