@@ -157,11 +157,9 @@ class Cell:
         """Every parameter as a scalar; a budget by its label, a target by eps and delta, a population key by key."""
         values: dict[Parameter, Any] = {(section, "name"): getattr(self, section).name for section in NAMED}
         for section in (*NAMED, "run"):
-            part = getattr(self, section)
-            dump, left_out = part.model_dump(), OF_THE_EXPERIMENT if section == "run" else ("name", "population")
-            for key in type(part).model_fields:
-                if key in dump and key not in left_out:
-                    values[section, key] = _scalar(dump[key])
+            dump = getattr(self, section).model_dump()
+            left_out = OF_THE_EXPERIMENT if section == "run" else ("name", "population")
+            values |= {(section, key): _scalar(value) for key, value in dump.items() if key not in left_out}
         nested = flat(self.problem.model_dump().get("population", {}), "population.")
         # a weight is called by its name, as elsewhere
         values |= {("problem", name.removesuffix(".name")): value for name, value in nested.items()}

@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar, get_origin
@@ -182,12 +183,10 @@ def meanings(model: type[Parameters]) -> Mapping[str, str]:
     texts: dict[str, str] = {}
     # A class that says a field anew has the last word.
     for part in (part for part in reversed(model.__mro__) if issubclass(part, Parameters)):
-        try:
-            (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
-        except (OSError, TypeError, SyntaxError):
-            continue  # typed at a prompt: there is no source
-        for above, below in pairwise(tree.body if isinstance(tree, ast.ClassDef) else []):
-            match above, below:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
-                    texts[name] = " ".join(text.split())
+        with suppress(OSError, TypeError, SyntaxError):  # typed at a prompt: there is no source
+            tree: Any = ast.parse(textwrap.dedent(inspect.getsource(part))).body[0]
+            for above, below in pairwise(tree.body):
+                match above, below:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str() as text)):
+                        texts[name] = " ".join(text.split())
     return texts

@@ -25,9 +25,8 @@ def require_room(experiment: Experiment, workers: int = 0, cluster: bool = False
     """
     cells, replicates = experiment.cells, experiment.replicates
     where = experiment.where or Position(str(experiment.path))
-    data = [cell.parameters["problem"].get("data") for cell in cells]
     try:
-        if "fashion" in [source.get("name") if isinstance(source, dict) else source for source in data]:
+        if "fashion" in [cell.values.get(("problem", "data")) for cell in cells]:
             fashion.file()
     except DataError as error:
         raise config_error(where, error.message, error.hint) from None

@@ -38,10 +38,6 @@ def digest_of(data: CellData) -> str:
     return _digest([data.estimators, data.metrics, data.steps.tolist(), values.shape], values)
 
 
-def _digest_of_model(estimators: Sequence[str], values: np.ndarray) -> str:
-    return _digest([list(estimators), values.shape, values.dtype.str], values)
-
-
 def _digest(head: object, values: np.ndarray) -> str:
     return hashlib.sha256(json.dumps(head).encode() + np.ascontiguousarray(values).tobytes()).hexdigest()[:32]
 
@@ -156,14 +152,10 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     # (a): to decode the numbers takes fifteen times as long as to hash the file
     published = published_cells(folder).get(cell_id, {})
     if published.get("sha256") == file.sha256:
-        with suppress(TypeError):  # written by another version
-            return Stored(path, **published)
+        return Stored(path, **published)
     _metadata(file, cell_id, "numbers")
     _, metadata = _numbers(file)
-    try:
-        return Stored(path, file.sha256, **{name: metadata[name] for name in FACTS})
-    except KeyError as error:
-        raise Damaged(f"{path.name} was made by another version of dpexp (no {error})") from None
+    return Stored(path, file.sha256, **{name: metadata[name] for name in FACTS})
 
 
 def published_cells(folder: Folder) -> dict[str, dict[str, Any]]:
@@ -194,15 +186,15 @@ def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[s
     """Write released parameters [estimators, replicates, ...]: what the cell's trajectory file says of them."""
     import pyarrow as pa
 
-    e, r = values.shape[:2]
+    (e, r), names = values.shape[:2], metadata["estimators"]
     each = int(np.prod(values.shape[2:]))
     columns = {
-        "estimator": np.repeat(np.array(metadata["estimators"], object), r * each),
+        "estimator": np.repeat(np.array(names, object), r * each),
         "replicate": np.tile(np.repeat(np.arange(r, dtype=np.int32), each), e),
         "parameter": np.tile(np.arange(each, dtype=np.int32), e * r),
         "value": values.ravel(),
     }
-    own = {"estimators": metadata["estimators"], "digest": _digest_of_model(metadata["estimators"], values)}
+    own = {"estimators": names, "digest": _digest([names, values.shape, values.dtype.str], values)}
     facts = {"parameters": cell.parameters, "shape": list(values.shape), "legend": dict(cell.problem.legend())}
     write_table(folder.model(cell.cell_id), pa.table(columns), {**metadata, **facts, **own})
     return {**own, "replicates": r, "rule": cell.run.release}
@@ -214,7 +206,7 @@ def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
     m, name = _metadata(file, cell_id, "parameters"), f"models/{path.name}"
     try:
         values = file.table(["value"])["value"].to_numpy().reshape(m["shape"])
-        if _digest_of_model(m["estimators"], values) != m["digest"]:
+        if _digest([m["estimators"], values.shape, values.dtype.str], values) != m["digest"]:
             raise Damaged(f"{name} is damaged (its parameters have another digest)")
     except (KeyError, ValueError, TypeError) as error:
         raise Damaged(f"{name} is damaged ({type(error).__name__})") from None

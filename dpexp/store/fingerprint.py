@@ -17,11 +17,11 @@ import platform
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpexp.core import IMPORTED_AT
+from dpexp.core import IMPORTED_AT, VERSION
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import files_below, own_folder, state_of
 from dpexp.plugins.loaded import LOADED, Loaded, owners_of
@@ -40,7 +40,7 @@ KINDS = (".py", ".json", ".yaml")
 """of the files that count"""
 NUMERICAL = ("numpy", "numba", "llvmlite", "scipy")
 """libraries whose version can change the last bits of a result"""
-LIBRARIES = ("dpexp", *NUMERICAL, "pandas", "pyarrow", "pydantic")
+LIBRARIES = (*NUMERICAL, "pandas", "pyarrow", "pydantic")
 Code = dict[str, str]
 """by `dpexp`, `plugin NAME` or `file PATH`: a hash of the bytes and one of the code, or of the content"""
 
@@ -173,11 +173,7 @@ def edited_after(names: Collection[str], places: Iterable[Path] = (), data_read_
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Versions of Python, dpexp and the libraries it computes with."""
-    numbers = {"python": platform.python_version(), **dict.fromkeys(LIBRARIES, "not installed")}
-    for name in LIBRARIES:
-        with suppress(PackageNotFoundError):
-            numbers[name] = version(name)
-    return numbers
+    return {"python": platform.python_version(), "dpexp": VERSION, **{name: version(name) for name in LIBRARIES}}
 
 
 @lru_cache(maxsize=1)

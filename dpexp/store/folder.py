@@ -166,7 +166,7 @@ class TableFile:
         except Exception as error:  # of bytes that are no table
             raise Damaged(f"{self.name} is damaged, or another program wrote it ({type(error).__name__})") from None
         # (b)
-        if checksum != digest(metadata, 64):
+        if checksum != digest(metadata, 64) or metadata.get("schema_version") != SCHEMA_VERSION:
             raise Damaged(f"{self.name} is damaged, or another version of dpexp wrote it")
         return metadata
 

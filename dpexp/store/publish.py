@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
-from dpexp.engine.result import CellData
 from dpexp.store.cell_files import Stored, published_cells, write_cell, write_model
 from dpexp.store.fingerprint import code_of, data_of, versions
 from dpexp.store.folder import SCHEMA_VERSION, Folder, table_of, write_document, write_table
@@ -26,7 +25,7 @@ from dpexp.store.simulating import Done
 from dpexp.store.stats import Ended, ended, row_of, summary_columns
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 def publish(
@@ -43,12 +42,11 @@ def publish(
     """
     # (a)
     files = {p.cell.cell_id: p.file for p in plans if p.file is not None and p.cell.cell_id not in failures}
-    outcomes: dict[str, tuple[Ended, pa.Table]] = {}
+    outcomes = dict[str, Ended]()
     for cell in experiment.cells:
         if (computed := fresh.get(cell.cell_id)) is not None:
             files[cell.cell_id] = _write(folder, cell, computed, deployment)
-            outcomes[cell.cell_id] = _summarise(cell, computed.data)
-    ended_ = {cell_id: outcome for cell_id, (outcome, _) in outcomes.items()}
+            outcomes[cell.cell_id] = ended(cell, computed.data)
     # (b)
     old: Manifest | None = None
     with suppress(FileNotFoundError, Damaged):
@@ -60,7 +58,7 @@ def publish(
     if published_cells(folder) != cells:
         write_document(folder.provenance, {"schema_version": SCHEMA_VERSION, "versions": versions(), "cells": cells})
     if right:
-        return ended_
+        return outcomes
     import pyarrow as pa  # with nothing to write it is not loaded
 
     rows, summaries = [], list[pa.Table]()
@@ -70,21 +68,15 @@ def publish(
             rows.append({"cell_id": cell.cell_id, **cell.columns(), **failed})
         elif (file := files.get(cell.cell_id)) is not None:
             # a summary is never copied from the old file, which other code may have written
-            outcome, summary = outcomes.get(cell.cell_id) or _summarise(cell, file.data())
-            rows.append(row_of(cell, experiment.deltas, outcome, bool(deployment)))
-            summaries.append(summary)
+            data = fresh[cell.cell_id].data if cell.cell_id in fresh else file.data()
+            rows.append(row_of(cell, experiment.deltas, ended(cell, data), bool(deployment)))
+            summaries.append(pa.table(summary_columns(cell, data)))
     seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
     if summaries:
         seals["summary.parquet"] = write_table(folder.summary, pa.concat_tables(summaries).combine_chunks(), {})
     # (c)
     write_document(folder.manifest, {**manifest, "seals": seals})
-    return ended_
-
-
-def _summarise(cell: Cell, data: CellData) -> tuple[Ended, pa.Table]:
-    import pyarrow as pa
-
-    return ended(cell, data), pa.table(summary_columns(cell, data))
+    return outcomes
 
 
 def _write(folder: Folder, cell: Cell, computed: Done, deployment: str) -> Stored:
