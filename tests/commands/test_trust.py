@@ -42,7 +42,7 @@ privacy: {eps: 2, delta: 1e-5}
 run: {replicates: 1, seed: 1, checkpoints: 2}
 """
 READERS = (
-    ("table",), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil"), ("report", "results"),
+    ("table",), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil", "--format", "svg"), ("report", "results"),
     ("diff", "evil", "--by", "alpha"), ("list",),
     ("diff", "results/evil", "results/plain"), ("predict", "own"), ("predict", "own", "s.csv"), ("claims",),
 )  # fmt: skip

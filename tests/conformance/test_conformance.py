@@ -4,7 +4,6 @@ import pytest
 
 from dpexp.conformance.check_result import carry_out
 from dpexp.conformance.suite import SUITE, built_in
-from dpexp.problems import PROBLEMS
 from tests.conftest import AT_LENGTH, in_share
 
 SLOW = {("algorithm", name) for name in ("attacked", "shapes", "chunks", "other cells", "jobs", "seeds")} | {
@@ -12,24 +11,23 @@ SLOW = {("algorithm", name) for name in ("attacked", "shapes", "chunks", "other 
     ("problem", "risk"),
 }
 """simulates much, or has to be compiled; nothing that tests privacy"""
-DEAR = {
-    *((name, "constants of the sum") for name in PROBLEMS if name != "sigmoid"),
-    *((name, "curvature") for name in ("insensitive-linear", "huber-linear")),
+TRIED_ON = {
+    "attacked": ("dp-sgd", "batch-descent", "gradient-recursion"),
+    "curvature": ("mallows-logistic", "pinball-linear"),
+    "constants of the sum": ("sigmoid",),  # tests/problems/test_finite_sums.py tries all
 }
-"""takes a second or more of some, where others are tried quickly by the same check"""
-ATTACKED = ("dp-sgd", "batch-descent", "gradient-recursion")
-"""in a second or two each; `make soak` attacks all"""
+"""what takes a second or more of some is tried on these, and by `make soak` on all"""
 ALIKE = ("clipped-ldp-sgd", "heavy-ball-ldp-sgd")
 """compiled from the templates of `ldp-sgd`, whose shapes are tried on every problem; `make soak` tries theirs"""
 
 
 def in_time(subject, check):
     """Whether `make test` has time: it tries each slow check on some of those that it is for."""
-    if check.name == "attacked":
-        return subject.name in ATTACKED
+    if check.name in TRIED_ON:
+        return subject.name in TRIED_ON[check.name]
     if check.name == "shapes" and subject.name in ALIKE:
         return False
-    slow = (subject.kind, check.name) in SLOW or (subject.name, check.name) in DEAR
+    slow = (subject.kind, check.name) in SLOW
     return subject.name == "ldp-sgd" or not slow or in_share(f"{subject.name} {check.name}", 3)
 
 
@@ -38,7 +36,7 @@ CASES = [
         subject,
         check,
         id=f"{subject.kind} {subject.name}: {check.name}",
-        marks=[pytest.mark.slow] * ((subject.kind, check.name) in SLOW or (subject.name, check.name) in DEAR),
+        marks=[pytest.mark.slow] * ((subject.kind, check.name) in SLOW or check.name in TRIED_ON),
     )
     for subject in built_in()
     for check in SUITE[subject.kind]
@@ -55,6 +53,6 @@ def hold(subject, check):
 
 @pytest.mark.parametrize(("subject", "check"), CASES)
 def test_what_is_built_in_conforms(subject, check, request):
-    if check.name == "shapes" and subject.name != "ldp-sgd":  # which is tried on every problem
+    if check.name in ("shapes", "messages") and subject.name != "ldp-sgd":  # which is tried on every problem
         request.getfixturevalue("few_problems")
     hold(subject, check)
