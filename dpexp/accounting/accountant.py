@@ -14,10 +14,10 @@ from functools import cache, cached_property
 from typing import Any
 
 from dpexp.accounting.curve import Curve, larger, mu_up_to
-from dpexp.accounting.events import NotAccounted, StepKind, parts_of, tree_of
+from dpexp.accounting.events import NotAccounted, StepKind, is_event, parts_of, tree_of
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import Steps, truncated
-from dpexp.accounting.sampling import Relation, Sampling, distance
+from dpexp.accounting.pairs import Relation, Sampling, distance
 from dpexp.core.errors import UsageError
 
 
@@ -127,9 +127,8 @@ class Accountant:
             each = math.fsum(kind.steps / kind.noise_multiplier**2 for kind in kinds)
             mu = math.sqrt(each) * distance(self.neighboring_relation)
             return Curve(lambda delta: eps_of(mu, delta), mu=mu)
-        # the other data set has one record fewer, or one more
-        more = (0, 1) if any(kind.sampler == "truncated-poisson" for kind in kinds) else (0,)
-        return larger([Steps(part for kind in kinds for part in self._steps(kind, added)).curve for added in more])
+        # the other data set has one record fewer, or one more, which only batches that are cut depend on
+        return larger([Steps(part for kind in kinds for part in self._steps(kind, added)).curve for added in (0, 1)])
 
     def _steps(self, kind: StepKind, added: int) -> Steps:
         q, noise, count = kind.sampling_probability, kind.noise_multiplier, kind.steps
@@ -165,11 +164,9 @@ class Accountant:
         import dp_accounting
 
         def event(tree: Any) -> Any:
-            if not isinstance(tree, tuple):
-                return tree
-            if tree and isinstance(tree[0], str):
+            if is_event(tree):
                 return getattr(dp_accounting.dp_event, tree[1])(*map(event, tree[2:]))
-            return [event(each) for each in tree]
+            return [event(each) for each in tree] if isinstance(tree, tuple) else tree
 
         events = [dp_accounting.SelfComposedDpEvent(event(tree), count) for tree, count in self._events.items()]
         return dp_accounting.ComposedDpEvent(events) if events else dp_accounting.NoOpDpEvent()

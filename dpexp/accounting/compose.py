@@ -60,7 +60,6 @@ RATIO, _POWERS = 1.1, range(-170, 340)
 what was computed before"""
 _FEW, _MANY = 8, 100_000
 """cells of a law up to which its transform is summed term by term, which rounds less, of more factors than so many"""
-_CERTAIN = 25.0  # -log of 1 - delta from which on 1 is the bound that is stated: 1e-11
 _DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
 """rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
 _ROW = 512  # cells of a row of the window
@@ -77,7 +76,9 @@ class ComposedLoss:
     """
 
     def __init__(self, laws: Sequence[tuple[Discrete, int]], interval: float, side: Side) -> None:
-        self.laws, self.interval, self.side = tuple((law, count) for law, count in laws if count), interval, side
+        self.interval, self.side = interval, side
+        # steps that show nothing on this grid from below are left out: whoever sees the others sees no more
+        self.laws = tuple((law, n) for law, n in laws if n and (side == "above" or law.masses.any()))
         self._saddles: dict[int, tuple[float, float]] = {}
 
     @cached_property
@@ -144,9 +145,6 @@ class ComposedLoss:
         """A bound on delta(eps) from this side, eps >= 0."""
         if not self._coarse:
             return self.lost
-        # 1 - delta is the mean of min(1, e^(eps - l)), which is at most e^((eps - l) / 2)
-        if self.side == "above" and eps / 2 + self._cumulants(-0.5)[0] < -_CERTAIN:
-            return 1.0
         return min(1.0, self.lost + self._tilted(lambda at, _: at >= eps).delta(eps))
 
 
@@ -229,9 +227,6 @@ class Tilted:
         )
         return near, far
 
-    def _scale(self, k: int) -> float:
-        return math.exp(min(self.cumulant - self.rate * self._loss(k), 700.0))
-
     @cached_property
     def _error(self) -> float:
         """(d) to (g); over e^(K - t eps)."""
@@ -278,7 +273,8 @@ class Tilted:
         # all errors, with (i) of two sums; they are over e^(K - t eps), which is larger than at that loss
         charge = self._error + 8 * UNIT * self.cells * abs(near)
         value += self._sign * math.exp(self.rate * (self._loss(k) - eps)) * charge
-        return max(0.0, self._scale(k) * value * self._tilting) + below_zero
+        scale = math.exp(min(self.cumulant - self.rate * self._loss(k), 700.0))
+        return max(0.0, scale * value * self._tilting) + below_zero
 
     @cached_property
     def _losses(self) -> np.ndarray:

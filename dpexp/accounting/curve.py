@@ -19,8 +19,8 @@ and Honkela, 2025, arXiv 2503.10945). Without a floor d the mu of sampled Gaussi
 sqrt(T) / z: the rarest losses decide. With it delta(eps) <= max(delta_mu(eps), d) for all eps, and beta >= G_mu - d.
 (g) Delta is convex in e^eps, so on a cell [eps(d1), eps(d2)] with d1 > d2 it is at most its chord. A mu whose curve is
 above the chord covers the cell, and the largest over all cells covers everything above the floor.
-(h) The mu with delta_mu(eps(d)) = d is needed at the places themselves: the cell with the largest mu is halved until
-that is near.
+(h) The mu with delta_mu(eps(d)) = d is needed at the places themselves: cells that a mu next to the largest of these
+does not cover are halved.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _CLOSE, _CURVE = 2e-4, 3e-3
 """how near a limit of beta is to the profile, relative to the smaller of beta and 1 - beta; and for a curve"""
 _NOTHING, _SMALL = 1e-100, 1e-4  # an advantage that is none; and a beta below which it is not resolved by itself
 _LOOSE = 1e-4  # a delta from which on it pays to look at what a larger epsilon implies
-_CLOSE_MU, _MOST_CELLS = 1e-5, 400
-"""relative gap between mu and what the same curve certainly needs, at which the search ends; and cells that it tries"""
+_CLOSE_MU, _MOST_ROUNDS = 1e-5, 20
+"""relative gap between mu and what the same curve certainly needs; and how often cells that need more are halved"""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def gaussian_beta(mu: float, alpha: float) -> float:
 def mu_up_to(profile: Curve, floor: float, close: float = _CLOSE_MU) -> float:
     """The least mu, rounded up, with delta(eps) <= max(delta_mu(eps), floor) for all eps >= 0; inf if none is found.
 
-    Exact where the profile is that of a mu. Else the search (g) ends at a relative gap of `close`, on the safe side.
+    Exact where the profile is that of a mu. Else larger, by `close` at most, than what the curve needs somewhere.
     """
     largest_delta = profile.advantage
     if largest_delta <= floor:
@@ -241,29 +241,24 @@ def mu_up_to(profile: Curve, floor: float, close: float = _CLOSE_MU) -> float:
     eps = {d: 0.0 if d == largest_delta else profile.eps(d) for d in deltas} if largest_delta < 1 else {1.0: math.inf}
     if not all(map(math.isfinite, eps.values())):  # or (h) at epsilon 0
         return profile.unsampled
-    needed = max(mu_of(eps[d], d) for d in deltas)  # (h)
 
-    def covering(above: float, below: float) -> float:
-        """The mu that covers the cell between two deltas (g); 0 where less than what is needed does."""
-        chord = eps[above], above, eps[below], below
-        if _is_above(0.999999 * needed, *chord):
-            return 0.0
-        # the largest: what the curve needs at the end to be above the whole cell
-        largest = max(needed, mu_of(eps[below], above)) * (1 + 1e-9)
-        return narrow(lambda mu: _is_above(mu, *chord), 0.999999 * needed, largest, relative=1e-9).above
+    def uncovered(mu: float) -> list[tuple[float, float]]:
+        """Cells in which the curve of mu is somewhere below the chord."""
+        return [(a, b) for a, b in pairwise(sorted(eps, reverse=True)) if not _is_above(mu, eps[a], a, eps[b], b)]
 
-    cells = [(covering(a, b), a, b) for a, b in pairwise(deltas)]
-    for _ in range(_MOST_CELLS):
-        worst = max(cells)
-        mu, a, b = worst
-        if mu <= needed * (1 + close):
+    needed, new = 0.0, eps
+    for _ in range(_MOST_ROUNDS):
+        needed = max(needed, *(mu_of(at, d) for d, at in new.items()))  # (h)
+        largest = needed * (1 + close)
+        cells = uncovered(largest)
+        if not cells:
             break
-        middle = math.sqrt(a) * math.sqrt(b)  # the product of two small deltas would be 0
-        eps[middle] = profile.eps(middle)
-        needed = max(needed, mu_of(eps[middle], middle))
-        cells.remove(worst)
-        cells += [(covering(a, middle), a, middle), (covering(middle, b), middle, b)]
-    return min(max(needed, max(cells)[0]) * (1 + 1e-9), profile.unsampled)
+        # the product of two small deltas would be 0
+        new = {middle: profile.eps(middle) for middle in (math.sqrt(a) * math.sqrt(b) for a, b in cells)}
+        eps |= new
+    else:
+        largest = profile.unsampled
+    return min(narrow(lambda mu: not uncovered(mu), needed, largest, relative=1e-9).above, profile.unsampled)
 
 
 def _is_above(mu: float, start: float, high: float, end: float, low: float) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 from dpexp.accounting.binomials import likely_counts
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.mixtures import GaussianMixture, renyi_of
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling, Scheme
+from dpexp.accounting.pairs import ONCE_AN_EPOCH, Sampling, Scheme
 from dpexp.accounting.search import minimum
 
 _FLOOR = -700.0  # log probability of a number of uses below which it is left out

@@ -22,8 +22,8 @@ from dpexp.accounting.curve import Curve, Side
 from dpexp.accounting.functions import betainc, exp, log1p, ndtr
 from dpexp.accounting.gaussian import delta_of, eps_of
 from dpexp.accounting.loss_grid import Discrete, from_above, from_below
+from dpexp.accounting.pairs import Relation, Sampling, Scheme
 from dpexp.accounting.renyi import eps_of_curve, mixture_from_base, symmetrised
-from dpexp.accounting.sampling import Relation, Sampling, Scheme
 
 _FINEST, _COARSEST = 1e-10, 5e-3
 """limits of the interval of losses: they bind where a step's loss deviates by less than 4e-9, or by more than 0.2"""
@@ -218,8 +218,7 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
             return 0.0
         if delta <= 0:  # a share of a delta, in a bound that splits it, can be too small for a number
             return math.inf
-        known = steps._by_losses(delta, "above")
-        eps = math.inf if known is None else known
+        eps = steps._by_losses(delta, "above")
         rough = math.isinf(eps) or sum(count for _, count in steps) >= ROUGH
         sampled = rough and any(step.q < 1 for step, _ in steps)
         return min(eps, eps_of(steps.unsampled, delta), eps_of_curve(steps.rdp, delta) if sampled else math.inf)
@@ -250,16 +249,16 @@ class Steps(tuple[tuple[StepLoss, int], ...]):
         steps = self.few("below")
         if delta >= 1 or not steps:
             return 0.0
-        eps = steps._by_losses(delta, "below")
         # a grid wider than the bulk of the losses has nothing to show from below
-        return (steps._by_losses(delta, "below", FINER) if eps == 0 else eps) or 0.0
+        return steps._by_losses(delta, "below") or steps._by_losses(delta, "below", FINER)
 
-    def _by_losses(self, delta: float, side: Side, finer: int = 1) -> float | None:
-        """Epsilon of the loss distribution, in the worst order of the neighbours; None where it is out of reach."""
+    def _by_losses(self, delta: float, side: Side, finer: int = 1) -> float:
+        """Epsilon of the loss distribution, in the worst order of the neighbours; inf or 0 where it is out of reach."""
+        nothing = math.inf if side == "above" else 0.0
         for reach in self._reaches(delta):
             with contextlib.suppress(TooWide):  # the grid of the next reach is coarser
-                return max((law.eps(delta) for law in _composed(self, reach, side, finer)), default=None)
-        return None
+                return max((law.eps(delta) for law in _composed(self, reach, side, finer)), default=nothing)
+        return nothing
 
     def _reaches(self, delta: float) -> Iterator[float]:
         """Those of `REACHES` beyond which the mass is negligible compared with delta; the first has the finest grid."""
@@ -317,17 +316,10 @@ def _composed(parts: Steps, reach: float, side: Side, finer: int = 1) -> tuple[C
     interval = max(grid(spread, top, steps, len(parts)), 17 * math.sqrt(steps) * spread / MOST_CELLS) / finer
     laws = [_laws(step, interval, reach, side) for step, _ in parts]
     kinds = [[(own[k], count) for own, (_, count) in zip(laws, parts, strict=True)] for k in range(len(laws[0]))]
-    # steps that show nothing on this grid from below are left out: whoever sees the others sees no more
-    visible = ([(law, n) for law, n in kind if side == "above" or law.masses.any()] for kind in kinds)
-    return tuple(ComposedLoss(kind, interval, side) for kind in visible)
+    return tuple(ComposedLoss(kind, interval, side) for kind in kinds)
 
 
-@lru_cache(maxsize=8)
-def _laws(step: StepLoss, interval: float, reach: float, side: Side) -> list[Discrete]:
-    """The laws of a step, which are those of many numbers of steps: half a megabyte each."""
-    return step.laws(interval, reach, side)
-
-
+_laws = lru_cache(maxsize=8)(StepLoss.laws)  # those of many numbers of steps: half a megabyte each
 step_loss = lru_cache(maxsize=1024)(StepLoss)  # shared by all who ask for it, so that it is composed once
 
 

@@ -1,7 +1,7 @@
-"""Hockey-stick curves of one sampled Gaussian step: eps -> sup over events of p - e^eps r, for any real eps.
+"""Neighbours and how records meet the steps, by name; and hockey-stick curves of one sampled Gaussian step.
 
-`mu` is the distance of the two means in noise standard deviations. Arrays in, arrays of the same shape out, q and mu
-too if they have one; 1 - e^eps is a lower bound of every curve.
+A curve is eps -> sup over events of p - e^eps r, for any real eps; `mu` is the distance of the two means in noise
+standard deviations. Arrays in, arrays of the same shape out, q and mu too if they have one; 1 - e^eps is a lower bound.
 Every function finds the event on which p > e^eps r, which is the best one (Neyman and Pearson), and takes the two
 probabilities of it. All likelihood ratios here are monotone in x, so the event is a half line. Phi is evaluated in the
 log domain where it is multiplied by a number that may be huge.
@@ -10,12 +10,23 @@ log domain where it is multiplied by a number that may be huge.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from dpexp.accounting.functions import exp, expm1, log, log_ndtr, ndtr
 
+Relation = Literal["replace-one", "add-remove"]  # which data sets are neighbours
+Sampling = Literal["fixed-size", "poisson", "cyclic", "shuffled", "reshuffled", "full-batch"]
+ONCE_AN_EPOCH: tuple[Sampling, ...] = ("cyclic", "shuffled", "reshuffled")
+"""sampling by which a record is in one batch of every epoch"""
+Scheme = Literal["add-remove", "replace-one", "fixed-size"]  # pairs of a step on a random batch
 Profile = Callable[[np.ndarray], np.ndarray]
+
+
+def distance(relation: Relation) -> float:
+    """How far two neighbours' sums can lie apart, in norms of one record."""
+    return 2.0 if relation == "replace-one" else 1.0
 
 
 def gaussian(log_gamma: np.ndarray, mu: float) -> np.ndarray:

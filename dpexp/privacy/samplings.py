@@ -10,7 +10,7 @@ import math
 from collections.abc import Container, Mapping
 from typing import Any, Literal, NamedTuple
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling
+from dpexp.accounting.pairs import ONCE_AN_EPOCH, Relation, Sampling
 
 BatchSampling = Literal["poisson", "fixed-size", "shuffled", "balls-in-bins", "cyclic-poisson"]
 """what a config calls the sampling schemes of algorithms on batches"""

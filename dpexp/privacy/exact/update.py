@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.accounting.sampling import Sampling
+from dpexp.accounting.pairs import Sampling
 
 
 @dataclass(frozen=True)

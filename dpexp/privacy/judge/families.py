@@ -22,7 +22,7 @@ from dpexp.accounting import linear
 from dpexp.accounting.allocation import epoch_loss
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import step_loss
-from dpexp.accounting.sampling import Scheme, distance
+from dpexp.accounting.pairs import Scheme, distance
 from dpexp.privacy.exact import run_laws
 from dpexp.privacy.exact.update import Drift, Update, affine, constant
 from dpexp.privacy.judge.setting import Assumes, AttainedLaw

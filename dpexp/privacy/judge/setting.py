@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import model_validator
 
 from dpexp.accounting.curve import Curve
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling
+from dpexp.accounting.pairs import ONCE_AN_EPOCH, Relation, Sampling
 from dpexp.core.parameters import Parameters
 from dpexp.privacy.analyses.analysis import Released
 from dpexp.privacy.mechanisms.noisy_sgd import NoisySgd

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from dpexp.accounting.allocation import epoch_loss
-from dpexp.accounting.sampling import Relation, distance
+from dpexp.accounting.pairs import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, attained, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import (
     DIVIDED,

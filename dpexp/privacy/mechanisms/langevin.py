@@ -31,7 +31,7 @@ import numpy as np
 
 from dpexp.accounting import curve
 from dpexp.accounting.allocation import Epochs as AllocatedEpochs
-from dpexp.accounting.sampling import Relation, Sampling
+from dpexp.accounting.pairs import Relation, Sampling
 from dpexp.accounting.search import Unreachable, raised, rounded_up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, GAUSSIAN, GROUPS, NOISE, ONE_BATCH, PUBLIC, composition

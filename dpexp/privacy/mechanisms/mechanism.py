@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_orig
 
 from pydantic import BeforeValidator, Field
 
-from dpexp.accounting.sampling import Relation
+from dpexp.accounting.pairs import Relation
 from dpexp.core.errors import NoSuchAnalysis
 from dpexp.core.parameters import Parameters, integral
 from dpexp.privacy.analyses.analysis import Analysis

@@ -18,7 +18,7 @@ from pydantic import model_validator
 
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.accounting.gaussian import delta_of
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Sampling
+from dpexp.accounting.pairs import ONCE_AN_EPOCH, Sampling
 from dpexp.accounting.search import eps_of_delta
 from dpexp.privacy.analyses import last_iterate
 from dpexp.privacy.analyses.analysis import LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis

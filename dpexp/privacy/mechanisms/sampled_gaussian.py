@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, WrapValidator, model_validator
 
-from dpexp.accounting.sampling import ONCE_AN_EPOCH, Relation, Sampling
+from dpexp.accounting.pairs import ONCE_AN_EPOCH, Relation, Sampling
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import Phase, attained_unprojected, composition
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Steps, about_sums

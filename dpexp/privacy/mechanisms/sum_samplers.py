@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from dpexp.accounting.allocation import Epochs
 from dpexp.accounting.curve import larger
 from dpexp.accounting.loss_steps import shown_sizes, truncated
-from dpexp.accounting.sampling import Relation, distance
+from dpexp.accounting.pairs import Relation, distance
 from dpexp.privacy.analyses.analysis import ALL, Analysis, gaussian_analysis, guarantee
 from dpexp.privacy.analyses.composition import DIVIDED, NOISE, POISSON, attained_unprojected, linear_cyclic, trivial
 from dpexp.privacy.mechanisms.mechanism import Mechanism, Noise, Records, Steps, about_sums

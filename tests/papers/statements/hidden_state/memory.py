@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from dpexp.accounting.linear import eps_of_scheme
-from dpexp.accounting.sampling import Scheme
+from dpexp.accounting.pairs import Scheme
 from dpexp.reporting.checks import above
 from tests.papers.statements.hidden_state.memory_chain import Memory
 
