@@ -232,9 +232,7 @@ def _scalar(value: Any) -> Any:
     """A parameter as the value of a column: a nested one as its name or its values, a list as text."""
     if isinstance(value, dict):
         return str(value["name"]) if value.get("name") else ", ".join(f"{k}: {v}" for k, v in value.items() if v)
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
-    return value
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def _jsonable(value: Any) -> Any:
@@ -278,8 +276,8 @@ def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
     by_keys = {" and ".join(sorted(law.model_fields)): law for law in laws}
     # what the results of somebody else name is not opened
     with paths_from(None):
-        registries: tuple[Mapping[str, Any], ...] = (PROBLEMS, ALGORITHMS, SCHEDULES)
-        named = zip(NAMED, registries, strict=True)
-        problem, algorithm, schedule = (made(kind, values[kind]["name"], known, values[kind]) for kind, known in named)
+        problem = made("problem", values["problem"]["name"], PROBLEMS, values["problem"])
+        algorithm = made("algorithm", values["algorithm"]["name"], ALGORITHMS, values["algorithm"])
+        schedule = made("schedule", values["schedule"]["name"], SCHEDULES, values["schedule"])
         law = made("law of budgets", " and ".join(sorted(budget)), by_keys, budget)
         return Cell(experiment, problem, algorithm, schedule, PrivacySettings(mu=law), RunSettings(**values["run"]))

@@ -47,9 +47,8 @@ def validated(model: type[P], written: Section, keys: Keys = (), values: Mapping
 
     Raises ConfigError with all mistakes, each at its place.
     """
-    own = written.value(*keys)
     try:
-        return model.model_validate(own if values is None else values)
+        return model.model_validate(written.value(*keys) if values is None else values)
     except ValidationError as error:
         raise ConfigError(explain(error, model, written, keys)) from None
 

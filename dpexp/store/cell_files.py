@@ -154,10 +154,14 @@ def stored_cell_file(folder: Folder, cell_id: str) -> Stored:
     # (a): to decode the numbers takes fifteen times as long as to hash the file
     published = published_cells(folder).get(cell_id, {})
     if published.get("sha256") == file.sha256:
-        return Stored(path, **published)
+        with suppress(TypeError):  # anybody may have written it
+            return Stored(path, **published)
     _metadata(file, cell_id, "numbers")
     _, metadata = _numbers(file)
-    return Stored(path, file.sha256, **{name: metadata[name] for name in FACTS})
+    try:
+        return Stored(path, file.sha256, **{name: metadata[name] for name in FACTS})
+    except KeyError as error:
+        raise Damaged(f"{path.name} is damaged (no {error})") from None
 
 
 def published_cells(folder: Folder) -> dict[str, dict[str, Any]]:
