@@ -48,7 +48,7 @@ CHAINS = [
         ("import dpexp", {"numpy", "pydantic", "yaml"}),
         ("import dpexp.commands.cli", {"numpy", "pydantic", "yaml", "rich.console"}),
         ("from dpexp.accounting import Accountant, Curve, Steps, calibrate", {"pydantic", "yaml"}),
-        ("str(dpexp.privacy('local-gaussian', mu=1.0))", {"yaml", "jinja2"}),
+        ("str(dpexp.privacy('local-gaussian', mu=1.0)), dpexp.privacy.budgets", {"yaml", "jinja2"}),
         ("import dpexp.privacy.mechanisms, dpexp.commands.privacy", set()),
         ("import dpexp.config.experiment_file, dpexp.algorithms, dpexp.problems, dpexp.algorithms.schedules", set()),
         ("import dpexp.commands.run, dpexp.commands.list", set()),

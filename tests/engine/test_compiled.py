@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from dpexp.engine import compiled as compiled_code
-from tests.conftest import ROOT
+from tests.conftest import ROOT, share
 
 HELPER = """
 FACTOR = 2.0
@@ -185,7 +185,7 @@ def test_damaged_code_and_that_of_another_function_are_compiled_anew(place):
     run()
     (file,) = cache.iterdir()
     content = file.read_bytes()
-    for broken in (content[:-1], content[:100] + bytes([content[100] ^ 1]) + content[101:]):
+    for broken in share([content[:100] + bytes([content[100] ^ 1]) + content[101:], content[:-1]], 2):
         file.write_bytes(broken)
         assert run() == (right(), 0, 1)
     assert run() == (right(), 1, 0)

@@ -213,7 +213,7 @@ WRONG = [(*case, kind, scale) for case in CASES for kind in ESTIMATORS[case[0]][
 
 
 @pytest.mark.parametrize(("estimator", "model"), CASES)
-@pytest.mark.parametrize("seed", share(SEEDS))
+@pytest.mark.parametrize("seed", share(SEEDS, 5))
 def test_the_noise_of_every_message_is_that_of_the_statement(estimator, model, seed):
     messages, kinds = ESTIMATORS[estimator]
     residuals = messages(model, seed)

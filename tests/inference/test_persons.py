@@ -259,6 +259,6 @@ def test_intervals_cover_the_target_of_persons_whose_rows_depend_on_each_other()
     def coverage(low, high):
         return np.mean((low <= target) & (target <= high), axis=0)
 
-    theta, low, high = panels(1500, 150, 3)
+    theta, low, high = panels(800, 150, 3)
     assert np.all(np.abs(coverage(low, high) - 0.95) < 3 * 0.0178)
     assert np.median((high - low) / (2 * 1.959964), axis=0) == pytest.approx(theta.std(axis=0, ddof=1), rel=0.2)

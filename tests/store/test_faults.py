@@ -35,6 +35,6 @@ def test_damage_is_noticed_by_every_reader(kind):
 
 
 def test_foreign_files_and_several_processes():
-    for found in (faults.foreign_files("extend"), faults.two_writers("extend", 2), faults.reader_and_writer(0.4)):
+    for found in (faults.foreign_files("extend"), faults.two_writers("extend", 1), faults.reader_and_writer(0.2)):
         assert found["repaired"] >= 1
         assert found.bad == 0, dict(found)
