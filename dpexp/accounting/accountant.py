@@ -51,8 +51,6 @@ class Accountant:
         if fault:
             raise fault
         tree = tree_of(event)
-        while tree[1] == "SelfComposedDpEvent":
-            tree, count = tree[2], count * int(tree[3])
         if not all(kind.empty for kind in parts_of(tree, count)):
             vars(self).pop("profile", None)
             self._events[tree] += count
@@ -194,7 +192,7 @@ class Accountant:
             raise UsageError("a state has a history: [(noise multiplier, sample rate, steps), ...]")
         other = Accountant(state_dict.get("relation", self.neighboring_relation))
         for event in state_dict.get("events", ()):
-            other.compose(event)
+            other.compose(event[2], int(event[3]))
         for noise, rate, steps in () if "events" in state_dict else state_dict["history"]:
             other.compose(_poisson_step(noise, rate), int(steps))
         vars(self).clear()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,23 +36,24 @@ def binomial_log_masses(counts: np.ndarray, trials: int, probability: float) -> 
     return np.where(inner, middle, ends)
 
 
-def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Whole counts [A] whose log probability is at least `floor`, and their log probabilities [A].
+def likely_counts(trials: int, probability: float, floor: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Whole counts [A] whose log probability is at least `floor`, these [A], and a bound on that of all others.
 
     They lie in one interval. By Bernstein's inequality a count at distance t from the mean has a probability of at most
     exp(-t^2 / (2 (variance + t / 3))), which is below e^floor beyond the reach taken here.
     """
     if trials == 0 or probability == 0:
-        return np.zeros(1), np.zeros(1)
+        return np.zeros(1), np.zeros(1), -math.inf
     if probability == 1:
-        return np.array([float(trials)]), np.zeros(1)
+        return np.array([float(trials)]), np.zeros(1), -math.inf
     mean, variance = trials * probability, trials * probability * (1 - probability)
     # the positive root of t^2 = -2 floor (variance + t / 3)
     reach = -floor / 3 + math.sqrt(floor * floor / 9 - 2 * floor * variance) + 1
     counts = np.arange(math.floor(max(0, mean - reach)), math.ceil(min(trials, mean + reach)) + 1, dtype=np.float64)
     logs = binomial_log_masses(counts, trials, probability)
     likely = logs >= floor
-    return counts[likely], logs[likely]
+    others = trials + 1 - int(likely.sum())
+    return counts[likely], logs[likely], math.log(others) + floor if others else -math.inf
 
 
 def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
@@ -70,8 +71,7 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(n < 16, table, series))
 
 
-@dataclass(frozen=True)
-class Sizes:
+class Sizes(NamedTuple):
     """Batch sizes [A], their probabilities [A], and a bound on the probability of all others."""
 
     counts: np.ndarray
@@ -82,6 +82,5 @@ class Sizes:
 @lru_cache(maxsize=64)
 def poisson_sizes(records: int, q: float) -> Sizes:
     """The sizes of Poisson batches from so many records; each other size has a probability below e^FLOOR."""
-    counts, logs = likely_counts(records, q, FLOOR)
-    others = max(0, records + 1 - len(counts)) if 0 < q < 1 else 0
-    return Sizes(counts, exp(logs), min(1.0, others * math.exp(FLOOR)))
+    counts, logs, log_others = likely_counts(records, q, FLOOR)
+    return Sizes(counts, exp(logs), min(1.0, math.exp(log_others)))

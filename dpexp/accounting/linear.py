@@ -103,19 +103,19 @@ class LinearLaw:
         return max(renyi_of(*pair, order) for pair in self.orders) * (1 - 1e-9)
 
 
-def uses(sampling: Sampling, q: float, steps: int, batches: int, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Counts [A] of how often the record is used, and their log probabilities, from the floor on where they are many.
+def uses(sampling: Sampling, q: float, steps: int, batches: int, floor: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Counts [A] of how often the record is used, of many those from a floor on; log probabilities, and of all others.
 
     In a public order it is in the first batch.
     """
     if sampling == "full-batch" or q == 1:
-        return np.array([float(steps)]), np.zeros(1)
+        return np.array([float(steps)]), np.zeros(1), -math.inf
     if sampling not in ONCE_AN_EPOCH:
         return likely_counts(steps, q, -math.inf if steps < MOST_LISTED else floor)
     epochs, rest = divmod(steps, batches)
     if sampling == "cyclic" or rest == 0:
-        return np.array([float(epochs + (rest > 0))]), np.zeros(1)
-    return np.array([epochs, epochs + 1.0]), np.log([1 - rest / batches, rest / batches])
+        return np.array([float(epochs + (rest > 0))]), np.zeros(1), -math.inf
+    return np.array([epochs, epochs + 1.0]), np.log([1 - rest / batches, rest / batches]), -math.inf
 
 
 @lru_cache(maxsize=64)
@@ -135,9 +135,8 @@ def linear(
     step = 1 / multiplier
     # what is added to both neighbours changes nothing, so that a flipped record is one of 2 / z against 0
     present, absent = (2 * step, 0.0) if flipped else (step, -step if replaced else 0.0)
-    drawn = sampling not in ("full-batch", *ONCE_AN_EPOCH) and q < 1 and steps >= MOST_LISTED
-    log_lost = math.log(steps) + floor if drawn else -math.inf
-    return LinearLaw(*uses(sampling, q, steps, batches, floor), present, absent, float(steps), log_lost)
+    counts, logs, log_lost = uses(sampling, q, steps, batches, floor)
+    return LinearLaw(counts, logs, present, absent, float(steps), log_lost)
 
 
 def eps_of_scheme(q: float, multiplier: float, steps: int, scheme: Scheme) -> Callable[[float], float] | None:

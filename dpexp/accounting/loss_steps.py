@@ -128,8 +128,7 @@ class StepLoss:
         A Gaussian pair whose loss has the deviation s has total variation 2 Phi(s / 2) - 1 = s / sqrt(2 pi) + O(s^3).
         The variance itself would not do: at small q it comes from losses that are rare.
         """
-        at = np.zeros(1)
-        return math.sqrt(2 * math.pi) * max(float(curve(at)[0]) for curve, _ in self.curves)
+        return math.sqrt(2 * math.pi) * max(float(curve(np.zeros(1))[0]) for curve, _ in self.curves)
 
     def top(self, reach: float) -> float:
         """The loss at `reach` noise units beyond the far mean of any kind, above which a step has the mass `beyond`.
@@ -336,10 +335,10 @@ def shown_sizes(n: int, q: float, multiplier: float, relation: Relation) -> Step
     """
     replaced = relation == "replace-one"
     trials = n if replaced else n + 1
-    sizes, logs = likely_counts(trials, q, math.log(LEAST_KIND))
+    sizes, logs, log_others = likely_counts(trials, q, math.log(LEAST_KIND))
     # a size that only the larger data set can have identifies the record
     common = sizes <= n
-    lost = float(exp(logs[~common]).sum()) + (trials + 1 - len(sizes)) * LEAST_KIND
+    lost = float(exp(logs[~common]).sum()) + math.exp(log_others)
     sizes, present = sizes[common], exp(logs[common])
     # an empty batch shows its size alone; a share above 0 can only help the adversary
     shares, noise = np.maximum(sizes / trials, LEAST_KIND), np.full(len(sizes), multiplier / 2)

@@ -2,8 +2,7 @@
 
 (a) With iid tokens V, delta(eps) <= E (V_1 + .. + V_n)_+ / n (docs page shuffle, theorem 1). Below E = e^eps,
 a = e^eps_0, and c is the radius of the ball of means in units of the noise.
-(b) Caps of a share q of all directions: V = a - E (mass l q), 1 - a E (l q) and 1 - E (l (1 - 2 q)), else 0, with
-    l = 1 / (q a + 1 - q). Any messages that are eps_0-DP: the same with q = 1/2.
+(b) Messages from a cap of directions: V has three values, `cap_cells` of the mechanism of shuffled messages.
 (c) Gaussian messages in R^p with means in the ball: V = e^(c (r + t)) - E e^(c (r - t)) under the blanket
     (2 pi)^(-p / 2) e^(-(r + c)^2 / 2), r the norm of a message and t its coordinate along the record. Cells are
     rectangles of u = r + t = x^2 and w = r - t = y^2, in which the volume is S (x y)^(p - 2) (x^2 + y^2) dx dy with the
@@ -57,15 +56,6 @@ class Cells(NamedTuple):
         rest, lost = order[first:], float(masses[first - 1]) if first else 0.0
         over, under = ((low[rest], high[rest]) for low, high in (self.record_range, self.other_range))
         return Cells(self.blanket[rest], self.record[rest], self.other[rest], over, under, self.missing + lost)
-
-
-def cap_cells(pure_eps: float, share: float = 0.5) -> Cells:
-    """(b)."""
-    a = math.exp(pure_eps)
-    low = 1 / (share * a + 1 - share)
-    blanket = low * np.array([share, share, 1 - 2 * share])[: 3 if share < 0.5 else 2]
-    over, under = (np.array(densities)[: len(blanket)] for densities in ((a, 1.0, 1.0), (1.0, a, 1.0)))
-    return Cells(blanket, blanket * over, blanket * under, (over, over), (under, under))
 
 
 @lru_cache(maxsize=8)

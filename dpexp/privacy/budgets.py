@@ -194,7 +194,7 @@ class ChoiceBudget(Budget):
         for mu in {mu for mu, p in self.law if p > 0}:
             # a user, and as many of the others as there are but for this chance
             share = min(1.0, sum(p for value, p in self.law if value == mu))
-            counts, logs = likely_counts(users - 1, share, math.log(chance) - 60)
+            counts, logs, _ = likely_counts(users - 1, share, math.log(chance) - 60)
             groups[mu] = 1 + int(counts[np.searchsorted(np.cumsum(np.exp(logs)), chance)])
         return groups
 

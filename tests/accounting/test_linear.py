@@ -110,7 +110,7 @@ def test_likely_counts_leave_out_only_what_is_below_the_floor():
         (4, 1e-9, -30.0),
         (5, 1.0, -9.0),
     ):
-        counts, logs = likely_counts(trials, p, floor)
+        counts, logs, _ = likely_counts(trials, p, floor)
         every = binom.logpmf(np.arange(trials + 1), trials, p)
         assert counts.tolist() == np.flatnonzero(every >= floor).tolist()
         assert logs == pytest.approx(every[every >= floor], rel=1e-9, abs=1e-9)
@@ -120,6 +120,6 @@ def test_likely_counts_leave_out_only_what_is_below_the_floor():
 def test_of_secret_batches_the_last_epoch_has_the_record_as_often_as_a_place_in_it_allows(steps):
     """By listing the record's three places in an order; the batches of a known order count the first one."""
     visits = [len(range(place, steps, 3)) for place in range(3)]
-    counts, logs = uses("shuffled", 1 / 3, steps, 3, -100.0)
+    counts, logs, _ = uses("shuffled", 1 / 3, steps, 3, -100.0)
     assert dict(zip(counts, np.exp(logs), strict=True)) == {k: pytest.approx(visits.count(k) / 3) for k in {*visits}}
     assert uses("cyclic", 1 / 3, steps, 3, -100.0)[0].tolist() == [max(visits)]

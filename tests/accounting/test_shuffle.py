@@ -14,10 +14,10 @@ import pytest
 from scipy.stats import norm
 
 from dpexp.accounting.gaussian import eps_of
-from dpexp.accounting.shuffle import ball_cells, cap_cells, normal_laws, pair_eps, token_delta
+from dpexp.accounting.shuffle import ball_cells, normal_laws, pair_eps, token_delta
 from dpexp.privacy.budgets import ChoiceBudget, ListBudget, UniformBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
-from dpexp.privacy.mechanisms.shuffled_messages import ShuffledMessages
+from dpexp.privacy.mechanisms.shuffled_messages import ShuffledMessages, cap_cells
 from tests.conftest import call, share
 
 PURE = {  # (eps_0, n, delta): above; attained by two and by three values

@@ -119,11 +119,7 @@ def full_batch_strongly_convex(per_step: float, contraction: float, steps: float
 
 def full_batch_convex(per_step: float, width: float, steps: float) -> float:
     """mu of T full-batch steps on a set `width` noise units wide: min(sqrt T p, min_R (width + R p) / sqrt R)."""
-    # (width + R p) / sqrt R is least at R = width / p: the whole numbers on either side, and the ends
-    ideal = width / per_step if per_step > 0 else math.inf
-    candidates = {1, int(min(ideal, steps, 2**62)), int(min(ideal, steps - 1, 2**62)) + 1} if steps >= 1 else set()
-    best = min(((width + r * per_step) / math.sqrt(r) for r in candidates if 1 <= r <= steps), default=math.inf)
-    return min(best, math.sqrt(steps) * per_step)
+    return min(_spread(per_step, width, steps), math.sqrt(steps) * per_step)
 
 
 def cyclic_strongly_convex(per_step: float, contraction: float, batches: int, epochs: int) -> float:
@@ -139,12 +135,14 @@ def cyclic_convex(per_step: float, width: float, batches: int, epochs: int) -> f
 
     min(sqrt(E) p, min over 1 <= k < E of sqrt(p^2 + (width + k p)^2 / (k l))).
     """
-    composed = math.sqrt(epochs) * per_step
-    if epochs < 2 or not math.isfinite(width):
-        return composed
     # The last visit is paid in its own step, k earlier ones and the width are spread evenly over the k l steps before
-    # it; what follows is post-processing. (width + k p)^2 / k is least at k = width / p.
+    # it; what follows is post-processing.
+    spread = _spread(per_step, width, epochs - 1) / math.sqrt(batches)
+    return min(math.sqrt(epochs) * per_step, math.hypot(per_step, spread))
+
+
+def _spread(per_step: float, width: float, most: float) -> float:
+    """The least (width + R p) / sqrt R over whole 1 <= R <= most: at width / p, next to it, or at an end; else inf."""
     ideal = width / per_step if per_step > 0 else math.inf
-    candidates = {max(1, int(min(ideal, epochs - 1))), max(1, int(min(ideal, epochs - 2)) + 1), 1}
-    spread = min((width + k * per_step) ** 2 / (k * batches) for k in candidates)
-    return min(composed, math.sqrt(per_step**2 + spread))
+    candidates = {1, int(min(ideal, most, 2**62)), int(min(ideal, most - 1, 2**62)) + 1}
+    return min(((width + r * per_step) / math.sqrt(r) for r in candidates if 1 <= r <= most), default=math.inf)

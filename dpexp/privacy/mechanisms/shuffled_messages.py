@@ -89,7 +89,7 @@ class ShuffledMessages(Mechanism):
         """Where the tokens of these messages lie."""
         if self.mu is not None:
             return shuffle.ball_cells(max(self.mu * self.radius, LEAST_RADIUS), self.dimension or 1)
-        return shuffle.cap_cells(self.pure_eps or 0.0, self._share)
+        return cap_cells(self.pure_eps or 0.0, self._share)
 
     @property
     def _share(self) -> float:
@@ -133,3 +133,12 @@ class ShuffledMessages(Mechanism):
             ("Released", "all messages in random order, and therefore every iterate and average"),
             ("Random order", "secret: an anonymiser is trusted with it, and the server is not"),
         ]
+
+
+def cap_cells(pure_eps: float, share: float = 0.5) -> shuffle.Cells:
+    """Caps of a share q, l = 1 / (q a + 1 - q): V = a - E (mass l q), 1 - a E (l q) and 1 - E (l (1 - 2 q)), else 0."""
+    a = math.exp(pure_eps)
+    low = 1 / (share * a + 1 - share)
+    blanket = low * np.array([share, share, 1 - 2 * share])[: 3 if share < 0.5 else 2]
+    over, under = (np.array(densities)[: len(blanket)] for densities in ((a, 1.0, 1.0), (1.0, a, 1.0)))
+    return shuffle.Cells(blanket, blanket * over, blanket * under, (over, over), (under, under))
