@@ -11,7 +11,6 @@ from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-
 HEAVY = {"numba", "llvmlite", "scipy", "pandas", "matplotlib", "pyarrow", "joblib", "rich", "threadpoolctl", "filelock",
          "dp_accounting", "attr", "torch", "opacus", "mpmath", "dask", "distributed"}  # fmt: skip
 """imported where they are used, inside functions"""

@@ -88,9 +88,7 @@ def test_joblibs_own_contexts_give_the_bits_of_this_machine(lan, config, tmp_pat
 
     here = go(config, tmp_path / "here")
     with Client(lan.address, set_as_default=False) as client:
-        contexts = {"dask": {"client": client}} | (
-            {"loky": {"n_jobs": 2}} if AT_LENGTH else {}
-        )  # tests/store/test_runner.py
+        contexts = {"dask": {"client": client}} | ({"loky": {"n_jobs": 2}} if AT_LENGTH else {})
         for name, context in contexts.items():
             with parallel_config(name, **context):
                 dpexp.run(config, results=tmp_path / name)
