@@ -40,7 +40,7 @@ AT_SOAK = (
     "dpexp check docs/plugins/", "dpexp check lab/", "dpexp table shelf", "dpexp fit --plan", "dpexp judge table_1.py",
     ".venv/bin/dpexp plot figure2", "dpexp plot figure1 figure2", "dpexp plot clipping_or_weights",
     "dpexp calibrate --mechanism noisy-sgd", "dpexp calibrate tpr=", "dpexp plot extrapolation", "dpexp plot momentum_epochs",
-    "dpexp plot figure2 --results try", "dpexp report", "dpexp plot --mechanism", "dpexp judge wrong_bound.py", "dpexp plot directions",
+    "dpexp plot figure2 --results try", "dpexp report", "dpexp plot --mechanism", "dpexp judge wrong_bound.py", "dpexp plot directions", "dpexp plot mine",
 )  # fmt: skip
 """commands of seconds, whose like runs on another page or in the tests of the command"""
 NOT_RUN = {

@@ -22,7 +22,7 @@ from dpexp.reporting.results.gather import exponent_of, gather
 from dpexp.reporting.style import RC
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.reading import load_summary
-from tests.conftest import COSTLY, ROOT, call, in_share, share
+from tests.conftest import COSTLY, ROOT, at_length, call, in_share
 from tests.reporting.referee import faults
 
 SHIPPED = sorted({path.stem for path in (ROOT / "configs").glob("*.yaml")} - COSTLY)
@@ -284,12 +284,13 @@ def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, t
         assert "style-file" in call("plot", "toy", "--results", toy.parent, "--style-file", file, code=2).stderr
 
 
+@at_length
 def test_many_panels_fit_a_page_and_a_column_of_a_journal(toy, tmp_path):
     text = TOY.replace("[1/3, 1/2]", "[1/3, 1/2, 2/3, 1]").replace(
         "{name: huber-linear, d: 3}", "{name: huber-linear, d: [2, 3]}"
     )
     source = stored(tmp_path, text)
-    for width in share((3.35, 7.2), 2):
+    for width in (3.35, 7.2):
         canvas = plot.plot(str(source), results=tmp_path, width=width).canvas
         assert len(canvas.axes) == 8
         assert canvas.get_size_inches()[0] == width
