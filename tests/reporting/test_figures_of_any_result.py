@@ -286,7 +286,7 @@ def test_a_figure_has_the_width_the_style_and_the_name_that_are_asked_for(toy, t
 
 @at_length
 def test_many_panels_fit_a_page_and_a_column_of_a_journal(toy, tmp_path):
-    text = TOY.replace("[1/3, 1/2]", "[1/3, 1/2, 2/3, 1]").replace("d: 3", "d: [2, 3]")
+    text = TOY.replace("[1/3, 1/2]", "[1/3, 1/2, 2/3, 1]").replace("d: 3}", "d: [2, 3]}")
     source = stored(tmp_path, text)
     for width in (3.35, 7.2):
         canvas = plot.plot(str(source), results=tmp_path, width=width).canvas
