@@ -100,7 +100,7 @@ def _add_numbers(section: Section, results: Path) -> None:
 
 
 def _experiment(manifest: Mapping[str, Any]) -> Experiment:
-    stated, stored = {"deltas": tuple(manifest["deltas"])}, manifest["cells"].values()
-    cells = [stored_cell(manifest["experiment"], parameters) for parameters in stored]
-    cells = [replace(cell, privacy=cell.privacy.model_copy(update=stated)) for cell in cells]
+    deltas = {"deltas": tuple(manifest["deltas"])}
+    cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
+    cells = [replace(cell, privacy=cell.privacy.model_copy(update=deltas)) for cell in cells]
     return Experiment(manifest["experiment"], Path(), tuple(cells), manifest["replicates"], manifest["profile"])

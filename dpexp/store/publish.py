@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpexp.config.cells import Cell, Experiment
 from dpexp.core.files import Damaged
@@ -23,9 +23,6 @@ from dpexp.store.planning import CellPlan
 from dpexp.store.receipts import records_in
 from dpexp.store.simulating import Done
 from dpexp.store.stats import Ended, ended, row_of, summary_columns
-
-if TYPE_CHECKING:
-    pass
 
 
 def publish(
@@ -69,7 +66,8 @@ def publish(
         elif (file := files.get(cell.cell_id)) is not None:
             # a summary is never copied from the old file, which other code may have written
             data = fresh[cell.cell_id].data if cell.cell_id in fresh else file.data()
-            rows.append(row_of(cell, experiment.deltas, ended(cell, data), bool(deployment)))
+            outcome = outcomes.get(cell.cell_id) or ended(cell, data)
+            rows.append(row_of(cell, experiment.deltas, outcome, bool(deployment)))
             summaries.append(pa.table(summary_columns(cell, data)))
     seals = {"cells.parquet": write_table(folder.cells, table_of(rows), {}), "summary.parquet": ""}
     if summaries:

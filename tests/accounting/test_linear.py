@@ -110,8 +110,9 @@ def test_likely_counts_leave_out_only_what_is_below_the_floor():
         (4, 1e-9, -30.0),
         (5, 1.0, -9.0),
     ):
-        counts, logs, _ = likely_counts(trials, p, floor)
+        counts, logs, log_others = likely_counts(trials, p, floor)
         every = binom.logpmf(np.arange(trials + 1), trials, p)
+        assert np.exp(every[every < floor]).sum() <= np.exp(log_others)
         assert counts.tolist() == np.flatnonzero(every >= floor).tolist()
         assert logs == pytest.approx(every[every >= floor], rel=1e-9, abs=1e-9)
 
