@@ -16,8 +16,8 @@ import numpy as np
 from dpexp.core.text import counted, few
 from dpexp.reporting.claim import Check, Outcome, Printing, Rule, Verdict
 from dpexp.reporting.evidence import Run, labels
-from dpexp.reporting.slopes import SlopeError, rate
 from dpexp.store.stats import interval, paired_difference
+from dpexp.theory.slopes import SlopeError, rate
 from dpexp.theory.theorem import Theorem
 
 JOINT = 0.05

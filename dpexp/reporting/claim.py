@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from dpexp.core.text import standard
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.slopes import SlopeError
+from dpexp.theory.slopes import SlopeError
 
 Verdict = Literal[
     "reproduced", "holds as a bound", "not at this sample size", "misleading", "misprint", "false", "not testable"

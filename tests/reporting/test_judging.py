@@ -10,7 +10,7 @@ import pytest
 from dpexp.papers.ldp_sgd.claims import rate_claims
 from dpexp.papers.ldp_sgd.claims.local_privacy import verdict_of
 from dpexp.reporting.checks import Ratio
-from dpexp.reporting.slopes import rate, rate_tolerance
+from dpexp.theory.slopes import rate, rate_tolerance
 
 STEPS = np.unique(np.geomspace(1, 1e5, 61).astype(np.int64))
 REPLICATES = 50

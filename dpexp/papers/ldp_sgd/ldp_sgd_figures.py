@@ -9,9 +9,9 @@ from dpexp.core.text import fraction
 from dpexp.reporting import style
 from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing
-from dpexp.reporting.slopes import local_slopes
 from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
+from dpexp.theory.slopes import local_slopes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ from typing import Any
 
 from dpexp.core.text import fraction
 from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.slopes import RATE_TOLERANCE, SlopeError, rate
 from dpexp.reporting.text_table import Column, Content, Table, by_column
 from dpexp.store.reading import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
+from dpexp.theory.slopes import RATE_TOLERANCE, SlopeError, rate
 
 QUANTITIES = {STRONGLY: "param_distance_sq", NON_STRONGLY: "loss_gap"}
 STRONG = ("rates_linear", "rates_controlled", "rates_logistic", "rates_quadratic", "long_linear")

@@ -19,10 +19,10 @@ from dpexp.reporting.results.choose import ESTIMATOR, needed
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, curves_of, lines_of
 from dpexp.reporting.results.labels import constants, value_label
 from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, metric_of
-from dpexp.reporting.slopes import Rate, SlopeError, is_asymptotic, rate
 from dpexp.reporting.text_table import Content, without_constants
 from dpexp.store.reading import OnlySummaries
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
+from dpexp.theory.slopes import Rate, SlopeError, is_asymptotic, rate
 
 NO_GUARANTEE = "*"
 Z = 1.959964

@@ -12,8 +12,8 @@ import numpy as np
 from dpexp.papers.momentum.momentum_runs import DELTA, METHODS, PRESCRIBED, TUNED, best_rows, last_rows
 from dpexp.problems.finite_sum import RippledMean
 from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.slopes import RATE_TOLERANCE, slope_weights
 from dpexp.theory.momentum.momentum_formulas import theorem6_printed, theorem9_printed
+from dpexp.theory.slopes import RATE_TOLERANCE, slope_weights
 
 
 def printed_bound(theorem: int, rows: Any) -> Outcome:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.reporting.slopes import (
+from dpexp.theory.slopes import (
     Rate,
     Slope,
     SlopeError,

@@ -1,4 +1,7 @@
-"""Log-log slopes with errors from the replicates, and whether a slope is a rate or a transient."""
+"""Rates of measured curves: log-log slopes with errors from replicates, and whether a slope is a rate or a transient.
+
+Pure functions of steps [K] and values [K, R], by checkpoint and replicate, and of exponents that a theorem states.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.store.stats import t_quantile
-
 RATE_TOLERANCE = 0.15
 """by how much a slope may differ from an exponent, or between two decades, at most: less than half of 1/3, the distance
 between the exponents that compete at alpha = 1/3 and 2/3 (`ldp-sgd`, Table 1)"""
@@ -17,6 +18,7 @@ AGREEMENT = 0.05
 """by how much a slope may differ from that of a prediction which confirms it"""
 FALL = 10.0
 """factor by which an error has fallen before its slope can be asymptotic: less, and it may not have left its start"""
+LEVEL = 0.95
 
 
 class SlopeError(ValueError):
@@ -41,6 +43,8 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
     replicates (delta method, t interval). Raises SlopeError for a bad window, fewer than 3 points, fewer than 3
     replicates or a mean that is not positive and finite.
     """
+    from scipy.special import stdtrit
+
     low, high = window
     inside, count = (steps >= low) & (steps <= high), values.shape[1]
     if not 0 < low < high or inside.sum() < 3:
@@ -52,7 +56,7 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
     slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values[inside])
-    reach = t_quantile(count - 1) * se
+    reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * se
     return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)))
 
 
