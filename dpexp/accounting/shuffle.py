@@ -39,44 +39,36 @@ Laws = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Cells(NamedTuple):
-    """The laws of a record's message on cells [A]: blanket and both records, and the range of their densities there."""
+    """The laws of a record's message on cells [A]: blanket and both records."""
 
-    blanket: np.ndarray
-    record: np.ndarray
-    other: np.ndarray
-    record_range: tuple[np.ndarray, np.ndarray]  # least and largest density of the record's law over the blanket
-    other_range: tuple[np.ndarray, np.ndarray]
+    masses: np.ndarray  # of the blanket, of the record and of the other record, [3, A]
+    densities: np.ndarray  # least and largest of both records' densities over the blanket, [2, 2, A]
     missing: float = 0.0  # probability of the record's message to be in no cell
 
     def without_largest(self, share: float) -> Cells:
         """(d) without the cells of the largest densities that have this probability together."""
-        order = np.argsort(-np.maximum(self.record_range[1], self.other_range[1]))
-        masses = np.cumsum(self.record[order])
-        first = int(np.searchsorted(masses, share))
-        rest, lost = order[first:], float(masses[first - 1]) if first else 0.0
-        over, under = ((low[rest], high[rest]) for low, high in (self.record_range, self.other_range))
-        return Cells(self.blanket[rest], self.record[rest], self.other[rest], over, under, self.missing + lost)
+        order = np.argsort(-self.densities[:, 1].max(axis=0))
+        masses = np.append(0.0, np.cumsum(self.masses[1, order]))
+        first = int(np.searchsorted(masses[1:], share))
+        rest = order[first:]
+        return Cells(self.masses[:, rest], self.densities[..., rest], self.missing + float(masses[first]))
 
 
 @lru_cache(maxsize=8)
 def ball_cells(c: float, dimension: int) -> Cells:
     """(c): all means within c of one point, any two of them; c > 0, dimension >= 1."""
     width, lost = min(0.2, max(0.12 / c, 0.1)), 2 * math.exp(-((REACH - 0.2) ** 2) / 2)
-    far = c + math.sqrt(dimension) + REACH
-    near = max(0.0, math.sqrt(dimension) - c - REACH)
+    far, near = c + math.sqrt(dimension) + REACH, max(0.0, math.sqrt(dimension) - c - REACH)
     edges = width * np.arange(math.ceil(2 * far / width) + 1)
     ends = exp(c * edges)
+    between = np.stack([ends[:-1], ends[1:]])
     if dimension == 1:
         # t = r or -r: one of u and w is 0
         record, other = normal_cells(edges / 2 - c)[1:-1], normal_cells(edges / 2 + c)[1:-1]
-        low, high, one = ends[:-1], ends[1:], np.ones(len(ends) - 1)
-        laws = [np.concatenate(pair) for pair in ((other, other), (record, other), (other, record))]
-        over = np.concatenate([low, one]), np.concatenate([high, one])
-        under = np.concatenate([one, low]), np.concatenate([one, high])
-        return Cells(laws[0], laws[1], laws[2], over, under, lost)
-    i, j = np.nonzero(np.add.outer(edges[1:], edges[1:]) > 2 * near)
-    inside = edges[i] + edges[j] < 2 * far
-    i, j = i[inside], j[inside]
+        laws, one = np.hstack([[other, record, other], [other, other, record]]), np.ones_like(between)
+        return Cells(laws, np.concatenate([[between, one], [one, between]], axis=2), lost)
+    sums = np.add.outer(edges, edges)
+    i, j = np.nonzero((sums[1:, 1:] > 2 * near) & (sums[:-1, :-1] < 2 * far))
     nodes, weights = gauss_legendre(6)
     roots = np.sqrt(edges)
     half = np.diff(roots)[:, None] / 2
@@ -87,13 +79,10 @@ def ball_cells(c: float, dimension: int) -> Cells:
     u, w = square[i][:, :, None], square[j][:, None, :]
     heights = exp(constant + powers[i][:, :, None] + powers[j][:, None, :] - ((u + w) / 2 + c) ** 2 / 2) * (u + w)
     more = exp(c * square) * steps
-    blanket, record, other = (
-        np.einsum("kab,ka,kb->k", heights, of_u[i], of_w[j])
-        for of_u, of_w in ((steps, steps), (more, steps), (steps, more))
-    )
-    used = blanket > 1e-290
-    over, under = ((ends[:-1][k][used], ends[1:][k][used]) for k in (i, j))
-    return Cells(blanket[used], record[used], other[used], over, under, lost)
+    pairs = (steps, steps), (more, steps), (steps, more)
+    masses = np.array([np.einsum("kab,ka,kb->k", heights, of_u[i], of_w[j]) for of_u, of_w in pairs])
+    used = masses[0] > 1e-290
+    return Cells(masses[:, used], np.stack([between[:, i[used]], between[:, j[used]]]), lost)
 
 
 def normal_laws(mu: float) -> Laws:
@@ -103,17 +92,16 @@ def normal_laws(mu: float) -> Laws:
     return record, other, other
 
 
-def _on_grid(
-    values: np.ndarray, users: int, masses: np.ndarray, *others: np.ndarray
-) -> tuple[float, float, list[Discrete]]:
+def _on_grid(values: np.ndarray, users: int, *masses: np.ndarray) -> tuple[float, float, list[Discrete]]:
     """(f) Interval and rate of the grid on which sums of `users` values [A] are sought beyond 0, and laws there.
 
     Its unit is 1 over the rate t at which sums are tilted, with n K'(t) = 1 / t about for the first of the laws.
     """
-    largest, rest = float(values.max()), max(1 - float(masses.sum()), 0.0)
+    largest, rest = float(values.max()), max(1 - float(masses[0].sum()), 0.0)
 
     def moments(rate: float) -> tuple[float, float]:
-        tilted = masses * exp(rate * values)
+        """Mean and variance of a value after tilting."""
+        tilted = masses[0] * exp(rate * values)
         total = float(tilted.sum()) + rest
         mean = float((tilted * values).sum()) / total
         return mean, float((tilted * values * values).sum()) / total - mean * mean
@@ -135,22 +123,19 @@ def _on_grid(
 
     def law(masses: np.ndarray) -> Discrete:
         rest = 1 - float(masses.sum())
-        split = [masses * (1 - share), masses * share, np.array([rest if rest > 1e-12 else 0.0])]
+        split = [masses * (1 - share), masses * share, [rest if rest > 1e-12 else 0.0]]
         return Discrete(start, np.bincount(cells, np.concatenate(split)), 0.0)
 
-    return rate * width, rate, [law(each) for each in (masses, *others)]
+    return rate * width, rate, [law(each) for each in masses]
 
 
 def token_delta(cells: Cells, eps: float, users: int) -> float:
     """Delta at eps >= 0 for tokens on cells, rounded up."""
-    e = math.exp(eps)
-    low = cells.record_range[0] - e * cells.other_range[1]
-    high = cells.record_range[1] - e * cells.other_range[0]
+    e, (blanket, record, other), (over, under) = math.exp(eps), cells.masses, cells.densities
     # (d)
-    mean = (cells.record - e * cells.other) / cells.blanket
-    upper = np.clip((mean - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
-    values = np.concatenate([low, high])
-    masses = np.concatenate([cells.blanket * (1 - upper), cells.blanket * upper])
+    low, high = over - e * under[::-1]
+    upper = np.clip(((record - e * other) / blanket - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+    values, masses = np.concatenate([low, high]), np.concatenate([blanket * (1 - upper), blanket * upper])
     values, masses = values[masses > 0], masses[masses > 0]
     lost = cells.missing + 8 * UNIT * (1 + e)
     if not values.max() > 0:
@@ -173,7 +158,8 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
 def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     """Epsilon at delta, rounded up; never above `local`, what holds when the order is known."""
     smaller = cells.without_largest(delta / 100)
-    chi = float(((cells.record - cells.other) ** 2 / cells.blanket).sum())
+    blanket, record, other = cells.masses
+    chi = float(((record - other) ** 2 / blanket).sum())
     guess = min(max(eps_of(math.sqrt(chi / users), delta), 1e-9 * local), 0.9 * local)
 
     @cache

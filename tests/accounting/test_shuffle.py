@@ -84,10 +84,10 @@ def test_attained_is_never_above_what_is_stated_and_the_local_number_is_met():
 def test_cells_of_a_ball_are_the_laws_of_both_records(dimension):
     for c in (0.1, 0.5, 1.5):
         cells = ball_cells(c, dimension)
-        assert cells.record.sum() == pytest.approx(1, abs=1e-12)
-        assert cells.other.sum() == pytest.approx(1, abs=1e-12)
-        assert np.all(cells.record / cells.blanket <= cells.record_range[1] * (1 + 1e-9))
-        assert np.all(cells.record / cells.blanket >= cells.record_range[0] * (1 - 1e-9))
+        assert cells.masses[1].sum() == pytest.approx(1, abs=1e-12)
+        assert cells.masses[2].sum() == pytest.approx(1, abs=1e-12)
+        assert np.all(cells.masses[1] / cells.masses[0] <= cells.densities[0, 1] * (1 + 1e-9))
+        assert np.all(cells.masses[1] / cells.masses[0] >= cells.densities[0, 0] * (1 - 1e-9))
 
 
 def test_two_gaussian_messages_by_a_double_sum():

@@ -137,8 +137,10 @@ def least_delta(
     best = min(1.0, composed(steps, eps))
     for e1 in {share * eps for share in (0.0, *SHARES)}:
         contracted = log_contracted(e1)
-        for r in {_fewest(contracted, level, steps) for level in LEVELS}:
-            best = min(best, _both_orders(contracted(r), composed(r, eps - e1), e1, eps))
+        for r in sorted({_fewest(contracted, level, steps) for level in LEVELS}):
+            # both orders leave at least what is not contracted
+            if math.exp(contracted(r)) < best:
+                best = min(best, _both_orders(contracted(r), composed(r, eps - e1), e1, eps))
     return best
 
 

@@ -16,10 +16,8 @@ import numpy as np
 
 from dpexp.accounting.binomials import poisson_sizes
 from dpexp.privacy.exact.update import Update
-from dpexp.privacy.exact.walk import HockeyStick, Move, Powers, Walk, WalkLaw, renyi
+from dpexp.privacy.exact.walk import PANEL, HockeyStick, Move, Powers, Walk, WalkLaw, renyi
 
-PANEL = 4.0
-"""noise units by which a mean moves along a panel at most, as in a walk of slope 1"""
 Moves = tuple[tuple[float, Move], ...]
 
 
@@ -78,7 +76,7 @@ def _law(update: Update, ends: tuple[float, ...]) -> WalkLaw:
 @lru_cache(maxsize=4)
 def _walk(update: Update, share: float, ends: tuple[float, ...]) -> Walk:
     """The steps of a run whose batches hold the record with that probability."""
-    return Walk(update.half_width, _moves(update, share), ends, PANEL)
+    return Walk(update.half_width, _moves(update, share), ends)
 
 
 @dataclass(frozen=True, kw_only=True)

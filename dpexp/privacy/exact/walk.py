@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 Move = Callable[[np.ndarray], np.ndarray]
 _ONE_AT_A_TIME = Lock()
 ROUNDING = 1e-11
-"""more than the relative error of a probability: half as wide panels change none by more than 1e-13"""
+"""more than the relative error of a probability"""
+POINTS, PANEL = 32, 10.0
+"""of a Gauss rule, and its widest panel in noise units: probabilities differ from those of panels half as wide by 2e-14
+of themselves, and on panels of 12 by 1e-12"""
 HALVINGS = 17
 """of a cell of the grid in which the best event ends, to 5e-7 noise units"""
 LARGEST = 600.0
@@ -86,18 +89,15 @@ class Walk:
     """(probability, map) pairs; probabilities sum to 1"""
     kinks: tuple[float, ...] = field(default=())
     """where a map has a kink: panels end there"""
-    panel: float = 4.0
-    """widest panel in noise units: at 4, probabilities are those at 1 and 2 to 4e-14 of themselves, at 8 to 4e-7"""
 
     @cached_property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes and weights of 16-point panels."""
+        """Nodes and weights of all panels."""
         h = self.half_width
-        # a rule of 16 points is exact for polynomials to degree 31, which match normal densities on a panel of 4 noise
-        # units to about 1e-11, and do not across a kink of a map: panels end there
+        # no polynomial is close across a kink of a map: panels end there
         ends = sorted({-h, h, *(k for k in self.kinks if -h < k < h)})
-        x, w = gauss_legendre(16)
-        pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / self.panel)) for a, b in pairwise(ends)]
+        x, w = gauss_legendre(POINTS)
+        pieces = [np.linspace(a, b, 1 + math.ceil((b - a) / PANEL)) for a, b in pairwise(ends)]
         edges = np.unique(np.concatenate(pieces))
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()

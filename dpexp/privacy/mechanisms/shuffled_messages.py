@@ -108,8 +108,7 @@ class ShuffledMessages(Mechanism):
                 self._attained("equal-others", pair, [shuffle.normal_laws(mu)]),
                 attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
             ]
-        cells, a = self._cells(), math.exp(self.pure_eps or 0.0)
-        record, other = cells.record, cells.other
+        a, (_, record, other) = math.exp(self.pure_eps or 0.0), self._cells().masses
         laws = [(record, other, rest) for rest in (record, other)]
         if self.dimension is None:
             three = np.array([[a, 1, 1], [1, a, 1], [1, 1, a]]) / (a + 2)
@@ -137,8 +136,7 @@ class ShuffledMessages(Mechanism):
 
 def cap_cells(pure_eps: float, share: float = 0.5) -> shuffle.Cells:
     """Caps of a share q, l = 1 / (q a + 1 - q): V = a - E (mass l q), 1 - a E (l q) and 1 - E (l (1 - 2 q)), else 0."""
-    a = math.exp(pure_eps)
-    low = 1 / (share * a + 1 - share)
-    blanket = low * np.array([share, share, 1 - 2 * share])[: 3 if share < 0.5 else 2]
-    over, under = (np.array(densities)[: len(blanket)] for densities in ((a, 1.0, 1.0), (1.0, a, 1.0)))
-    return shuffle.Cells(blanket, blanket * over, blanket * under, (over, over), (under, under))
+    a, some = math.exp(pure_eps), 3 if share < 0.5 else 2
+    blanket = np.array([share, share, 1 - 2 * share])[:some] / (share * a + 1 - share)
+    densities = np.array([[a, 1.0, 1.0], [1.0, a, 1.0]])[:, :some]
+    return shuffle.Cells(np.vstack([blanket, blanket * densities]), np.stack([densities, densities], axis=1))
