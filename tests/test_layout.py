@@ -129,8 +129,8 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 3_086, "algorithms": 2_446, "commands": 3_600, "config": 1_793, "conformance": 1_289, "core": 774, "data": 1_599,
-    "engine": 4_378, "inference": 3_100, "papers": 3_999, "plugins": 450, "privacy": 5_845,
+    "accounting": 3_094, "algorithms": 2_446, "commands": 3_600, "config": 1_793, "conformance": 1_289, "core": 774, "data": 1_599,
+    "engine": 4_378, "inference": 3_100, "papers": 3_999, "plugins": 450, "privacy": 5_839,
     "problems": 3_853, "reporting": 5_346, "roof": 188, "store": 2_613, "theory": 1_840,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""

@@ -33,6 +33,8 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal
 
+import numpy as np
+
 from dpexp.accounting.gaussian import delta_of, eps_of, mu_of
 from dpexp.accounting.search import Unreachable, eps_of_delta, narrow, solve
 
@@ -212,6 +214,13 @@ def least_misses(alpha: float, eps: float, delta: float) -> float:
         return 0.0
     # (a)
     return max(0.0, 1 - delta - math.exp(eps) * alpha, math.exp(-eps) * (1 - delta - alpha))
+
+
+def largest_eps(p: np.ndarray, log_q: np.ndarray, delta: float) -> float:
+    """The largest log((P - delta) / Q) of events [E], which they attain: P rounded down, log Q up; 0 if none."""
+    room = p - delta
+    above = room > 0
+    return max(0.0, float(np.max(np.log(room[above]) - log_q[above]))) if above.any() else 0.0
 
 
 def implied_delta(eps: float, delta: float, at: float) -> float:

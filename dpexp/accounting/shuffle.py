@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dpexp.accounting.compose import Tilted, TooWide
+from dpexp.accounting.curve import largest_eps
 from dpexp.accounting.functions import exp, gauss_legendre, log, normal_cells
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_grid import UNIT, Discrete
@@ -123,8 +124,8 @@ def _on_grid(values: np.ndarray, users: int, *masses: np.ndarray) -> tuple[float
 
     def law(masses: np.ndarray) -> Discrete:
         rest = 1 - float(masses.sum())
-        split = [masses * (1 - share), masses * share, [rest if rest > 1e-12 else 0.0]]
-        return Discrete(start, np.bincount(cells, np.concatenate(split)), 0.0)
+        split = np.concatenate([masses * (1 - share), masses * share, np.array([rest if rest > 1e-12 else 0.0])])
+        return Discrete(start, np.bincount(cells, split), 0.0)
 
     return rate * width, rate, [law(each) for each in masses]
 
@@ -206,6 +207,4 @@ def _event(laws: Laws, users: int, delta: float, eps: float, accuracy: float) ->
     first = max(over.first, under.first)
     log_p, log_q = (tilted.log_tails[first - tilted.first :] for tilted in (over, under))
     count = min(len(log_p), len(log_q))
-    room = exp(np.minimum(log_p[:count] - users * accuracy, 0.0)) - delta
-    values = np.where(room > 0, log(np.maximum(room, 1e-300)) - log_q[:count] - users * accuracy, -np.inf)
-    return float(np.nanmax(values, initial=0.0))
+    return largest_eps(exp(np.minimum(log_p[:count] - users * accuracy, 0.0)), log_q[:count] + users * accuracy, delta)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpexp.privacy.exact.walk import largest_eps, renyi_of_masses
+from dpexp.accounting.curve import largest_eps
+from dpexp.privacy.exact.walk import renyi_of_masses
 
 TINY = 1e-290
 """below this a mass may have underflowed"""

@@ -13,11 +13,11 @@ from functools import cache, partial
 import numpy as np
 
 from dpexp.accounting import linear
+from dpexp.accounting.curve import largest_eps
 from dpexp.accounting.gaussian import eps_of
 from dpexp.accounting.loss_steps import Steps
 from dpexp.accounting.pairs import ONCE_AN_EPOCH, Relation, Sampling, Scheme, distance
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, attained, gaussian_analysis, guarantee, renyi_analysis
-from dpexp.privacy.exact.walk import largest_eps
 from dpexp.privacy.samplings import visits
 
 Phase = tuple[float, float, int]

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpexp.accounting.curve import largest_eps
 from dpexp.accounting.functions import gauss_legendre, log, log_sum, ndtr
 from dpexp.accounting.mixtures import log_excess
 
@@ -286,13 +287,6 @@ class HockeyStick:
 def _log_ratio(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """log of p / q; 0 where both are no numbers with all their digits, where another value gains nothing."""
     return log(np.maximum(p, 1e-300)) - log(np.maximum(q, 1e-300))
-
-
-def largest_eps(p: np.ndarray, log_q: np.ndarray, delta: float) -> float:
-    """The largest epsilon that one of the events [E] attains, by (e): P rounded down, log Q rounded up; 0 if none."""
-    room = p - delta
-    above = room > 0
-    return max(0.0, float(np.max(np.log(room[above]) - log_q[above]))) if above.any() else 0.0
 
 
 def renyi_of_masses(p: np.ndarray, q: np.ndarray, order: float) -> float:
