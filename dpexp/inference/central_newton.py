@@ -47,8 +47,9 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.user_blocks import DrawNormals
-from dpexp.problems.huber_linear import HuberLinear, normal_moments
+from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.weights import WEIGHT_CAP
+from dpexp.theory.ldp_sgd.huber_messages import normal_moments
 
 LEAST_MOMENT = 1e-4
 """to which eigenvalues of A are raised at least"""

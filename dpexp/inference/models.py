@@ -23,11 +23,12 @@ from dpexp.engine.lanes.elementwise import Value
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
 from dpexp.problems import PROBLEMS
-from dpexp.problems.huber_linear import HuberLinear, largest_stretch, normal_moments
+from dpexp.problems.huber_linear import HuberLinear
 from dpexp.problems.linear_losses import MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.row_rules import rows_along
 from dpexp.problems.weights import WEIGHT_CAP
+from dpexp.theory.ldp_sgd.huber_messages import largest_stretch, normal_moments
 
 MODELS: dict[str, type[LinearPredictorProblem]] = {"huber-linear": HuberLinear, "mallows-logistic": MallowsLogistic}
 """the losses of dpexp's own; `loss_of` knows those of plug-ins too"""

@@ -18,7 +18,7 @@ from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.engine.compiled import compiled
 from dpexp.problems.laws import law_of
-from dpexp.problems.population_means import bordered, errors_of, optimum_of, placed, unknown_means
+from dpexp.problems.population_means import bordered, means_of, optimum_of, placed, unknown_means
 from dpexp.problems.row_rules import sobol_points
 from dpexp.theory.ldp_sgd.closure import ScoreMeans
 
@@ -51,10 +51,10 @@ class GaussianMeans:
         points = sobol_points(problem.law, ROWS, 3)
         places = placed(problem, points)
         self.points, self.problem = points, problem
-        self.true = np.zeros(len(points.x)) if problem.labels else places.true
+        self.true = places.true
         # a size of 0 has no table
         self.spread = np.maximum(places.spread, 1e-3 * places.spread.max())
-        size = 1.0 if problem.labels else problem.error_law.size
+        size = problem.error_size
         self.unit = np.full(len(points.x), size)
         if problem.has_scale and np.ptp(self.spread) > 0:
             # in units of its own error every row has the table of one size
@@ -88,14 +88,13 @@ class GaussianMeans:
         values = np.zeros((len(x), self.tables.shape[2]))
         _look_up(self.tables, centre, across / self.unit, level, nodes, np.outer(of_scales, shares), values)
         g, dg, gg, *of_scale = values.T
-        gradient, of_rows = rows.mean(1, g), [rows.moments(1, dg / self.stretch), rows.moments(2, gg)]
+        gradient, hessian, scores = rows.mean(1, g), rows.moments(1, dg / self.stretch), rows.moments(2, gg)
         if of_scale:
             h, dh, gh, hh, dh_scale = of_scale
             gradient = np.append(gradient, rows.mean(1, h)[0])
-            sides = rows.mean(1, dh / self.stretch), rows.mean(2, gh)
-            corners = rows.mean(1, dh_scale / self.stretch)[0], rows.mean(2, hh)[0]
-            of_rows = [bordered(*parts) for parts in zip(of_rows, sides, corners, strict=True)]
-        return ScoreMeans(gradient - self.off, *of_rows)
+            hessian = bordered(hessian, rows, 1, dh / self.stretch, dh_scale / self.stretch)
+            scores = bordered(scores, rows, 2, gh, hh)
+        return ScoreMeans(gradient - self.off, hessian, scores)
 
 
 @compiled(cached=True)
@@ -134,14 +133,11 @@ def _is_homogeneous(problem: LinearPredictorProblem) -> bool:
 def _tables(problem: LinearPredictorProblem, spread: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
     """(b): levels [L], increasing, and at them the functions of `GaussianMeans`, [L, 2 _HALF + 1, functions]."""
     grid = size * np.sinh(np.arange(-_HALF, _HALF + 1) * _STEP)
-    if problem.labels:
-        score, k, h = type(problem).score, problem.constants, 1e-4
-        values = [[score(grid + s, y, 1.0, k)[0] for s in (0.0, h, -h)] for y in (0.0, 1.0)]
-        return np.arange(2.0), np.array([np.stack([g, (up - down) / (2 * h), g**2], axis=-1) for g, up, down in values])
     if not problem.has_scale:
         low, high = float(spread.min()), float(spread.max())
         levels = np.geomspace(low, max(high, 1.1 * low), 2 + int(math.log(high / low) * _PARTS / _COARSE))
-        means = [errors_of(problem, grid, np.full_like(grid, v), problem.fixed_scale) for v in levels]
+        levels = np.arange(2.0) if problem.labels else levels
+        means = [means_of(problem, grid, np.full_like(grid, v), problem.fixed_scale) for v in levels]
         return levels, np.array([np.stack([f.g, f.dg, f.gg], axis=-1) for f in means])
     from scipy.interpolate import CubicSpline
 
@@ -150,7 +146,7 @@ def _tables(problem: LinearPredictorProblem, spread: np.ndarray, size: float) ->
     low, high = map(math.log, ends)
     step = _COARSE if law_of(problem.error_law).jump is None else _ACROSS_JUMPS
     coarse = np.linspace(low, high, math.ceil((high - low) / step) + 1)
-    means = [errors_of(problem, grid, np.full_like(grid, size), s) for s in np.exp(coarse)]
+    means = [means_of(problem, grid, np.full_like(grid, size), s) for s in np.exp(coarse)]
     spline = CubicSpline(coarse, np.array([np.stack([f.g, f.dg, f.gg, f.h, f.dh, f.gh, f.hh], axis=-1) for f in means]))
     fine = np.linspace(low, high, _PARTS * (len(coarse) - 1) + 1)
     dh_scale = spline(fine, 1)[..., 3:4] / np.exp(fine)[:, None, None]

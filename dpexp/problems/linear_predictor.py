@@ -259,6 +259,11 @@ class LinearPredictorProblem(Problem):
         """The law of the errors: the population's, or the problem's own. Raises UsageError where it is not known."""
         return self.law.errors or self.own_errors()
 
+    @property
+    def error_size(self) -> float:
+        """What the unit error is multiplied by; 1 of labels."""
+        return 1.0 if self.labels else self.error_law.size
+
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Mean of rho over the population's errors, [N, K], up to a constant: u [N, K] is the predictor less the place
         of y, spread [K] the size of the error and scale [N, 1]. Of labels, u is the predictor, and the part that
@@ -268,7 +273,7 @@ class LinearPredictorProblem(Problem):
         """
         if self.has_scale or (not self.labels and np.ptp(spread) > 0):
             raise UsageError(f"the mean loss of {self.name} is not known: its class has no `mean_loss`")
-        return means.loss_table(self)(u if self.labels else u / self.error_law.size)
+        return means.loss_table(self)(u / self.error_size)
 
     def model(self) -> PassModel:
         """The functions and numbers from which the engine simulates this problem."""

@@ -12,7 +12,6 @@ chi-square(k + 2), and each of the k coordinates has the same part of it.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +24,12 @@ EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law is beyond the last"""
 
 
+_legendre = kept_once(16)(np.polynomial.legendre.leggauss)
+
+
 def gauss_panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights [..., (E - 1) points] of Gauss-Legendre rules between consecutive edges [..., E]."""
-    from scipy.special import roots_legendre
-
-    x, w = roots_legendre(points)
+    x, w = _legendre(points)
     half = np.diff(edges)[..., None] / 2
     middle = (edges[..., 1:] + edges[..., :-1])[..., None] / 2
     shape = (*edges.shape[:-1], -1)
@@ -70,22 +70,19 @@ def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, ca
     return (gammainc(across / 2, free / 2) + outer)[place].reshape(np.shape(q))
 
 
-class AxisRule(NamedTuple):
-    """A quadrature rule in z, the standardised coordinate along one direction."""
-
-    nodes: np.ndarray  # [K]
-    weights: np.ndarray  # [K]: density of z times the step, and in `rule` times the mean weight across z
+AxisRule = tuple[np.ndarray, np.ndarray]
+"""nodes [K] in z, the standardised coordinate along one direction, and their weights [K]"""
 
 
 def axis_panels(d: int, sigma_z: float, points: int, splits: tuple[float, ...], parts: int, cap: float) -> AxisRule:
-    """The rule of z alone. Panels end where z alone brings |x|^2 to the cap, since the mean weight has a kink there,
-    and at `splits`, where integrands may jump; each is cut into `parts` of one length."""
+    """The rule of z alone, its weights the density times the step. Panels end where z alone brings |x|^2 to the cap,
+    since the mean weight has a kink there, and at `splits`, where integrands may jump; each is cut into `parts`."""
     # (d), where (z sigma_z)^2 = c - 1; below it the mean weight is like a half-integer power, d = 2 or 4
     right = {0.0, *EDGES, *kink_edges(math.sqrt(cap - 1) / sigma_z, d in (2, 4))}
     inside = {split for split in splits if abs(split) < EDGES[-1]}
     edges = np.array(sorted(right | {-edge for edge in right} | inside))
     z, step = gauss_panels(cut(edges, parts), points)
-    return AxisRule(z, np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * step)
+    return z, np.exp(-z * z / 2) / math.sqrt(2 * math.pi) * step
 
 
 @kept_once(64)
@@ -105,7 +102,7 @@ def rule(d: int, sigma_z: float, points: int = 12, splits: tuple[float, ...] = (
     """E[w f(z_1)] as sum weights f(nodes). 12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near
     the optimum."""
     z, share = axis_panels(d, sigma_z, points, splits, parts, WEIGHT_CAP)
-    return AxisRule(z, share * mean_weight(d - 1, 1, z * z, sigma_z))
+    return z, share * mean_weight(d - 1, 1, z * z, sigma_z)
 
 
 def kink_edges(kink: float, graded: bool) -> list[float]:

@@ -27,16 +27,16 @@ FARTHEST = 1e5
 """a state with an entry beyond it counts as diverged"""
 
 
-def _mean_losses(problem: LinearPredictorProblem, places: Places, theta: np.ndarray) -> np.ndarray:
+def _mean_losses(places: Places, theta: np.ndarray) -> np.ndarray:
     """Mean losses of the users of every row at states [N, p], [N, K]."""
-    t = places.rows.predictor(theta[:, : problem.d + 1])
-    scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
+    problem = places.problem
+    u = places.rows.predictor(theta[:, : problem.d + 1]) - places.true
     if problem.labels and not means.is_canonical(problem):
-        of_zero, of_one = (means.loss_table(problem, label)(t) for label in (0.0, 1.0))
+        of_zero, of_one = (means.loss_table(problem, label)(u) for label in (0.0, 1.0))
         return np.asarray(of_zero + places.spread * (of_one - of_zero))
-    if problem.labels:
-        return problem.mean_loss(t, places.spread, scale) - places.spread * t
-    return problem.mean_loss(t - places.true, places.spread, scale)
+    scale = theta[:, -1:] if problem.has_scale else np.full((len(theta), 1), problem.fixed_scale)
+    losses = problem.mean_loss(u, places.spread, scale)
+    return losses - places.spread * u if problem.labels else losses
 
 
 @kept_once(16)
@@ -44,10 +44,9 @@ def _public_points(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray,
     """Public rows with the corrections of (a): minus their gradient at theta*, half of what the Hessian lacks, and
     their losses there."""
     places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem)
-    here = means.means_at(problem, places, best)
-    slope = -means.gradient_at(problem, places, best, here)
-    correction = (means.second_order_of(problem)[0] - means.hessian_at(problem, places, best, here)) / 2
-    return places, slope, correction, _mean_losses(problem, places, best[None])
+    here = places.means(best)
+    correction = (means.second_order_of(problem)[0] - places.hessian(best, here)) / 2
+    return places, -places.gradient(best, here), correction, _mean_losses(places, best[None])
 
 
 def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
@@ -59,18 +58,15 @@ def gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     for own in np.array_split(finite, 1 + len(finite) // 2048):
         state = theta[own]
         away = state - best
-        mean = (_mean_losses(problem, places, state) - least) @ places.rows.mass[1]
+        mean = (_mean_losses(places, state) - least) @ places.rows.mass[1]
         out[own] = mean + away @ slope + np.einsum("ni,ij,nj->n", away, correction, away)
     return out
 
 
 def exact_gap(problem: LinearPredictorProblem, theta: np.ndarray) -> np.ndarray:
     """(b) of states [N, p], [N]; NaN where a state is not finite."""
-    of_optimum = _risk(problem, optimum_of(problem))
-    finite = np.isfinite(theta).all(axis=1)
-    return np.array(
-        [_risk(problem, state) - of_optimum if ok else math.nan for state, ok in zip(theta, finite, strict=True)]
-    )
+    least = _risk(problem, optimum_of(problem))
+    return np.array([_risk(problem, state) - least if np.isfinite(state).all() else math.nan for state in theta])
 
 
 def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
@@ -80,9 +76,9 @@ def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
         fine = 3 if problem.labels and problem.law.design.law == "t" else 1
         rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
         # with labels of chance 0 the part that depends on them is left out
-        places = Places(rows, np.zeros(rows.mass.shape[1]), np.full(rows.mass.shape[1], size))
+        places = Places(problem, rows, np.zeros(rows.mass.shape[1]), np.full(rows.mass.shape[1], size))
         linear = float(means.mean_label_row(problem) @ beta) if problem.labels else 0.0
         theta = np.append(away, theta[problem.d + 1 :])
     else:
         places = places_of(problem, full=True)
-    return float((_mean_losses(problem, places, theta[None]) @ places.rows.mass[1])[0]) - linear
+    return float((_mean_losses(places, theta[None]) @ places.rows.mass[1])[0]) - linear

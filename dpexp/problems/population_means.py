@@ -24,13 +24,14 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.problems.laws import GRID, Function, law_of, response_of, summed, tabulated
-from dpexp.problems.mallows import cubic_moment, symmetrised
+from dpexp.problems.mallows import cubic_moment, gauss_panels, symmetrised
 from dpexp.problems.row_rules import Points, Rows, rows_along
 
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_NODES = 12
+"""of a panel of errors"""
 _CHUNK = 40_000
 """numbers of an array at once: those that a processor has at hand"""
 _STENCILS = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60, np.array([2, -27, 270, -490, 270, -27, 2]) / 180
@@ -52,13 +53,59 @@ class Means(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What is known of every row before theta is."""
+    """Rows of a population, with what is known of each before theta is; moments of the loss of a user at theta [p]."""
 
+    problem: LinearPredictorProblem
     rows: Rows
     true: np.ndarray
-    """the place of y: true predictor and bend [K]"""
+    """the place of y: true predictor and bend [K]; 0 of labels"""
     spread: np.ndarray
     """of the error, or the chance of the label 1 [K]"""
+
+    def means(self, theta: np.ndarray, one: str = "") -> Means:
+        """Means at every row: all, or the one of this name."""
+        problem, t = self.problem, self.rows.predictor(theta[: self.problem.d + 1])
+        scale = float(theta[-1]) if problem.has_scale else problem.fixed_scale
+        return means_of(problem, t - self.true, self.spread, scale, one)
+
+    def moved(self, theta: np.ndarray, name: str, k: int, step: float, order: int = 1) -> np.ndarray:
+        """Derivative of a mean in parameter k, 0 or -1: in t, or in the scale; [K]."""
+        along = np.eye(self.problem.p)[k]
+        return _derivative(lambda h: getattr(self.means(theta + h * along, name), name), step, order)
+
+    def gradient(self, theta: np.ndarray, means: Means) -> np.ndarray:
+        """Gradient of the risk, for the means there."""
+        gradient = self.rows.mean(1, means.g)
+        if (rest := self.rows.beside(theta[: self.problem.d + 1])) is not None:
+            gradient = gradient + self.rows.moments(1, means.dg) @ rest
+        return np.append(gradient, self.rows.mean(1, means.h)[0]) if self.problem.has_scale else gradient
+
+    def hessian(self, theta: np.ndarray, means: Means) -> np.ndarray:
+        """Hessian of the risk, for the means there."""
+        second = self._second(theta, means, "dg")
+        if not self.problem.has_scale:
+            return second
+        return bordered(second, self.rows, 1, means.dh, self.moved(theta, "h", -1, 1e-2 * float(theta[-1])))
+
+    def scores(self, theta: np.ndarray, means: Means) -> np.ndarray:
+        """Second moment of the gradient of a user, for the means there."""
+        second = self._second(theta, means, "gg")
+        return bordered(second, self.rows, 2, means.gh, means.hh) if self.problem.has_scale else second
+
+    def _second(self, theta: np.ndarray, means: Means, name: str) -> np.ndarray:
+        """E[w f x x'], f the second derivative `dg` of the loss, or E[w^2 f x x'], f its squared score `gg`; (d)."""
+        power = 1 + (name == "gg")
+        second = self.rows.moments(power, getattr(means, name))
+        if (rest := self.rows.beside(theta[: self.problem.d + 1])) is None:
+            return second
+        third = self.rows.tensor(self.moved(theta, name, 0, 0.02), power)
+        return second if third is None else second + third @ rest
+
+
+def bordered(matrix: np.ndarray, rows: Rows, power: int, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
+    """Moments of the coefficients with one more row: E[w^power side x], and E[w^power corner] of the scale alone."""
+    edge = rows.mean(power, side)[:, None]
+    return np.block([[matrix, edge], [edge.T, rows.mean(power, corner)[:1, None]]])
 
 
 @kept_once(64)
@@ -126,14 +173,13 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     base = np.union1d(base, np.array(law.kinks))
     kinks, names = score_kinks(problem, scale), (one,) if one else Means._fields
     found: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    size = max(1, _CHUNK // (len(_NODES) * (len(base) + len(kinks))))
+    size = max(1, _CHUNK // (_NODES * (len(base) + len(kinks))))
     for start in range(0, len(u), size):
         at, wide = u[start : start + size, None], spread[start : start + size, None]
         own = np.clip((at + kinks) / wide, *law.ends)
         edges = np.sort(np.concatenate([np.broadcast_to(base, (len(at), len(base))), own], axis=1), axis=1)
-        half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
-        e = (middle + half * _NODES).reshape(len(at), -1)
-        mass = (half * _WEIGHTS).reshape(len(at), -1) * law.density(e)
+        e, share = gauss_panels(edges, _NODES)
+        mass = share * law.density(e)
         moved = mass * law.slope(e) / wide if names[-1][0] == "d" else mass
         parts = dict(zip("gh", score(0.0, wide * e - at, scale, k), strict=True))
         for name in names:
@@ -145,6 +191,11 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
             found[name].append(mean)
     unknown = Means(*[np.array(math.nan)] * len(Means._fields))
     return unknown._replace(**{name: np.concatenate(parts) for name, parts in found.items()})
+
+
+def means_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float, one: str = "") -> Means:
+    """`Means` at places u [K] and spreads [K] of the error, or of labels at predictors u and their chances `spread`."""
+    return _labels(problem, u, spread) if problem.labels else errors_of(problem, u, spread, scale, one)
 
 
 def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
@@ -184,10 +235,9 @@ def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> Function:
 
     It is the integral of the mean score, cell by cell from values and slopes at the ends (Euler and Maclaurin).
     """
-    size = 1.0 if problem.labels else problem.error_law.size
+    size = problem.error_size
     u = size * GRID
-    of_spread = np.full_like(u, label if problem.labels else size)
-    means = _labels(problem, u, of_spread) if problem.labels else errors_of(problem, u, of_spread, problem.fixed_scale)
+    means = means_of(problem, u, np.full_like(u, label if problem.labels else size), problem.fixed_scale)
     wide = np.diff(u)
     cells = wide * (means.g[1:] + means.g[:-1]) / 2 - wide**2 * np.diff(means.dg) / 12
     return tabulated(summed(cells), means.g * size)
@@ -210,7 +260,7 @@ def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
     population = problem.law
     true = rows.predictor(population.beta)
     if problem.labels:
-        return Places(rows, true, chances(problem, true))
+        return Places(problem, rows, np.zeros_like(true), chances(problem, true))
     errors = problem.error_law
     a, b = errors.heteroscedastic or (1.0, 0.0)
     spread = np.full_like(true, errors.size * a)
@@ -219,72 +269,12 @@ def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:
         assert isinstance(rows, Points)
         spread = spread + errors.size * b * np.abs(rows.x[:, 1])
         true = true + population.bend * (rows.x[:, 1] ** 2 - population.mean_square) if population.bend else true
-    return Places(rows, true, spread)
+    return Places(problem, rows, true, spread)
 
 
 def alike(problem: LinearPredictorProblem) -> bool:
     """Whether errors do not depend on x."""
     return not (problem.labels or problem.law.bend or problem.law.grows)
-
-
-def scale_of(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
-    """The scale among the parameters [p], or the one that is known."""
-    return float(theta[-1]) if problem.has_scale else problem.fixed_scale
-
-
-def means_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, one: str = "") -> Means:
-    """Means at every row, for theta [p]: all, or the one of this name."""
-    t = places.rows.predictor(theta[: problem.d + 1])
-    if problem.labels:
-        return _labels(problem, t, places.spread)
-    return errors_of(problem, t - places.true, places.spread, scale_of(problem, theta), one)
-
-
-def _moved(
-    problem: LinearPredictorProblem, places: Places, theta: np.ndarray, name: str, k: int, step: float, order: int = 1
-) -> np.ndarray:
-    """Derivative of a mean in parameter k, 0 or -1: in t, or in the scale; [K]."""
-    along = np.eye(problem.p)[k]
-    return _derivative(lambda h: getattr(means_at(problem, places, theta + h * along, name), name), step, order)
-
-
-def gradient_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
-    """Gradient of the risk at theta [p], for the means there."""
-    gradient = places.rows.mean(1, means.g)
-    if (rest := places.rows.beside(theta[: problem.d + 1])) is not None:
-        gradient = gradient + places.rows.moments(1, means.dg) @ rest
-    return np.append(gradient, places.rows.mean(1, means.h)[0]) if problem.has_scale else gradient
-
-
-def hessian_at(problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means) -> np.ndarray:
-    """Hessian of the risk at theta [p], for the means there."""
-    if not problem.has_scale:
-        return _second(problem, places, theta, means, "dg")
-    in_scale = _moved(problem, places, theta, "h", -1, 1e-2 * float(theta[-1]))
-    return _second(problem, places, theta, means, "dg", means.dh, in_scale)
-
-
-def _second(
-    problem: LinearPredictorProblem, places: Places, theta: np.ndarray, means: Means, name: str, *of_scale: np.ndarray
-) -> np.ndarray:
-    """E[w f x x'], f the second derivative `dg` of the loss, or E[w^2 f x x'], f its squared score `gg`; (d).
-
-    With a scale, also of the products or derivatives in t and the scale, and in the scale alone.
-    """
-    rows, power = places.rows, 1 + (name == "gg")
-    second = rows.moments(power, getattr(means, name))
-    if (rest := rows.beside(theta[: problem.d + 1])) is not None:
-        third = rows.tensor(_moved(problem, places, theta, name, 0, 0.02), power)
-        second = second if third is None else second + third @ rest
-    if not of_scale:
-        return second
-    side, corner = (rows.mean(power, f) for f in of_scale)
-    return bordered(second, side, corner[0])
-
-
-def bordered(matrix: np.ndarray, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
-    """The symmetric matrix with one more row."""
-    return np.block([[matrix, side[:, None]], [side[None], np.reshape(corner, (1, 1))]])
 
 
 @kept_once(32)
@@ -302,8 +292,8 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     theta, spread, slopes_move = problem.true_coefficients, places.spread, not alike(problem)
 
     def state(theta: np.ndarray) -> tuple[Means, np.ndarray]:
-        means = means_at(problem, places, theta)
-        return means, gradient_at(problem, places, theta, means)
+        means = places.means(theta)
+        return means, places.gradient(theta, means)
 
     if problem.has_scale:
         theta = np.append(theta, spread[0] if np.ptp(spread) == 0 else np.average(spread, weights=places.rows.mass[0]))
@@ -320,7 +310,7 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
         size = float(np.abs(gradient).max())
         if size <= 1e-13:
             break
-        step = np.linalg.solve(hessian_at(problem, places, theta, means), gradient)
+        step = np.linalg.solve(places.hessian(theta, means), gradient)
         step[1:q] *= slopes_move
         for part in 0.5 ** np.arange(30):
             trial = theta - part * step
@@ -341,15 +331,14 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
 def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
-    means = means_at(problem, places, theta)
-    of_scale = (means.gh, means.hh) if problem.has_scale else ()
-    return hessian_at(problem, places, theta, means), _second(problem, places, theta, means, "gg", *of_scale)
+    means = places.means(theta)
+    return places.hessian(theta, means), places.scores(theta, means)
 
 
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
     theta, places = optimum_of(problem), places_of(problem)
-    moved, rows = partial(_moved, problem, places, theta), places.rows
+    moved, rows = partial(places.moved, theta), places.rows
     tensor = rows.tensor(moved("dg", 0, 0.02 if problem.labels else 0.02 * float(places.spread.min())))
     if tensor is None or not problem.has_scale:
         return tensor
@@ -367,14 +356,13 @@ def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
 
     if problem.has_scale:
         return None
-    size, scale = 1.0 if problem.labels else problem.error_law.size, problem.fixed_scale
+    size, scale = problem.error_size, problem.fixed_scale
     # a mean over labels is between those of either label
     levels = (0.0, 1.0) if problem.labels else (size,)
-    means = _labels if problem.labels else partial(errors_of, scale=scale)
     far = 15.0 if problem.labels else 8 * size + float(np.abs(score_kinks(problem, scale)).max(initial=0.0))
 
     def third(t: np.ndarray) -> np.ndarray:
-        moved = [partial(lambda v, h: means(problem, t + h, np.full_like(t, v)).dg, v) for v in levels]
+        moved = [partial(lambda v, h: means_of(problem, t + h, np.full_like(t, v), scale).dg, v) for v in levels]
         return np.max([np.abs(_derivative(f, 0.02 * size)) for f in moved], axis=0)
 
     grid, step = np.linspace(-far, far, 1201, retstep=True)

@@ -103,7 +103,7 @@ class MallowsHinge(LinearPredictorProblem):
             return np.zeros((p, p)), rows_along(self.law).moments(2)
         b0, b = _best(self.d, self.sigma_z, abs(self.beta))
         kinks = (1 - b0) / b, (-1 - b0) / b
-        s = rule(self.d, self.sigma_z, 24, splits=kinks).nodes
+        s, _ = rule(self.d, self.sigma_z, 24, splits=kinks)
         p = logistic(_predictor(self.d, self.sigma_z, abs(self.beta), s))
         # the squared score is 1 where the loss is not 0
         f = np.where(s < kinks[0], p, 0.0) + np.where(s > kinks[1], 1 - p, 0.0)

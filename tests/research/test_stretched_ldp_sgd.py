@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpexp.conformance.problems import furthest
-from dpexp.problems.huber_linear import HuberLinear, furthest_messages
+from dpexp.problems.huber_linear import HuberLinear
+from dpexp.theory.ldp_sgd.huber_messages import furthest_messages
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
 from tests.conftest import share
 from tests.oracles import ldp_sgd, one_pass
