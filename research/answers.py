@@ -27,10 +27,10 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.checks import JOINT, Pair, above, in_order, near, predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.evidence import Evidence, labels
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.paper import Paper, declared_paper
 from dpexp.reporting.results.gather import Theory
+from dpexp.store.evidence import Evidence, labels
 from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.linearised import averaged_bias, linearised_moments, modes_of, noisy_covariance
 from dpexp.theory.ldp_sgd.terms import power_sum

@@ -31,4 +31,5 @@ def audit(
         raise UsageError(f"{config}: nothing to audit ({'; '.join(skipped)})", takes)
     # every audit gets an equal share of what may go wrong
     level, share = 1 - confidence, 1 / len(plans)
-    return Audited([audit_plan(plan, runs, level, share, seed, experiment.deltas) for plan in plans], skipped)
+    rows = [audit_plan(plan, runs, level * share, seed, experiment.deltas) for plan in plans]
+    return Audited([row | {"confidence": confidence} for row in rows], skipped)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dpexp.commands.command_answer import RESULTS, Pathname
 from dpexp.commands.figure_names import result_folder
@@ -16,7 +15,7 @@ from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.terminal import each
 from dpexp.core.text import guess
 from dpexp.papers import figures, papers, theories
-from dpexp.plugins.loaded import error_words, shell
+from dpexp.plugins.loaded import shell
 from dpexp.reporting.page import Section, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.draw import figure_of
@@ -36,16 +35,16 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
 
     Raises ResultsMissing where there is nothing to show, UsageError where the page cannot be written there.
     """
-    results = Path(target)
-    by_name = len(results.parts) == 1 and not results.exists() and holds_results(RESULTS / results)
-    if alone := by_name or holds_results(results):
-        folder = result_folder(results, RESULTS)
+    results = folder = Path(target)
+    if alone := not (names := experiments_in(results)):
+        folder = results if results.exists() else RESULTS / results
+        if not holds_results(folder):
+            near = guess(results.name, experiments_in(results.parent))
+            hint = f"{near}run: dpexp run @linear_d5, or your CONFIG"
+            raise ResultsMissing(f"{results}: there are no results in it", hint)
+        folder = result_folder(folder)
         results, names = folder.parent, [folder.name]
-    elif not (names := experiments_in(results)):
-        near = "" if results.exists() else guess(results.name, experiments_in(results.parent))
-        hint = f"{near}run: dpexp run @linear_d5, or your CONFIG"
-        raise ResultsMissing(f"{results}: there are no results in it", hint)
-    path = Path(out) if out else (results / names[0] if alone else results) / "report.html"
+    path = Path(out or folder / "report.html")
     if path.is_dir():
         raise UsageError(f"--out {path} is a folder", f"name the file, such as {path / 'report.html'}")
     of_papers = [name for paper in papers().values() for name in paper.configs]
@@ -57,7 +56,8 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
     for section in each(current, "values of experiment", lambda section: section.name):
         # of experiments of papers the page of all has the figures: numbers are a command away
         if alone or section.name not in of_papers:
-            _add_numbers(section, results)
+            with section.making("Numbers"):
+                _add_numbers(section, results)
     write_text(path, page(f"{names[0]}: results" if alone else "Results of dpexp", sections))
     return path
 
@@ -65,42 +65,36 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
 def _draw(sections: Sequence[Section], results: Path) -> None:
     """Add the shipped figures that the results allow to the first of their experiments, else its own."""
     names = [section.name for section in sections]
-    work = {word: (min(own, key=names.index), figure) for word, figure in figures().items()
-            if (own := set(figure.needs) & set(names))}  # fmt: skip
-    in_figures = {name for _, figure in work.values() for name in figure.needs}
+    work = {word: figure for word, figure in figures().items() if {*figure.needs} & {*names}}
+    in_figures = {name for figure in work.values() for name in figure.needs}
     for name in (name for name in names if name not in in_figures):
-        work[name] = name, figure_of([results / name], Declaration(), theories, figures())
-    for word, (name, figure) in each(list(work.items()), "figure", lambda item: item[0]):
-        shown = picture(figure, results, shell(["plot", word], results))
-        sections[names.index(name)].pictures.append(shown)
+        work[name] = figure_of([results / name], Declaration(), theories, figures())
+    for word, figure in each(list(work.items()), "figure", lambda item: item[0]):
+        section = next(section for section in sections if section.name in figure.needs)
+        with section.making(f"Figure {figure.name}"):
+            section.pictures.append(picture(figure, results, shell(["plot", word], results)))
 
 
 def _add_numbers(section: Section, results: Path) -> None:
-    """Add the table of a result and its statement; what cannot be shown has a line."""
-    gathered = section.gathered
+    """Add the table of a result and its statement."""
+    gathered, manifest = section.gathered, section.manifest
     assert gathered is not None
-    try:
-        if len(gathered.runs) <= MOST_ROWS:
-            section.tables.append(("Last step", content_of(gathered, theories=theories())))
-        else:
-            command = shell(["table", section.name], results)
-            section.remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
-        if section.is_private:  # private records are not opened for a page
-            section.privacy.append(SECRET if section.manifest.get("deployment") else REPRODUCIBLE)
-            return
-        statement = config_statement(_experiment(section.manifest))
-        if len(statement.parts) <= MOST_STATED:
-            section.privacy += statement.plain
-            head, *rows = tabled(statement.parts)
-            note = "Guarantees are rounded up, lower bounds down."
-            section.tables.append(("Privacy", Content([*head[:-1], "guarantee"], rows, note, [])))
-        section.privacy += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]
-    except Exception as error:  # what cannot be made is a line of the page, whatever is wrong with it
-        section.remarks.append(f"Not shown: {'. '.join(error_words(error))}")
-
-
-def _experiment(manifest: Mapping[str, Any]) -> Experiment:
-    deltas = {"deltas": tuple(manifest["deltas"])}
-    cells = [stored_cell(manifest["experiment"], parameters) for parameters in manifest["cells"].values()]
-    cells = [replace(cell, privacy=cell.privacy.model_copy(update=deltas)) for cell in cells]
-    return Experiment(manifest["experiment"], Path(), tuple(cells), manifest["replicates"], manifest["profile"])
+    if len(gathered.runs) <= MOST_ROWS:
+        section.tables.append(("Last step", content_of(gathered, theories=theories())))
+    else:
+        command = shell(["table", section.name], results)
+        section.remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
+    if section.is_private:  # private records are not opened for a page
+        section.remarks.append(SECRET if manifest.get("deployment") else REPRODUCIBLE)
+        return
+    cells = [stored_cell(section.name, parameters) for parameters in manifest["cells"].values()]
+    at = {"deltas": tuple(manifest["deltas"])}
+    cells = [replace(cell, privacy=cell.privacy.model_copy(update=at)) for cell in cells]
+    experiment = Experiment(section.name, Path(), tuple(cells), manifest["replicates"], manifest["profile"])
+    statement = config_statement(experiment)
+    if len(statement.parts) <= MOST_STATED:
+        section.remarks += statement.plain
+        head, *rows = tabled(statement.parts)
+        note = "Guarantees are rounded up, lower bounds down."
+        section.tables.append(("Privacy", Content([*head[:-1], "guarantee"], rows, note, [])))
+    section.remarks += [*(f"Data: {notice}" for notice in statement.data), *statement.cautions]

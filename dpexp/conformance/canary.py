@@ -73,12 +73,12 @@ def attack_releases(subject: Subject[type[Any]], seed: int = 0) -> str:
         if (claim := worlds.claim) is None:
             continue
         try:
-            row = audit(worlds, RUNS, LEVEL, 1.0, seed, (), PILOT)
+            row = audit(worlds, RUNS, LEVEL, seed, pilot=PILOT)
         except NothingShown as error:
             raise NotTried(f"not attacked: {error.message}") from None
-        words = f"{worlds.steps[-1]} steps on {worlds.problems[0].name}: mu at least {row.lower_bound:.3g}, "
-        rows.append(f"{words}{claim.name} states {row.claimed:.3g}")
-        if row.alarm:
+        words = f"{worlds.steps[-1]} steps on {worlds.problems[0].name}: mu at least {row['lower_bound']:.3g}, "
+        rows.append(f"{words}{claim.name} states {row['claimed']:.3g}")
+        if row["alarm"]:
             broken = f"released iterates break the bound '{claim.name}' ({claim.source})"
             raise Breach(f"{broken}: {rows[-1]}, in {RUNS:,} runs", subject.value.simulate)
     if not rows:

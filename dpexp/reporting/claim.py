@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from dpexp.core.text import standard
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 from dpexp.theory.slopes import SlopeError
 
 Verdict = Literal[

@@ -20,8 +20,8 @@ from typing import Any
 from dpexp.core.errors import UsageError
 from dpexp.reporting import checks
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run, labels
 from dpexp.reporting.formula import parse
+from dpexp.store.evidence import Evidence, Run, labels
 
 KEYS = ("of", "where", "measured", "estimator", "printed", "rule", "source", "room")
 

@@ -18,14 +18,17 @@ from pydantic import ValidationError
 from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
-from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING
+from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING, EpochGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.privacy.samplings import batches_of, epochs_of, visits
+from dpexp.privacy.samplings import batches_of, own_fields, visits
 from dpexp.reporting.run_card import DRAWN, ONE_CHANGE, TRIPLE, Card, StatedGuarantee
 from dpexp.reporting.statement import MechanismAnalyses, gaussian_of
+from dpexp.reporting.templates import filled
 
 HOLDS, REFUTED, UNSUPPORTED = "holds", "refuted", "unsupported"
 EXITS = {REFUTED: 1, UNSUPPORTED: 3}
+KINDS = {"k-of-t": "k-of-t", "truncated-poisson": "truncated-poisson"} | {str(s): "epoch-gaussian" for s in SAMPLING}
+"""mechanism of a sampler, where it is not that of sampled sums"""
 RATES = (1e-2, 1e-3)
 """false positive rates at which an attacker's true positive rate is printed"""
 PRIVATE_N = "sampling probability, steps and divisor are not computed from the number of records, which is private"
@@ -152,41 +155,32 @@ def _uncovered(card: Card) -> tuple[str, str]:
 
 def _mechanism(card: Card, runs: int) -> Mechanism:
     """The mechanism of so many runs in a row. Raises ValueError where its numbers make none."""
-    sampler, steps = card.sampler, card.all_steps
+    sampler, per_epoch = str(card.sampler), card.steps_per_epoch or 1
+    kind = MECHANISMS["shown-sizes" if card.shows_sizes else KINDS.get(sampler, "sampled-gaussian")]
     phases = [(p.noise_multiplier / (1 + card.turns), p.sampling_probability, p.steps) for p in card.phases]
     noise, rate, _ = phases[0]
     # a record that is set to zero adds nothing to a sum, as one that is not there
     relation = "add-remove" if card.relation == "zero-out" else card.relation
-    name, values = str(sampler), dict[str, Any](neighboring_relation=relation, noise_multiplier=noise)
-    if sampler == "k-of-t":
-        per_epoch = card.steps_per_epoch or 1
-        epochs = math.ceil(steps / per_epoch) * runs
-        values |= {"steps_per_epoch": per_epoch, "selected": card.selected, "epochs": epochs}
-    elif sampler in SAMPLING:
-        name, values["sampling"], batches = "epoch-gaussian", sampler, card.groups or 1
-        if sampler == "cyclic-poisson":
-            fields = {"epochs": steps // batches, "unfinished": steps % batches or None}
-            values |= {"sampling_probability": rate, "batches": batches, **fields}
-        else:
-            values |= epochs_of(steps, rate, sampler in ("shuffled", "reshuffled"))
+    # a group is covered one record after the other, and sizes reveal more among fewer records
+    fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
+    values: dict[str, Any] = {
+        "neighboring_relation": relation, "noise_multiplier": noise, "sampling_probability": rate, "sampling": sampler,
+        "steps": card.all_steps * runs, "n": fewest if card.shows_sizes else card.records, "cap": card.cap,
+        "selected": card.selected, "steps_per_epoch": per_epoch, "epochs": math.ceil(card.all_steps / per_epoch) * runs,
+    }  # fmt: skip
+    values = {name: value for name, value in values.items() if name in kind.model_fields}
+    if kind is EpochGaussian:
+        in_turn = {"batches": card.groups or 1} if sampler == "cyclic-poisson" else {}
+        of_steps = {"epochs": None, "sampling_probability": rate, "steps": card.all_steps, "batch_size": None}
+        values = own_fields(kind.model_fields, values | of_steps | in_turn)
         # of several runs an epoch that ends early counts as a whole one
         if runs > 1:
             values |= {"epochs": (values["epochs"] + (values["unfinished"] is not None)) * runs, "unfinished": None}
-    else:
-        values |= {"sampling_probability": rate, "steps": steps * runs}
-        if sampler == "truncated-poisson":
-            values |= {"n": card.records, "cap": card.cap}
-        elif card.shows_sizes:
-            # a group is covered one record after the other, and sizes reveal more among fewer records
-            fewest = (card.records or 0) - (0 if relation == "replace-one" else card.group - 1)
-            name, values["n"] = "shown-sizes", fewest
-        else:
-            name, values["sampling"] = "sampled-gaussian", sampler
-            if sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
-                values["steps"] = batches_of(rate) * visits(steps, rate) * runs
-            if len({phase[:2] for phase in phases}) > 1:
-                values |= zip(TRIPLE, zip(*phases * runs, strict=True), strict=True)
-    return MECHANISMS[name].model_validate(values)
+    elif sampler == "cyclic" and runs > 1:  # an epoch of a run that ends early has visited some records
+        values["steps"] = batches_of(rate) * visits(card.all_steps, rate) * runs
+    elif len({phase[:2] for phase in phases}) > 1:
+        values |= zip(TRIPLE, zip(*phases * runs, strict=True), strict=True)
+    return kind.model_validate(values)
 
 
 def readings(card: Card) -> list[Reading]:
@@ -283,7 +277,7 @@ class Receipt(Printed):
         return {
             "card": card.model_dump(),
             "neighboring_relation": card.relation,
-            "records_public": True if card.relation == "replace-one" else card.records_public,
+            "records_public": self._records_public,
             # mu is a search over the whole curve, which the page does without
             "readings": [{**self._block(reading), "gdp": self._gdp(reading)} for reading in self.readings],
             "stated": [
@@ -293,6 +287,10 @@ class Receipt(Printed):
             "assumed": card.assumed,
             "notes": card.notes,
         }
+
+    @property
+    def _records_public(self) -> bool | None:
+        return True if self.card.relation == "replace-one" else self.card.records_public
 
     def _gdp(self, reading: Reading) -> dict[str, float | None] | None:
         """The mu of the best analysis at the smallest delta, up to it; of single records."""
@@ -326,38 +324,21 @@ class Receipt(Printed):
 
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""
-        card = self.card
-        n = "n not given" if card.records is None else f"n = {card.records:,}"
-        public = {None: "public or private: not said", True: "public", False: "private"}[card.records_public]
-        public = "public" if card.relation == "replace-one" else public
-        lines = [f"Neighbours {card.relation}, {n} ({public}); {card.all_steps:,} steps, batches {card.sampler}"]
-        for number, verdict, word, reason in self.verdicts:
-            label = "holds if" if verdict == HOLDS and reason else verdict
-            lines.append(" - ".join([f"Stated {number}: {label}", *(t for t in (word, reason) if t and t != verdict)]))
-        for reading in self.readings:
-            head = (reading.condition[:1].upper() + reading.condition[1:]) or "What is guaranteed, and what is attained"
-            body = [f"no guarantee here: {reading.reason}"] if reading.reason else self._lines(self._block(reading))
-            lines += ["", head, *("  " + line for line in body)]
-        assumed = [f"taken, since the card does not say: {'; '.join(card.assumed)}"] if card.assumed else []
-        if unknown := [*card.notes, *assumed]:
-            lines += ["", "Not known", *("  " + line for line in unknown)]
-        return "\n".join(lines)
+        blocks = [self._block(reading) for reading in self.readings]
+        return filled("dpexp.reporting", "receipt.txt", card=self.card, public=self._records_public,
+                      verdicts=self.verdicts, blocks=blocks, table=self._table, between=_between)  # fmt: skip
 
-    def _lines(self, block: dict[str, Any]) -> list[str]:
+    def _table(self, block: dict[str, Any]) -> str:
+        """Epsilons, proved and attained; where the last iterate alone is released, without those of all iterates."""
         every = self.card.releases == "all"
-        # where the last iterate alone is released, what all of them would show is beside the point
         heads = {"attained": "attained by all iterates"} if every else {}
         heads |= {"attained_last": "by the last" if every else "attained by the last iterate"}
         rows = [
             [f"{r['delta']:g}", up(r["eps"]), *(down(r[k]) if r[k] else "-" for k in heads), r["analysis"]]
             for r in block["eps"]
         ]
-        bounds = [("An attacker's advantage", *block["advantage"])]
-        bounds += [(f"True positives at {rate:g} false positives", *both) for rate, *both in block["tpr"]]
-        return [
-            *columns(rows, ["delta", "eps", *heads.values(), "analysis"]).splitlines(),
-            *(f"{words}: at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}")
-              for words, upper, lower in bounds),
-            *([f"Attained by {pair}"] if every and (pair := block["eps"][0]["pair"]) else []),
-            f"Holds if {'; '.join(block['assumptions'])}",
-        ]  # fmt: skip
+        return columns(rows, ["delta", "eps", *heads.values(), "analysis"])
+
+
+def _between(upper: float, lower: float | None) -> str:
+    return f"at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}")

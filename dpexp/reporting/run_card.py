@@ -175,12 +175,9 @@ class Card(Parameters):
     def as_accounted(self) -> dict[str, Any]:
         """The sampler that was accounted, and the phases with its probabilities, which may be within a group."""
         ratio = self._groups(self.accounted_as) / self._groups(self.sampler)
-        rates = [min(1.0, phase.sampling_probability * ratio) for phase in self.phases]
-        phases = zip(self.phases, rates, strict=True)
-        return {
-            "sampler": self.accounted_as,
-            "phases": tuple(phase.model_copy(update={"sampling_probability": rate}) for phase, rate in phases),
-        }
+        rates = ({"sampling_probability": min(1.0, phase.sampling_probability * ratio)} for phase in self.phases)
+        phases = (phase.model_copy(update=rate) for phase, rate in zip(self.phases, rates, strict=True))
+        return {"sampler": self.accounted_as, "phases": tuple(phases)}
 
     @property
     def all_steps(self) -> int:

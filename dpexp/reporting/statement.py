@@ -24,6 +24,7 @@ from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis, refuted
 from dpexp.privacy.mechanisms import every_analysis
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.reporting.templates import filled
 
 if TYPE_CHECKING:
     from dpexp.privacy.mechanisms.mechanism import Released
@@ -40,14 +41,6 @@ SENT, ORDER, ATTAINED = "all that is sent", "order", "attained: a lower bound"
 ORDER_KNOWN = (
     "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
 )
-RECORD = """\
-  One record is one row, for one person; of a person with k rows the guarantee is k times epsilon, more than k times
-  delta."""
-OF_LAST = "  Last-iterate analyses do not cover averages of iterates, earlier iterates or gradients."
-IN_RANDOM_ORDER = """\
-  "random order" is never the best guarantee: who sees the order, or the seed from which it was drawn, has the other
-  rows. If the messages of k of n users can be recognised, read n - k. Without their noise all messages are within
-  {} of a public point."""
 USERS = """
 
 A user is protected by their own mu (k releases: sqrt(k) mu), a group by the largest of its members, everyone by the
@@ -147,16 +140,19 @@ class MechanismAnalyses:
         """Rows of the document."""
         names = {"mechanism": self.label}
         names |= {"budget": self.mechanism.mu.label} if isinstance(self.mechanism, LocalGaussian) else {}
-        return [{**names, **a.statement(self.deltas, orders)} for a in rows]
+        return [names | a.statement(self.deltas, orders) for a in rows]
 
     def document_of_best(self, kinds: Sequence[str]) -> dict[str, Any]:
         """By what is released, the best analysis; that of these kinds with mu up to the least delta, a search."""
-        own = {a.name: a for kind, a in self.best.items() if kind in kinds}
-        gaussian = {name: {"gdp": gaussian_of(a, min(self.deltas))} for name, a in own.items()}
-        rows = {kind: (a, zip(self.deltas, a.at(self.deltas), strict=True)) for kind, a in self.best.items()}
+        searched = [self.best.get(kind) for kind in kinds]
         return {
-            kind: {"analysis": a.name, "mu": a.mu, "eps": [*map(list, pairs)], **gaussian.get(a.name, {})}
-            for kind, (a, pairs) in rows.items()
+            kind: {
+                "analysis": a.name,
+                "mu": a.mu,
+                "eps": [*map(list, zip(self.deltas, a.at(self.deltas), strict=True))],
+                **({"gdp": gaussian_of(a, min(self.deltas))} if a in searched else {}),
+            }
+            for kind, a in self.best.items()
         }
 
     def description(self) -> list[tuple[str, str]]:
@@ -180,17 +176,6 @@ class MechanismAnalyses:
             released = a.released + (f", no {a.secret}" if a.secret else "")
             lines.append([a.name, released, *map(down if below else up, epsilons), remark])
         return lines
-
-    def sources(self) -> list[str]:
-        """Where each line comes from, and its conditions."""
-        sources = []
-        for a in self.analyses:
-            holds = f"holds if {'; '.join(a.assumptions)}" if a.assumptions else ""
-            words = [holds, a.remark] if a.valid else [f"refused: {a.refused}"]
-            sources.append("\n      ".join([f"  {a.name}: {a.source}", *filter(None, words)]))
-        return sources + [
-            f"  {b.name}: the privacy loss of one pair of neighbours\n      {b.source}" for b in self.lower
-        ]
 
 
 @dataclass(frozen=True)
@@ -235,29 +220,26 @@ class PrivacyStatement(Printed):
         }
 
     def text(self) -> str:
-        """A page to read; mechanisms with one description share a table."""
-        blocks = ["\n".join(self.plain)]
-        alike: dict[tuple[tuple[str, str], ...], list[MechanismAnalyses]] = {}
+        """A page to read; mechanisms with one description share a table, and each analysis has its source once."""
+        alike = defaultdict[tuple[tuple[str, str], ...], list[MechanismAnalyses]](list)
         for part in self.parts:
-            alike.setdefault(tuple(part.description()), []).append(part)
-        for description, parts in alike.items():
-            title, own = [], tabled(parts)
-            if len(parts) == 1:
-                title, own = [parts[0].label], [row[1:] for row in own]
-                if self.parameters is not None:
-                    values = ((k, v) for k, v in self.parameters.items() if v is not None)
-                    words = ", ".join(f"{k} = {f'{v:g}' if isinstance(v, float) else v}" for k, v in values)
-                    title = [f"{parts[0].label}: {words}\n"]
-            topics = [f"  {topic:<12} " + words.replace("\n", "\n" + 15 * " ") for topic, words in description]
-            table = ["  " + line for line in columns(own[1:], own[0]).splitlines()]
-            blocks.append("\n".join([*title, *topics, "", *table]))
-        blocks.append("\n".join(dict.fromkeys(source for part in self.parts for source in part.sources())))
-        every = [(part.mechanism, a) for part in self.parts for a in part.analyses]
-        sent = (m for m, a in every if a.valid and a.secret == ORDER and isinstance(m, LocalGaussian))
-        within = _listed(up(m.radius, 4) for m in sent if m.radius)
-        of_last = any(a.released == LAST for _, a in every)
-        remarks = [RECORD, *([OF_LAST] if of_last else []), *([IN_RANDOM_ORDER.format(within)] if within else [])]
-        return "\n\n".join([*blocks, *remarks, *(f"Data: {notice}" for notice in self.data), *self.cautions])
+            alike[tuple(part.description())].append(part)
+        lines = [a for part in self.parts for a in (*part.analyses, *part.lower)]
+        sent = [part.mechanism for part in self.parts if any(a.valid and a.secret == ORDER for a in part.analyses)]
+        parameters = ((k, f"{v:g}" if isinstance(v, float) else v) for k, v in (self.parameters or {}).items())
+        return filled(
+            "dpexp.reporting", "statement.txt", statement=self, alike=alike, table=_table,
+            parameters=", ".join(f"{key} = {value}" for key, value in parameters if value is not None),
+            sources={(a.name, a.source, a.refused or (a.remark, *a.assumptions)): a for a in lines}.values(),
+            of_last=any(a.released == LAST for a in lines if a.side == "above"),
+            within=_listed(up(m.radius, 4) for m in sent if isinstance(m, LocalGaussian) and m.radius),
+        )  # fmt: skip
+
+
+def _table(parts: Sequence[MechanismAnalyses]) -> str:
+    """The lines of mechanisms that share a table; of a single one without its name."""
+    head, *rows = tabled(parts) if len(parts) > 1 else [row[1:] for row in tabled(parts)]
+    return columns(rows, head)
 
 
 def tabled(parts: Sequence[MechanismAnalyses]) -> list[list[str]]:

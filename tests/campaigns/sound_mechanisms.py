@@ -27,7 +27,6 @@ from dpexp.reporting.audit import bracket as auditing
 from dpexp.reporting.audit.bracket import audit
 
 LEVEL = 1e-3
-DELTAS = (1e-5,)
 RUNS = 400
 PILOT = 200
 """a short pilot chooses worse thresholds, and no more falsely"""
@@ -150,7 +149,7 @@ def row_of(one, seed):
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
     with patch.multiple(audit_cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
         found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
-        return audit(found[0], RUNS, LEVEL, 1.0, seed, DELTAS) if found else None
+        return audit(found[0], RUNS, LEVEL, seed) if found else None
     return None
 
 
@@ -167,9 +166,9 @@ def main():
         if row is None:
             kinds["refused"] += 1
             continue
-        kinds[row.audited.setting.name] += 1
-        closest.append(row.lower_bound / row.claimed if row.claimed else 0.0)
-        if row.alarm:
+        kinds[row["algorithm"]] += 1
+        closest.append(row["lower_bound"] / row["claimed"] if row["claimed"] else 0.0)
+        if row["alarm"]:
             alarms += 1
             print(f"ALARM {seed}: {one}", flush=True)
         if len(closest) == options.count:

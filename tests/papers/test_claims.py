@@ -23,7 +23,7 @@ from dpexp.papers.momentum.claims.lemmas import lemma_5
 from dpexp.papers.momentum.claims.run_claims import printed_bound, rate_6
 from dpexp.papers.momentum.momentum_runs import PRESCRIBED, last_rows
 from dpexp.plugins.loading import load_research
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.store.fingerprint import plugins_missing
 from tests.conftest import AT_LENGTH, ROOT, using
 

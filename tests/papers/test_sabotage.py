@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpexp.papers import claims
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 from tests.conftest import AT_LENGTH
 
 DEAR = ("dp-sgld/theorem-3-1", "dp-sgld/table-1/privacy", "dp-sgld/lemma-7/floor", "noisy-sgd/theorem-4-1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpexp.papers import our_papers
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 from tests.conftest import at_length
 from tests.papers.test_sabotage import notices_another_number
 

@@ -24,7 +24,6 @@ from dpexp.reporting.audit.bracket import audit, plan_of
 from tests.conftest import AT_LENGTH, share
 
 LEVEL = 1e-3
-DELTAS = (1e-5,)
 
 
 def config(problem, algorithm, schedule, privacy, run):
@@ -227,7 +226,7 @@ def few_pilots(monkeypatch):
 def test_a_fault_is_found(fault):
     with fault.inject():
         copy = planned(fault.config)[fault.copy]
-        assert audit(copy, fault.runs if AT_LENGTH else fault.quick, LEVEL, 1.0, 1, DELTAS).alarm
+        assert audit(copy, fault.runs if AT_LENGTH else fault.quick, LEVEL, 1)["alarm"]
 
 
 SOUND = {"full": FULL, "ball": BALL, "sampled": SAMPLED, "tree": TREE}
@@ -237,10 +236,10 @@ SOUND = {"full": FULL, "ball": BALL, "sampled": SAMPLED, "tree": TREE}
 @pytest.mark.parametrize("name", share(SOUND, 2))
 def test_sound_mechanisms_are_left_alone(name):
     """And the bracket is not empty: the lower bound is a good part of the claim."""
-    row = audit(planned(SOUND[name])[0], 600, LEVEL, 1.0, 2, DELTAS)
-    assert not row.alarm
+    row = audit(planned(SOUND[name])[0], 600, LEVEL, 2)
+    assert not row["alarm"]
     if name == "full":  # the others give away little in so few runs
-        assert row.lower_bound > 0.3 * row.claimed
+        assert row["lower_bound"] > 0.3 * row["claimed"]
 
 
 def test_the_literal_steps_without_a_fault_are_the_compiled_ones(monkeypatch):

@@ -23,7 +23,7 @@ from dpexp.reporting.checks import (
     ratio_over_decade,
     ratio_to,
 )
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.theory.theorem import Theorem
 
 STEPS = np.unique(np.geomspace(10, 100_000, 41).round().astype(np.int64))

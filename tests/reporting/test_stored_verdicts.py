@@ -14,9 +14,9 @@ import pytest
 from dpexp.commands.claims import matching
 from dpexp.core.errors import UsageError
 from dpexp.papers import claims, our_papers
-from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.ledger import verdicts
 from dpexp.reporting.ledger.verdicts import WRONG, judge
+from dpexp.store.evidence import Evidence
 from dpexp.store.folder import read_document, read_table, write_document, write_table
 from tests.conftest import ROOT, call
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.core.text import fraction
 from dpexp.reporting import style
-from dpexp.reporting.evidence import Evidence
 from dpexp.reporting.figure import Drawing
+from dpexp.store.evidence import Evidence
 from dpexp.store.reading import load_summary, load_trajectories, not_as_configured
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, corrected_exponent, table1_exponent
 from dpexp.theory.slopes import local_slopes

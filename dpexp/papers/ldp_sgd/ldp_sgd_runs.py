@@ -11,7 +11,7 @@ from dpexp.papers.ldp_sgd.predictions import Curves
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.checks import bound_holds
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.theory import THEOREMS
 
 

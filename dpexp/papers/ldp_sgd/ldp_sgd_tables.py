@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.core.text import fraction
-from dpexp.reporting.evidence import Evidence
+from dpexp.reporting.checks import controlled
 from dpexp.reporting.text_table import Column, Content, Table, by_column
+from dpexp.store.evidence import Evidence
 from dpexp.store.reading import load_cells
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, STRONGLY, corrected_exponent, remark_exponent, table1_exponent
 from dpexp.theory.slopes import RATE_TOLERANCE, SlopeError, rate
@@ -59,7 +60,7 @@ def build(results: Path) -> Content:
                 **dict.fromkeys((*FITTED, "before", "drift_se", "decades_agree")),
             }
             with suppress(SlopeError):
-                two = rate(run.steps, run.controlled(estimator, metric))
+                two = rate(run.steps, controlled(run, estimator, metric))
                 record |= {name: getattr(two.last, name) for name in FITTED}
                 agree = two.agrees_within(RATE_TOLERANCE)
                 record |= {"before": two.before.slope, "drift_se": two.drift_se, "decades_agree": agree}

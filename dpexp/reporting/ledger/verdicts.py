@@ -21,10 +21,10 @@ from dpexp.core.terminal import each
 from dpexp.core.text import columns, few
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.claim import VERDICTS, WRONG, Claim
-from dpexp.reporting.evidence import Evidence
-from dpexp.reporting.paper import Difference, Paper, ToKnow
+from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
+from dpexp.store.evidence import Evidence
 from dpexp.store.folder import SCHEMA_VERSION, Folder, read_document, write_document
 from dpexp.store.reading import config_typed, numbers_held, require_trajectories, say_once
 
@@ -252,11 +252,11 @@ def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
 
     def counts(source: str) -> list[list[str]]:
-        papers = by_paper([row for row in judgements if row.claim["source"] == source])
-        numbers = ((paper, tally(papers.get(paper, []))) for paper in by_paper(judgements))
+        papers = by_paper(judgements)
+        own = {name: tally([r for r in rows if r.claim["source"] == source]) for name, rows in papers.items()}
         return [
-            [f"[{paper}]({PAGE.format(paper)})", str(own.total()), *(str(own[verdict]) for verdict in verdicts)]
-            for paper, own in numbers
+            [f"[{name}]({PAGE.format(name)})", str(of.total()), *(str(of[verdict]) for verdict in verdicts)]
+            for name, of in own.items()
         ]
 
     by_id = {row.id: row for row in judgements}
@@ -281,17 +281,9 @@ def contradicted(sentence: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
 
 def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str:
     """What does not hold as printed, by paper: claims with such a verdict, and declared differences."""
-    judged = [
-        Difference(
-            **{key: row.claim[key] for key in ("id", "place", "quote", "version", "authors_answer")},
-            printed=row.claim["statement"], correct=row.claim["why"], measured=row.outcome["measured"],
-            verdict=row.outcome["verdict"], test=f"dpexp claims {row.id}",
-        )
-        for row in judgements
-        if row.claim["source"] == "paper" and row.outcome.get("verdict") in WRONG
-    ]  # fmt: skip
-    rows = [(of, [row for row in judged if row.id.startswith(f"{of.id}/")] + list(of.differences)) for of in papers]
-    return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own])
+    wrong = [row for row in judgements if row.claim["source"] == "paper" and row.outcome.get("verdict") in WRONG]
+    rows = [(of, [row for row in wrong if row.paper == of.id]) for of in papers]
+    return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own or of.differences])
 
 
 def _filled(name: str, **values: Any) -> str:

@@ -12,7 +12,7 @@ from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
 from dpexp.reporting.checks import above
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 
 PRESCRIBED = Case("sigma and K as prescribed, eps = 1", 0.5, 20, 1, 1000, 1.0, 31.0, 41.1)
 """Theorem 4.1's form at (1, 1e-5), d = 1: eta = 1 / (2 beta), K = 2 log(n^2 / (4 log 1e5)), noise a little above its sigma"""

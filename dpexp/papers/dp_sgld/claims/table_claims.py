@@ -12,7 +12,7 @@ from dpexp.papers.dp_sgld.printed import beside
 from dpexp.problems.softmax import Softmax
 from dpexp.reporting.checks import Pair, in_order
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 
 CONDITION = 1e4
 """the paper's beta / lambda are 5.5e4 to 2.6e5 (table 4): pairs above this are near it, the others far below"""

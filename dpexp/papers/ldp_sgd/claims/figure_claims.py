@@ -13,7 +13,7 @@ import numpy as np
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.store.stats import interval, t_quantile
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
 from dpexp.theory.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance

@@ -16,7 +16,7 @@ from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of, local_of, pred
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.reporting.checks import predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome
-from dpexp.reporting.evidence import Run
+from dpexp.store.evidence import Run
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, linearised_moments
 from dpexp.theory.ldp_sgd.terms import power_sum
 

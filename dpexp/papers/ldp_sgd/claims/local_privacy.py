@@ -13,7 +13,7 @@ from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, local_of, problem_of
 from dpexp.papers.ldp_sgd.predictions import asymptote
 from dpexp.reporting.checks import JOINT, Ratio, near, predictions_agree, ratio_to
 from dpexp.reporting.claim import Outcome, Verdict
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.store.stats import paired_difference
 from dpexp.theory.ldp_sgd.terms import theorem1, theorem2
 

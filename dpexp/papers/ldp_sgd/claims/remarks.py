@@ -14,7 +14,7 @@ import numpy as np
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
 from dpexp.reporting.checks import EVALUATED, near
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Run
+from dpexp.store.evidence import Run
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.table1 import STRONGLY, remark_exponent
 

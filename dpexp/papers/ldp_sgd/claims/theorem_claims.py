@@ -13,7 +13,7 @@ import numpy as np
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of, predicted_of, problem_of, theorem_holds
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
 from dpexp.reporting.claim import Outcome, Verdict
-from dpexp.reporting.evidence import Evidence, Run
+from dpexp.store.evidence import Evidence, Run
 from dpexp.store.stats import t_quantile
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.terms import psi

@@ -25,7 +25,7 @@ from dpexp.privacy.momentum.tree_streams import occurrence_sensitivities, printe
 from dpexp.privacy.momentum.trees import fixed_order, printed_count, reshuffled_bound
 from dpexp.reporting.checks import above
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 from dpexp.theory.momentum.momentum_formulas import theorem8_sigma
 
 FIRST_EPOCH = 3

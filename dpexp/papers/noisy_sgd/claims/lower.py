@@ -8,7 +8,7 @@ from dpexp.accounting.search import narrow
 from dpexp.papers.noisy_sgd.claims.instances import ORDER, SLOPE, WIDTH, Q, Wide, exact
 from dpexp.reporting.checks import EXACT, near
 from dpexp.reporting.claim import Check, Outcome
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 
 DRIFTING = {
     f"q = {q:g}, theta = {1500 * times:,}": Wide(q, 1, 0.05, 750 * times / (q * 0.05))

@@ -10,7 +10,7 @@ from dpexp.papers.dp_sgld.claims.langevin_privacy import PRESCRIBED, attained_ep
 from dpexp.papers.dp_sgld.printed import DELTA, RUNS
 from dpexp.reporting.checks import above, near
 from dpexp.reporting.claim import Check, Outcome, Verdict
-from dpexp.reporting.evidence import Evidence
+from dpexp.store.evidence import Evidence
 from dpexp.theory.dp_sgld.privacy_statements import corollary32, eps_of_slope, total_decreasing_step
 
 CONSTANT_STEPS = tuple(case for case in CASES if not case.decreasing)

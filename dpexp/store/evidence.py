@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from dpexp.config.cell_settings import varying
 from dpexp.config.cells import Cell, stored_cell
 from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction
 from dpexp.engine.result import CellData
-from dpexp.reporting.results.metrics import CONTROLLED
 from dpexp.store.reading import cell_of, cells_of, load_generation, not_as_configured
 
 
@@ -47,14 +47,6 @@ class Run:
             return np.sqrt(self.values(estimator, "param_distance_sq"))
         return self.data.values[self.data.estimators.index(estimator), :, self.data.metrics.index(metric)]
 
-    def controlled(self, estimator: str, metric: str) -> np.ndarray:
-        """`values` less their control variate, where the run has one: the same mean, for rates.
-
-        The mean of the control is a prediction, which these values do not test.
-        """
-        has_control = metric + CONTROLLED in self.data.metrics
-        return self.values(estimator, metric + CONTROLLED if has_control else metric)
-
     @property
     def traits(self) -> dict[str, str]:
         """Problem, its parameters that are no defaults, alpha and budget, in words."""
@@ -74,19 +66,17 @@ class Run:
     def has(self, key: str, options: Any) -> bool:
         """Whether a setting has this value, or one of a tuple of values; numbers agree up to their last digits."""
         own = self.alpha if key == "alpha" else self.row[key]
-        return any(
-            math.isclose(own, value, rel_tol=1e-9) if isinstance(value, float) and isinstance(own, int | float)
-            else own == value
-            for value in (options if isinstance(options, tuple) else (options,))
-        )  # fmt: skip
+        values = options if isinstance(options, tuple) else (options,)
+        numbers = [value for value in values if isinstance(value, float) and isinstance(own, int | float)]
+        return own in values or any(math.isclose(own, value, rel_tol=1e-9) for value in numbers)
 
 
 def labels(runs: Sequence[Run]) -> list[str]:
     """Names of runs without what they all share."""
     traits = [run.traits for run in runs]
-    shared = set.intersection(*(set(own.items()) for own in traits)) if traits else set()
-    different = [[words for key, words in own.items() if (key, words) not in shared] for own in traits]
-    return [", ".join(own) or run.name for own, run in zip(different, runs, strict=True)]
+    differing = varying(traits)
+    words = [", ".join(own[name] for name in own if name in differing) for own in traits]
+    return [own or run.name for own, run in zip(words, runs, strict=True)]
 
 
 class Evidence:
