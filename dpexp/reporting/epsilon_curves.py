@@ -6,7 +6,6 @@ delta; a figure has a panel for each release, with the band between both; JSON a
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ FAR = 100.0
 WIDE = 10.0
 """ratio of the swept values from which on their axis is logarithmic"""
 Row = dict[str, Any]
-"""One number: the swept parameters, delta, analysis, released, secret, role, eps (inf: nothing), reason."""
+"""One number: the swept parameters, delta, analysis, released, secret, role, eps (None where refused), reason."""
 
 
 @dataclass(frozen=True)
@@ -53,34 +52,30 @@ class EpsilonCurve(Printed):
             for a in (*statement.analyses, *statement.lower):
                 role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
                 about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
-                epsilons = [math.inf] * len(self.deltas) if role == REFUSED else a.at(self.deltas)
+                epsilons = a.at(self.deltas) if a.valid else [None] * len(self.deltas)
                 pairs = zip(self.deltas, epsilons, strict=True)
                 rows += [{**values, "delta": delta, **about, "eps": eps, "reason": a.refused} for delta, eps in pairs]
         return rows
-
-    def _documents(self) -> list[Row]:
-        return [{**row, "eps": None if row["role"] == REFUSED else row["eps"]} for row in self.rows]
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --over --json`."""
         over = {key: list(values) for key, values in self.over.items()}
         return {"mechanism": self.name, "parameters": dict(self.fixed), "over": over, "delta": list(self.deltas),
-                "rows": self._documents()}  # fmt: skip
-
-    @property
-    def _parameters(self) -> str:
-        return ", ".join(f"{key} = {value}" for key, value in self.fixed.items())
+                "rows": self.rows}  # fmt: skip
 
     def text(self) -> str:
         """One line for each setting and delta; the best guarantee of a line has a star."""
         valid = [row for row in self.rows if row["role"] != REFUSED]
         names = sorted(dict.fromkeys((r["role"] == ATTAINED, r["analysis"]) for r in valid), key=lambda pair: pair[0])
+        places: dict[tuple[float, ...], dict[tuple[bool, str], Row]] = {}
+        for row in self.rows:
+            own = places.setdefault((*(row[key] for key in self.over), row["delta"]), {})
+            own[row["role"] == ATTAINED, row["analysis"]] = row
         lines = []
-        for (values, _), delta in itertools.product(self.settings, self.deltas):
-            here = [r for r in valid if r["delta"] == delta and all(r[key] == values[key] for key in values)]
-            best = min((r["eps"] for r in here if r["role"] == GUARANTEE and not r["secret"]), default=math.inf)
-            cells = {(r["role"] == ATTAINED, r["analysis"]): _cell(r, best) for r in here}
-            lines.append([*(f"{v:g}" for v in (*values.values(), delta)), *(cells.get(pair, "-") for pair in names)])
+        for place, own in places.items():
+            sure = [r["eps"] for r in own.values() if r["role"] == GUARANTEE and not r["secret"]]
+            cells = [_cell(own.get(name), min(sure, default=math.inf)) for name in names]
+            lines.append([*(f"{value:g}" for value in place), *cells])
         head = [*self.over, "delta", *(f"{name} (attained)" if low else name for low, name in names)]
         last = sorted({r["analysis"] for r in valid if r["released"] == LAST})
         refused = dict.fromkeys(f"{r['analysis']}: {r['reason']}" for r in self.rows if r["role"] == REFUSED)
@@ -93,6 +88,10 @@ class EpsilonCurve(Printed):
             *([f"  Of the last iterate alone: {', '.join(last)}"] if last else []),
             *(f"  refused somewhere: {reason}" for reason in refused),
         ])  # fmt: skip
+
+    @property
+    def _parameters(self) -> str:
+        return ", ".join(f"{key} = {value}" for key, value in self.fixed.items())
 
     @property
     def figure(self) -> Figure:
@@ -119,11 +118,9 @@ class EpsilonCurve(Printed):
         hue, *panels = [name for name in vary if name != "role"] or [""]
         declared = Declaration(x=x, hue=hue, facet=tuple(panels), style="role" * ("role" in vary))
         run: Any = None  # numbers of no run
-        settings = points[[x, *vary]].to_dict("list")
-        lines = [
-            Line(run, "", {str(name): column[k] for name, column in settings.items()}, points.iloc[[k]], "")
-            for k in range(len(points))
-        ]
+        settings = [dict(zip((x, *vary), own, strict=True)) for own in points[[x, *vary]].itertuples(index=False)]
+        rows = points.assign(step=1, mean=points["eps"], ci_lo=math.nan, ci_hi=math.nan, n=1, n_diverged=0)
+        lines = [Line(run, "", dict(own), rows.iloc[[k]], "") for k, own in enumerate(settings)]
         scene = Scene(lines, declared, Metric(r"$\varepsilon$", sampled=False), self.name, {})
         deltas = " and ".join(f"{delta:g}" for delta in self.deltas)
         caption = (
@@ -132,29 +129,32 @@ class EpsilonCurve(Printed):
             f"Parameters: {self._parameters or 'none'}."
         )
         caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(far)}." if far else ""
-        # a figure's numbers have six digits in its file, and no guarantee is rounded down
-        rows = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
-                for row in self._documents()]  # fmt: skip
         canvas = scene.draw()
-        for _, own in scene.table.groupby(["panel", *others, "delta"]):
+        for axes in canvas.axes if x == "n" else ():  # which is the number of steps of a config
+            axes.set_xlabel(axes.get_xlabel() and "records $n$")
+        # of lines, by the swept parameters: a column of numbers may have the name of one
+        kinds = [points[name].to_numpy()[scene.table["line"]] for name in (*others, "delta")]
+        for _, own in scene.table.groupby(["panel", *kinds]):
             axes = canvas.axes[int(own["panel"].iloc[0])]
             sure, low = own[(own["role"] == GUARANTEE) & (own["secret"] == "")], own[own["role"] == ATTAINED]
             band = pd.concat([low.groupby("at")["eps"].max(), sure.groupby("at")["eps"].min()], axis=1).dropna()
             colour = style.BLACK if own["colour"].nunique() > 1 else scene.colours[own["colour"].iloc[0]]
             axes.fill_between(band.index, *band.to_numpy().T, color=colour, alpha=style.BAND_ALPHA, lw=0)
-        return Drawing(canvas, pd.DataFrame(rows), caption)
+        # a figure's numbers have six digits in its file, and no guarantee is rounded down
+        numbers = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
+                   for row in self.rows]  # fmt: skip
+        return Drawing(canvas, pd.DataFrame(numbers), caption)
 
     def _points(self) -> tuple[pd.DataFrame, list[str]]:
         """What is drawn, as rows of a summary, and the names of analyses that are nowhere close to the best."""
         import pandas as pd
 
-        rows = pd.DataFrame([row for row in self.rows if row["eps"] < math.inf])
+        rows = pd.DataFrame([row for row in self.rows if row["role"] != REFUSED and row["eps"] < math.inf])
         if rows.empty:
             raise UsageError(f"no analysis of {self.name} has a finite epsilon here", "the table names the reasons")
         # what covers all iterates covers the last one, and what the last one shows all of them show
         wider = rows.assign(released=rows["role"].map({GUARANTEE: LAST, ATTAINED: ALL}))
         rows = pd.concat([rows, wider[wider["released"].isin(rows["released"])]]).drop_duplicates()
-        rows = rows.assign(step=1, mean=rows["eps"], ci_lo=math.nan, ci_hi=math.nan, n=1, n_diverged=0)
         public = rows["secret"] == ""
         rows["analysis"] += ("; secret: " + rows["secret"]).mask(public, "")
         places = [rows[name] for name in (*self.over, "delta", "released")]
@@ -172,7 +172,11 @@ def _words(values: Mapping[str, float]) -> str:
     return ", ".join(f"{key} = {value:g}" for key, value in values.items())
 
 
-def _cell(row: Row, best: float) -> str:
-    if row["role"] == ATTAINED or not math.isfinite(row["eps"]):
-        return down(row["eps"]) if math.isfinite(row["eps"]) else "-"
-    return up(row["eps"]) + (" *" if row["eps"] == best and not row["secret"] else "")
+def _cell(row: Row | None, best: float) -> str:
+    if row is None or row["eps"] is None or not math.isfinite(row["eps"]):
+        return "-"
+    return (
+        down(row["eps"])
+        if row["role"] == ATTAINED
+        else up(row["eps"]) + " *" * (row["eps"] == best and not row["secret"])
+    )
