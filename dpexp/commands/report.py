@@ -39,8 +39,7 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
     if alone := not (names := experiments_in(results)):
         folder = results if results.exists() else RESULTS / results
         if not holds_results(folder):
-            near = guess(results.name, experiments_in(results.parent))
-            hint = f"{near}run: dpexp run @linear_d5, or your CONFIG"
+            hint = f"{guess(results.name, experiments_in(results.parent))}run: dpexp run @linear_d5, or your CONFIG"
             raise ResultsMissing(f"{results}: there are no results in it", hint)
         folder = result_folder(folder)
         results, names = folder.parent, [folder.name]
@@ -66,8 +65,7 @@ def _draw(sections: Sequence[Section], results: Path) -> None:
     """Add the shipped figures that the results allow to the first of their experiments, else its own."""
     names = [section.name for section in sections]
     work = {word: figure for word, figure in figures().items() if {*figure.needs} & {*names}}
-    in_figures = {name for figure in work.values() for name in figure.needs}
-    for name in (name for name in names if name not in in_figures):
+    for name in [name for name in names if not any(name in figure.needs for figure in work.values())]:
         work[name] = figure_of([results / name], Declaration(), theories, figures())
     for word, figure in each(list(work.items()), "figure", lambda item: item[0]):
         section = next(section for section in sections if section.name in figure.needs)
@@ -87,11 +85,10 @@ def _add_numbers(section: Section, results: Path) -> None:
     if section.is_private:  # private records are not opened for a page
         section.remarks.append(SECRET if manifest.get("deployment") else REPRODUCIBLE)
         return
-    cells = [stored_cell(section.name, parameters) for parameters in manifest["cells"].values()]
+    stored = [stored_cell(section.name, parameters) for parameters in manifest["cells"].values()]
     at = {"deltas": tuple(manifest["deltas"])}
-    cells = [replace(cell, privacy=cell.privacy.model_copy(update=at)) for cell in cells]
-    experiment = Experiment(section.name, Path(), tuple(cells), manifest["replicates"], manifest["profile"])
-    statement = config_statement(experiment)
+    cells = tuple(replace(cell, privacy=cell.privacy.model_copy(update=at)) for cell in stored)
+    statement = config_statement(Experiment(section.name, Path(), cells, manifest["replicates"], manifest["profile"]))
     if len(statement.parts) <= MOST_STATED:
         section.remarks += statement.plain
         head, *rows = tabled(statement.parts)

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dpexp.core.text import Printed, columns, counted, down, up
-from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
+from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, with_last_iterate
 from dpexp.privacy.mechanisms import MECHANISMS, every_analysis
 from dpexp.privacy.mechanisms.epoch_gaussian import SAMPLING, EpochGaussian
 from dpexp.privacy.mechanisms.mechanism import Mechanism
@@ -105,7 +105,7 @@ def reading_of(card: Card, condition: str = "") -> Reading:
     pairs = [b for b in pairs if b.released == ALL or card.normaliser not in DRAWN]
     lower = [replace(b, eps=cache(b.eps), source=b.source + TURNED * card.turns) for b in pairs]
     # a plug-in's analysis that a pair refutes is none
-    upper = MechanismAnalyses(every, card.delta, card.sampler, every_analysis(every), lower).analyses
+    upper = MechanismAnalyses(every, card.delta, card.sampler, every_analysis(every), with_last_iterate(lower)).analyses
     analyses = [a for a in upper if a.valid and a.released == ALL]
     reading = Reading(condition, every, analyses, lower, more, card.group)
     reason = f"no analysis here covers {card.sampler} batches, {card.relation}"
@@ -201,6 +201,7 @@ class Receipt(Printed):
 
     def __init__(self, card: Card) -> None:
         self.card, self.readings = card, readings(card)
+        self.records_public = True if card.relation == "replace-one" else card.records_public
         # releases by which a pair refutes: none is known of an average, nor of one iterate that may not be the last
         self.released: tuple[str, ...] = {"all": (ALL, LAST), "last": (LAST,)}.get(card.releases, ())
         # what is stated, verdict, the word for the reason, the reason
@@ -277,7 +278,7 @@ class Receipt(Printed):
         return {
             "card": card.model_dump(),
             "neighboring_relation": card.relation,
-            "records_public": self._records_public,
+            "records_public": self.records_public,
             # mu is a search over the whole curve, which the page does without
             "readings": [{**self._block(reading), "gdp": self._gdp(reading)} for reading in self.readings],
             "stated": [
@@ -287,10 +288,6 @@ class Receipt(Printed):
             "assumed": card.assumed,
             "notes": card.notes,
         }
-
-    @property
-    def _records_public(self) -> bool | None:
-        return True if self.card.relation == "replace-one" else self.card.records_public
 
     def _gdp(self, reading: Reading) -> dict[str, float | None] | None:
         """The mu of the best analysis at the smallest delta, up to it; of single records."""
@@ -325,7 +322,7 @@ class Receipt(Printed):
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""
         blocks = [self._block(reading) for reading in self.readings]
-        return filled("dpexp.reporting", "receipt.txt", card=self.card, public=self._records_public,
+        return filled("dpexp.reporting", "receipt.txt", card=self.card, public=self.records_public,
                       verdicts=self.verdicts, blocks=blocks, table=self._table, between=_between)  # fmt: skip
 
     def _table(self, block: dict[str, Any]) -> str:

@@ -100,14 +100,9 @@ class MechanismAnalyses:
     deltas: Sequence[float]
     label: str
     upper: Sequence[Analysis]
-    pairs: Sequence[Analysis]
+    lower: Sequence[Analysis]
     visible: str = ""
     strict: bool = False
-
-    @cached_property
-    def lower(self) -> list[Analysis]:
-        """Those from below."""
-        return with_last_iterate(self.pairs)
 
     @cached_property
     def analyses(self) -> list[Analysis]:
@@ -165,18 +160,6 @@ class MechanismAnalyses:
             words += f"; noise multiplier {noise:.5g}"
         return [*self.mechanism.description(), ("Accounting", words)]
 
-    def table(self) -> list[list[str]]:
-        """Lines of what is guaranteed and attained."""
-        lines = []
-        for a in [*self.analyses, *self.lower]:
-            below, epsilons = a.side == "below", a.at(self.deltas)
-            best = " and ".join(kind for kind, best in self.best.items() if best is a)
-            holds = f"best for {best}" if best else ""
-            remark = ATTAINED if below else holds if a.valid and min(epsilons) < math.inf else "NOT A GUARANTEE"
-            released = a.released + (f", no {a.secret}" if a.secret else "")
-            lines.append([a.name, released, *map(down if below else up, epsilons), remark])
-        return lines
-
 
 @dataclass(frozen=True)
 class PrivacyStatement(Printed):
@@ -224,33 +207,38 @@ class PrivacyStatement(Printed):
         alike = defaultdict[tuple[tuple[str, str], ...], list[MechanismAnalyses]](list)
         for part in self.parts:
             alike[tuple(part.description())].append(part)
-        lines = [a for part in self.parts for a in (*part.analyses, *part.lower)]
-        sent = [part.mechanism for part in self.parts if any(a.valid and a.secret == ORDER for a in part.analyses)]
+        # of a single mechanism the name is above the table
+        tables = {words: [row[len(parts) == 1 :] for row in tabled(parts)] for words, parts in alike.items()}
         parameters = ((k, f"{v:g}" if isinstance(v, float) else v) for k, v in (self.parameters or {}).items())
+        stated = [(part.mechanism, a) for part in self.parts for a in part.analyses]
+        sent = [m for m, a in stated if isinstance(m, LocalGaussian) and a.valid and a.secret == ORDER]
+        lines = [a for part in self.parts for a in (*part.analyses, *part.lower)]
         return filled(
-            "dpexp.reporting", "statement.txt", statement=self, alike=alike, table=_table,
+            "dpexp.reporting", "statement.txt", statement=self, alike=alike, tables=tables, columns=columns,
             parameters=", ".join(f"{key} = {value}" for key, value in parameters if value is not None),
             sources={(a.name, a.source, a.refused or (a.remark, *a.assumptions)): a for a in lines}.values(),
-            of_last=any(a.released == LAST for a in lines if a.side == "above"),
-            within=_listed(up(m.radius, 4) for m in sent if isinstance(m, LocalGaussian) and m.radius),
+            of_last=any(a.released == LAST for _, a in stated),
+            within=_listed(up(m.radius, 4) for m in sent if m.radius),
         )  # fmt: skip
 
 
-def _table(parts: Sequence[MechanismAnalyses]) -> str:
-    """The lines of mechanisms that share a table; of a single one without its name."""
-    head, *rows = tabled(parts) if len(parts) > 1 else [row[1:] for row in tabled(parts)]
-    return columns(rows, head)
-
-
 def tabled(parts: Sequence[MechanismAnalyses]) -> list[list[str]]:
-    """A head, and the rows of every mechanism, whose name is in the first of them."""
-    head = ["mechanism", "analysis", "released", *(f"eps at {d:g}" for d in parts[0].deltas), ""]
-    return [head, *([part.label * (not k), *row] for part in parts for k, row in enumerate(part.table()))]
+    """A head, and what is guaranteed and attained of every mechanism; its name is in the first of its rows."""
+    rows = [["mechanism", "analysis", "released", *(f"eps at {d:g}" for d in parts[0].deltas), ""]]
+    for part in parts:
+        for k, a in enumerate((*part.analyses, *part.lower)):
+            below, epsilons = a.side == "below", a.at(part.deltas)
+            best = " and ".join(kind for kind, best in part.best.items() if best is a)
+            holds = f"best for {best}" if best else ""
+            remark = ATTAINED if below else holds if a.valid and min(epsilons) < math.inf else "NOT A GUARANTEE"
+            released = a.released + (f", no {a.secret}" if a.secret else "")
+            rows.append([part.label * (not k), a.name, released, *map(down if below else up, epsilons), remark])
+    return rows
 
 
 def analyses_of(name: str, mechanism: Mechanism, deltas: Sequence[float]) -> MechanismAnalyses:
     """Of a mechanism given by its parameters."""
-    upper, lower = every_analysis(mechanism), mechanism.lower_bounds()
+    upper, lower = every_analysis(mechanism), with_last_iterate(mechanism.lower_bounds())
     return MechanismAnalyses(mechanism, deltas, name, upper, lower, mechanism.seen)
 
 
@@ -272,6 +260,7 @@ def statement_of_runs(
             shuffled, visible = mechanism.in_random_order(), SENT
             upper += [replace(a, refused=ORDER_KNOWN) if data else a for a in shuffled[:1]]
             lower += [] if data else [replace(b, secret=ORDER) for b in shuffled[1:]]
+        lower = with_last_iterate(lower)
         parts.append(MechanismAnalyses(mechanism, deltas, label, upper, lower, visible, strict=True))
     return PrivacyStatement(parts, data=data, cautions=cautions)
 

@@ -25,14 +25,7 @@ from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.worlds import (
-    DELTA,
-    TwoWorlds,
-    linear_pair,
-    owner_pair,
-    softmax_pair,
-    user_worlds,
-)
+from dpexp.reporting.audit.worlds import DELTA, TwoWorlds, linear_pair, owner_pair, softmax_pair, user_worlds
 
 RECORDS, BATCH, WIDTH = 8, 2, 2
 """of a copy: records, records in a batch, and features"""
