@@ -41,10 +41,6 @@ SENT, ORDER, ATTAINED = "all that is sent", "order", "attained: a lower bound"
 ORDER_KNOWN = (
     "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
 )
-USERS = """
-
-A user is protected by their own mu (k releases: sqrt(k) mu), a group by the largest of its members, everyone by the
-largest of all (ldp-sgd, Theorems 1 and 2): records are disjoint. Neighbours replace one user's record."""
 
 
 def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
@@ -291,7 +287,7 @@ class UsersStatement(Printed):
              *(f"{row[key]:.5g}" for key in ("mu_q05", "mu_median", "mu_q95"))]
             for row in self.rows
         ]  # fmt: skip
-        return f"{self.plain}\n\n{columns(table, head)}{USERS}"
+        return filled("dpexp.reporting", "users.txt", plain=self.plain, table=columns(table, head))
 
 
 def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dict[str, Released]:
