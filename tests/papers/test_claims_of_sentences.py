@@ -23,7 +23,7 @@ def test_two_point_divergences_are_those_of_coins():
 
 def test_walks_above_the_ends_of_panels_by_simulation():
     """P(w_t > -h), P(w_t > 0) and P(w_t = h) of the banded matrix in a small set, against 200,000 walks."""
-    steps, half = 5, appendix.PANEL
+    steps, half = 5, appendix.APART
     found = appendix._above(half, appendix._moves(0.5, 0.8), (steps,))[steps]
     rng = np.random.default_rng(3)
     for k, start in enumerate(appendix.STARTS):

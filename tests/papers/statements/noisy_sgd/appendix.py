@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -15,8 +14,8 @@ from dpexp.reporting.checks import above, near
 
 DELTA, NEEDED = 0.15, 0.9
 """of item (i) of the event E, and what Observation A.1 states of its probability"""
-NEAR, PANEL = 14.0, 6.0
-"""steps of the wide walk are kept up to this many noise standard deviations; its panels change nothing beyond 1e-8"""
+NEAR, APART = 14.0, 6.0
+"""steps of the wide walk are kept up to so many deviations of the noise; and so many are between places of events"""
 EVENTS = {
     f"n = 2, b = {b}": Wide(b / 2, b, math.sqrt(0.75 / (b * b / 2)), 1e3 * b * math.sqrt(0.75 / (b * b / 2)))
     for b in (1, 2)
@@ -52,22 +51,18 @@ def _moves(q: float, slope: float) -> tuple[tuple[float, float], ...]:
 
 
 def _above(half: float, moves: tuple[tuple[float, float], ...], steps: tuple[int, ...]) -> dict[int, np.ndarray]:
-    """P(w_t > x) for x at the ends of all panels, and at last P(w_t = half), [A, starts], at the given steps."""
+    """P(w_t > x), [A, starts], at the given steps, for x from -half to half, where it is P(w_t = half)."""
     from scipy.sparse import csr_array
 
-    walk = replace(shifting(half, moves), panel=PANEL)
-    matrix = walk.matrix
-    banded = csr_array(np.where(matrix > math.exp(-(NEAR**2) / 2), matrix, 0.0))
-    state = np.stack([walk.masses(1, 2 * half * start) for start in STARTS], axis=1)
-    order = np.argsort(walk.places)
-    found = {}
-    for t in range(1, steps[-1] + 1):
-        if t > 1:
-            state = banded @ state
+    walk, x = shifting(half, moves), np.linspace(-half, half, 1 + math.ceil(2 * half / APART))
+    banded = csr_array(np.where(walk.matrix > math.exp(-(NEAR**2) / 2), walk.matrix, 0.0))
+    starts = 2 * half * np.array(STARTS)
+    state = np.stack([walk.masses(1, start) for start in starts], axis=1)
+    found = {1: walk.step_tails(x, starts)[1]}
+    for t in range(2, steps[-1] + 1):
         if t in steps:
-            sorted_ = state[order] / state.sum(axis=0)
-            # a rule sums what lies in a panel; between its ends the sums are no probabilities
-            found[t] = np.cumsum(sorted_[::-1], axis=0)[::-1][1::16]
+            found[t] = walk.step_tails(x, walk.places)[1] @ state / state.sum(axis=0)
+        state = banded @ state
     return found
 
 
