@@ -110,9 +110,7 @@ def of_arrival(model: Model, moved: float, noise: float, scale: float) -> tuple[
         why = "the estimated scale of the errors is not above 0: errors are nearly 0 against the stated scale"
         return (Reason("no-scale", f"{why}, or most targets have one value"),)
     if not moved <= min(FARTHEST_MOVED, max(MOST_MOVED, BEYOND_NOISE * noise)):
-        why = (
-            f"the steps did not converge: they end {moved:.2g} scales from the estimate, and noise explains {noise:.2g}"
-        )
+        why = f"the steps did not converge: they end {moved:.2g} scales from the estimate, noise explains {noise:.2g}"
         return (Reason("not-arrived", f"{why}. Usual causes: {causes}"),)
     return ()
 

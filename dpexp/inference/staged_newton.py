@@ -39,8 +39,7 @@ def guessed_median(model: Model) -> float:
 
 def guessed_curvature(model: Model) -> float:
     """h: the median eigenvalue of the guessed Hessian; for a logistic model of the one that first steps follow from."""
-    longer = VARIANCE_OF_STEPS / model.variance if model.bends else 1.0
-    return longer * guessed_median(model)
+    return guessed_median(model) * (VARIANCE_OF_STEPS / model.variance if model.bends else 1.0)
 
 
 def curvature_ratio(model: Model, sums: Sums) -> tuple[np.ndarray, np.ndarray]:
