@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks import engine, twin
 from benchmarks.turns import HEAD, columns
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 DIMENSIONS = {5: "linear_d5", 10: "linear_d5", 20: "linear_d20"}

@@ -24,7 +24,7 @@ from dpexp.algorithms.ldp_sgd import LdpSgd  # noqa: E402
 from dpexp.algorithms.schedules import Power  # noqa: E402
 from dpexp.engine.linear.linear_pass import PassSetting, run_lane_group  # noqa: E402
 from dpexp.privacy.budgets import ConstantBudget  # noqa: E402
-from dpexp.problems.huber_linear import HuberLinear  # noqa: E402
+from dpexp.problems.linear_losses import HuberLinear  # noqa: E402
 
 ALPHAS, MUS = [1 / 3, 1 / 2, 2 / 3, 1.0], [0.5, 1.0, 2.0, 3.0, math.inf]
 Program = Callable[[int], np.ndarray]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 
 def simulate(

@@ -32,8 +32,7 @@ from dpexp.inference.small_matrices import inverses
 from dpexp.privacy.budgets import Budget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Stated
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import MallowsLogistic
+from dpexp.problems.linear_losses import HuberLinear, MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.weights import WEIGHT_CAP
 

@@ -13,7 +13,7 @@ from dpexp.data.formulas import read_formula
 from dpexp.data.public_inputs import PublicInputs
 from dpexp.data.regression import Roles
 from dpexp.inference.models import loss_of
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 MU = (1e-6, 1e6)
 """ends of a budget that is not inf"""

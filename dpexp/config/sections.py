@@ -29,14 +29,13 @@ from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettin
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
+from dpexp.problems.row_rules import MOST_COLUMNS
 
 REGISTRIES: Mapping[str, Mapping[str, type[Parameters]]]
 REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
 LAW_EXAMPLES = (
     "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 )
-MAX_COLUMNS = 1000
-"""of rows with a law of their own, as `dpexp.problems.row_rules` takes"""
 MAX_CELLS = 10_000
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
 """depth of the lists that these keys of a population take"""
@@ -248,8 +247,8 @@ def _short_form(model: type[Parameters], config: Section, issues: list[Issue]) -
          "leave out `errors`; `response: {link: probit}` changes the law of labels"),
         (not model.labels and population.response is not None, "response",
          "a link is of labels, and this problem has none", "leave out `response`"),
-        (POPULATION in own and population.width > MAX_COLUMNS, "d",
-         f"'population' has {population.width:,} columns; rows of at most {MAX_COLUMNS:,} are integrated",
+        (POPULATION in own and population.width > MOST_COLUMNS, "d",
+         f"'population' has {population.width:,} columns; rows of at most {MOST_COLUMNS:,} are integrated",
          "take fewer columns, or the laws that the keys of the problem name"),
     ):  # fmt: skip
         issues += [Issue(config.mark(POPULATION, key).key, message, hint)] * wrong

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.engine.linear.linear_pass import draw_users
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.problems.population import Population
 from dpexp.problems.weights import Weight
 

@@ -47,7 +47,7 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
 from dpexp.inference.newton import regularise, symmetric_noise
 from dpexp.inference.user_blocks import DrawNormals
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.problems.weights import WEIGHT_CAP
 from dpexp.theory.ldp_sgd.huber_messages import normal_moments
 

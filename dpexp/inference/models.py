@@ -23,8 +23,7 @@ from dpexp.engine.lanes.elementwise import Value
 from dpexp.inference.public_numbers import rounded
 from dpexp.inference.small_matrices import eigenvalues
 from dpexp.problems import PROBLEMS
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import MallowsLogistic
+from dpexp.problems.linear_losses import HuberLinear, MallowsLogistic
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.row_rules import rows_along
 from dpexp.problems.weights import WEIGHT_CAP

@@ -29,7 +29,7 @@ from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
 from dpexp.inference.small_matrices import pseudo_inverses, times
 from dpexp.inference.staged_newton import Design, StagedFit
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 FEWEST, FEWEST_CENTRAL = 200, 40
 """users or records for every parameter below which nothing was ever tried; also without any noise"""

@@ -26,7 +26,7 @@ import numpy as np
 from dpexp.inference.messages import Sums, symmetric
 from dpexp.inference.models import Model
 from dpexp.inference.newton import Corrected
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.theory.ldp_sgd.huber_messages import normal_moments
 
 

@@ -2,8 +2,7 @@
 
 from dpexp.core.parameters import Registry
 from dpexp.problems.finite_sum import LogisticRidge, RippledMean, Sigmoid, WelschRegression
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import InsensitiveLinear, MallowsLogistic, PinballLinear
+from dpexp.problems.linear_losses import HuberLinear, InsensitiveLinear, MallowsLogistic, PinballLinear
 from dpexp.problems.problem import Problem
 from dpexp.problems.softmax import Softmax
 

@@ -168,8 +168,7 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     else:
         numbers = np.concatenate([_column_numbers(column) for column in population.columns], axis=1)
         for column in population.columns:
-            more = "more" if column.law == "categorical" else KINDS.get(column.law, column.law)
-            kinds += [KINDS.get(column.law, column.law), *[more] * (column.width - 1)]
+            kinds += [column.law, *["more" if column.law == "categorical" else column.law] * (column.width - 1)]
     errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
         of_errors[:2], of_errors[4] = law.heteroscedastic or (1.0, 0.0), law.size
@@ -186,10 +185,6 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     design = designs.RowShape(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
     weight = np.array(population.weight.numbers(), dtype=float)
     return design, errors, designs.RowNumbers(a, b, low, high, mix, df, of_errors, weight, table)
-
-
-KINDS = {"normal": "shifted", "categorical": "category"}
-"""what the engine calls the laws of columns, where it has another name"""
 
 
 def _column_numbers(column: ColumnLaw) -> np.ndarray:

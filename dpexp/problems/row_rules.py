@@ -335,8 +335,8 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     z = normals * numbers.a
     used, first = 0, np.zeros(count)
     for j, kind in enumerate(design.columns):
-        first = normals[:, j] if kind == "category" else first
-        column = designs.COLUMNS["category" if kind == "more" else kind]
+        first = normals[:, j] if kind == "categorical" else first
+        column = designs.COLUMNS["categorical" if kind == "more" else kind]
         z[:, j] = column(normals[:, j], more[:, used] if kind == "t" else first, first, j, numbers)
         used += kind == "t"
     if factored:

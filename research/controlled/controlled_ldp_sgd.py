@@ -36,8 +36,7 @@ from dpexp.engine.result import Passed
 from dpexp.inference.public_numbers import rounded
 from dpexp.plugins import Plugin
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import MallowsLogistic, PinballLinear
+from dpexp.problems.linear_losses import HuberLinear, MallowsLogistic, PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.linearised import Modes, linearised_moments, modes_of, noisy_covariance
 

@@ -27,8 +27,8 @@ from dpexp.algorithms.one_pass import OnePassAlgorithm, Sensitivities
 from dpexp.engine.lanes.elementwise import Value
 from dpexp.engine.linear.rule import Rule
 from dpexp.plugins import Plugin
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.huber_linear import huber_score as unstretched
+from dpexp.problems.linear_losses import HuberLinear
+from dpexp.problems.linear_losses import huber_score as unstretched
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.theory.ldp_sgd.huber_messages import furthest_messages, largest_stretch
 

@@ -21,7 +21,7 @@ from dpexp.inference.models import model_of, unit_model
 from dpexp.inference.simulated import Simulated, lanes_of, person_rows
 from dpexp.inference.staged_newton import staged_newton
 from dpexp.privacy.budgets import ConstantBudget, PureBudget
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 
 @pytest.mark.parametrize(

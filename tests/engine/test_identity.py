@@ -13,7 +13,7 @@ from numba import types
 from dpexp.algorithms.heavy_ball_ldp_sgd import HeavyBallLdpSgd
 from dpexp.engine import identity
 from dpexp.engine.linear.kernel import compiled_segment
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 HELPER = "from numba import njit\ndef deep(x):\n    return x * 2.0\n"
 KERNEL = """\

@@ -19,8 +19,7 @@ from dpexp.inference.targets import target_of
 from dpexp.inference.user_blocks import noise_of
 from dpexp.papers.inference.coverage import verdict
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import MallowsLogistic
+from dpexp.problems.linear_losses import HuberLinear, MallowsLogistic
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dpexp.inference.newton import fixed_points
 from dpexp.inference.simulated import NormalRows, Simulated
 from dpexp.inference.user_blocks import BLOCK, SPREAD
 from dpexp.privacy.budgets import Choice, ChoiceBudget, ConstantBudget, ListBudget, UniformBudget
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 MIX = ChoiceBudget(choice=Choice(values=(0.5, 3.0), probabilities=(0.75, 0.25)))
 

@@ -15,8 +15,7 @@ from dpexp.inference.newton import corrected, regularise
 from dpexp.inference.simulated import Simulated
 from dpexp.inference.staged_newton import Design, Server, staged_newton
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
-from dpexp.problems.linear_losses import MallowsLogistic
+from dpexp.problems.linear_losses import HuberLinear, MallowsLogistic
 from tests.oracles import private_messages as oracle
 from tests.oracles.hessians import hessians
 

@@ -11,7 +11,7 @@ from dpexp.inference.newton import lengthened, relative_errors
 from dpexp.inference.simulated import Simulated
 from dpexp.inference.staged_newton import guessed_curvature
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 
 HUBER = model_of(HuberLinear(d=2, sensitivity="exact"))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dpexp.problems import PROBLEMS, huber_linear, linear_losses
+from dpexp.problems import PROBLEMS, linear_losses
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.mallows import cubic_moment, mean_weight
 from tests.conftest import AT_LENGTH
@@ -133,7 +133,7 @@ def test_risk_by_adaptive_quadrature(d, spread):
     def integrand(z):
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
         weight = float(mean_weight(d - 1, 1, np.array([z * z]))[0])
-        return density * weight * float(huber_linear.conditional_risk(0.4 + spread * z, 1.5, problem.constants))
+        return density * weight * float(linear_losses.huber_risk(0.4 + spread * z, 1.5, problem.constants))
 
     wanted = sum(
         integrate.quad(integrand, *ends, epsabs=1e-13, epsrel=1e-13, limit=200)[0] for ends in pairwise(pieces)

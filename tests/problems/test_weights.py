@@ -11,7 +11,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.core.parameters import Positive
 from dpexp.engine.lanes.elementwise import minimum
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population import Population
 from dpexp.problems.weights import Weight

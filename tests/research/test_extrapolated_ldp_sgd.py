@@ -9,7 +9,7 @@ import pytest
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import Power
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from tests.algorithms.test_ldp_sgd import snapshots
 from tests.research import module
 

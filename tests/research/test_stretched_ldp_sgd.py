@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpexp.conformance.problems import furthest
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.theory.ldp_sgd.huber_messages import furthest_messages
 from tests.algorithms.test_ldp_sgd import CASES, SEED, SETTINGS, STEPS, N, budget_of, states_of
 from tests.conftest import share

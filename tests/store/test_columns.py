@@ -10,7 +10,7 @@ from dpexp.config.cells import RESERVED_COLUMNS
 from dpexp.config.experiment_file import read_experiment
 from dpexp.core.parameters import Positive
 from dpexp.problems import PROBLEMS
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.reading import cell_of, load_cells, load_generation, load_summary
 from dpexp.store.stats import summarise

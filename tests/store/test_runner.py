@@ -13,7 +13,7 @@ import pytest
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import DpexpError
-from dpexp.problems.huber_linear import HuberLinear
+from dpexp.problems.linear_losses import HuberLinear
 from dpexp.store import partials
 from dpexp.store.executors import executed
 from dpexp.store.experiment_run import Options, run, run_part

@@ -83,11 +83,10 @@ def category(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
 
 
 COLUMNS: dict[str, Callable[..., Value]] = {
-    "normal": lambda g, v, first, j, n: n.a[j] * g,
-    "shifted": lambda g, v, first, j, n: n.b[j] + n.a[j] * g,
+    "normal": lambda g, v, first, j, n: n.b[j] + n.a[j] * g,
     "uniform": lambda g, v, first, j, n: n.b[j] + n.a[j] * normal_cdf(g),
     "bernoulli": lambda g, v, first, j, n: where(g <= n.high[j], n.a[j], n.b[j]),
-    "category": category,
+    "categorical": category,
     "t": lambda g, v, first, j, n: n.b[j] * t_of(g, v, n.a[j]),
 }
 """(c): of its own normal, a second one, the first normal of its factor, its place, and the numbers of the design"""
@@ -201,10 +200,10 @@ def _from_table(x, u, b, n):
 
 
 def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:
-    """Law and number of columns in a row that are made by one loop; a factor's columns are `category`, `more`, ..."""
+    """Law and number of columns in a row that one loop makes; a factor's columns are `categorical`, `more`, ..."""
     runs: list[tuple[str, int]] = []
     for kind in columns:
-        if runs and (kind == "more" or (kind == runs[-1][0] != "category")):
+        if runs and (kind == "more" or (kind == runs[-1][0] != "categorical")):
             runs[-1] = runs[-1][0], runs[-1][1] + 1
         else:
             runs.append((kind, 1))
@@ -213,7 +212,7 @@ def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:
 
 def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind: str) -> Callable[..., Any]:
     takes = second >= 0
-    first_of = kind == "category"
+    first_of = kind == "categorical"
 
     def columns(x, v, b, n):
         before(x, v, b, n)
