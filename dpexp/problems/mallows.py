@@ -24,7 +24,12 @@ EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 """of panels, in deviations of z; 2e-17 of its law is beyond the last"""
 
 
-_legendre = kept_once(16)(np.polynomial.legendre.leggauss)
+@kept_once(16)
+def _legendre(points: int) -> tuple[np.ndarray, np.ndarray]:
+    from scipy.special import roots_legendre
+
+    x, w = roots_legendre(points)
+    return x, w
 
 
 def gauss_panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
