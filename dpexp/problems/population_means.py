@@ -24,14 +24,13 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
 from dpexp.problems.laws import GRID, Function, law_of, response_of, summed, tabulated
-from dpexp.problems.mallows import cubic_moment, gauss_panels, symmetrised
+from dpexp.problems.mallows import cubic_moment, symmetrised
 from dpexp.problems.row_rules import Points, Rows, rows_along
 
 if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-_NODES = 12
-"""of a panel of errors"""
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _CHUNK = 40_000
 """numbers of an array at once: those that a processor has at hand"""
 _STENCILS = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60, np.array([2, -27, 270, -490, 270, -27, 2]) / 180
@@ -173,13 +172,14 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
     base = np.union1d(base, np.array(law.kinks))
     kinks, names = score_kinks(problem, scale), (one,) if one else Means._fields
     found: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    size = max(1, _CHUNK // (_NODES * (len(base) + len(kinks))))
+    size = max(1, _CHUNK // (len(_NODES) * (len(base) + len(kinks))))
     for start in range(0, len(u), size):
         at, wide = u[start : start + size, None], spread[start : start + size, None]
         own = np.clip((at + kinks) / wide, *law.ends)
         edges = np.sort(np.concatenate([np.broadcast_to(base, (len(at), len(base))), own], axis=1), axis=1)
-        e, share = gauss_panels(edges, _NODES)
-        mass = share * law.density(e)
+        half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
+        e = (middle + half * _NODES).reshape(len(at), -1)
+        mass = (half * _WEIGHTS).reshape(len(at), -1) * law.density(e)
         moved = mass * law.slope(e) / wide if names[-1][0] == "d" else mass
         parts = dict(zip("gh", score(0.0, wide * e - at, scale, k), strict=True))
         for name in names:
