@@ -20,7 +20,8 @@ from dpexp.plugins import Plugin
 from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.checks import by_rule
 from dpexp.reporting.claim import Check, Claim, Outcome, Printing, Verdict
-from dpexp.reporting.paper import Paper, ToKnow, data_of
+from dpexp.reporting.paper import Paper, ToKnow
+from dpexp.reporting.templates import data_of
 from dpexp.reporting.text_table import Column, Content, Table, by_column
 
 WORDS = data_of(Path(__file__).with_suffix(".yaml"))

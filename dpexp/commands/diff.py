@@ -12,10 +12,16 @@ from dpexp.commands.figure_names import result_folder
 from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
-from dpexp.reporting.results.compared import ACCURACIES, Pair, certainty, compared, finals, levels, metrics_of, table_of
-from dpexp.reporting.results.gather import FROM, Line, gather
-from dpexp.reporting.text_table import fitting_columns, terminal_width
+from dpexp.reporting.results.choose import FROM
+from dpexp.reporting.results.compared import Pair, certainty, compared, levels, metrics_of, table_of
+from dpexp.reporting.results.gather import Line, gather, lines_of
+from dpexp.reporting.text_table import folded, terminal_width
 from dpexp.store.reading import load_generation
+
+ACCURACIES = (
+    "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: n other ones "
+    "would move an accuracy p by up to 1.96 sqrt(p (1 - p) / n)."
+)
 
 
 def diff(
@@ -36,7 +42,8 @@ def diff(
     # A copy under another name is often what one compares with.
     gathered = gather(list(dict.fromkeys(paths)), only, renamed=True)
     metrics, words = metrics_of(gathered, names_in(metric)), gathered.words
-    sides = [finals(gathered, path, metrics) for path in paths]
+    lines_of_all = [line for metric in metrics for line in lines_of(gathered, metric)]
+    sides = [[line for line in lines_of_all if line.run.folder == path] for path in paths]
     settings = [[run.settings for run in gathered.runs if run.folder == path] for path in paths]
     # What varies within a result is a setting; what differs between both is written in one line.
     names = list(dict.fromkeys(name for side in settings for name in varying(side)))
@@ -69,7 +76,7 @@ def diff(
                      f"({counted(len(rows), 'comparison')}: {extent} where it is stored).")  # fmt: skip
     else:
         head, texts = table_of(rows, by)
-        lines += ["", fitting_columns(texts, head), "", fill(certainty(len(rows)), terminal_width() or 10_000)]
+        lines += ["", folded(head, texts), "", fill(certainty(len(rows)), terminal_width() or 10_000)]
     if "test_accuracy" in metrics:
         lines += ["", ACCURACIES]
     document = {

@@ -14,7 +14,7 @@ from dpexp.core.errors import ResultsMissing
 from dpexp.core.text import columns
 from dpexp.plugins.loaded import LOADED
 from dpexp.plugins.loading import registries
-from dpexp.reporting.text_table import fitting_columns
+from dpexp.reporting.text_table import folded
 from dpexp.store.folder import Folder, experiments_in
 from dpexp.store.generation import config_path
 from dpexp.store.reading import load_generation
@@ -41,7 +41,7 @@ def inventory(*, configs: Path = Path("configs"), results: Path = RESULTS, shipp
         "registries": {kind: list(entries) for kind, entries in names.items()},
         "plugins": {plugin.name: str(plugin.typed) for plugin in LOADED.values()},
     }  # fmt: skip
-    text = fitting_columns(rows, COLUMNS) if rows else f"no configs in {configs}"
+    text = folded(COLUMNS, rows) if rows else f"no configs in {configs}"
     if not configs.is_dir():
         text += "\n\nconfigs that come with dpexp: dpexp list --shipped; one to start from: dpexp init"
     lines = columns([(kind, listed(entries)) for kind, entries in names.items() if entries])
@@ -77,6 +77,6 @@ def _shipped_configs() -> Answer:
 
     texts = {name: about(path.read_text(encoding="utf-8")) for name, path in shipped_files().items()}
     rows = [[f"@{name}", shorten(text.partition(". ")[0], LONGEST, placeholder="...")] for name, text in texts.items()]
-    table = fitting_columns(rows, ["config", "what it is"])
+    table = folded(["config", "what it is"], rows)
     table += "\n\nrun one: dpexp run @NAME\ncopy one to edit it: dpexp init --from NAME --out mine.yaml"
     return Answer(table, {"shipped": [{"name": k, "config": f"@{k}", "about": text} for k, text in texts.items()]})

@@ -12,8 +12,8 @@ from dpexp.commands.figure_names import Selection, Work, is_path
 from dpexp.config.error_messages import listed
 from dpexp.core.errors import UsageError
 from dpexp.papers import figures, overlays, theories
-from dpexp.reporting.figure import FORMATS, Look, Written, drawn, written
-from dpexp.reporting.results.choose import Declaration
+from dpexp.reporting.figure import FORMATS, Look, drawn, written
+from dpexp.reporting.results.choose import Declaration, declaration
 
 if TYPE_CHECKING:
     from dpexp.reporting.figure import Drawing, Figure
@@ -34,12 +34,6 @@ def plot(
     request, look = declaration(**options), _look(width, Path(style_file) if style_file else None, title)
     home, figure = _figure(_selection(request, Path(results)).single(list(map(str, names))), request, Path(results))
     return drawn(figure, home, look)
-
-
-def declaration(**options: Any) -> Declaration:
-    """The figure of a result as data; where an option is left out the rules of docs/figures.md decide."""
-    lists: dict[str, Any] = {key: tuple(value) for key, value in options.items() if isinstance(value, list)}
-    return Declaration(**{key: value for key, value in (options | lists).items() if value is not None})
 
 
 def _look(width: float | None, style_file: Path | None, title: bool) -> Look:
@@ -80,9 +74,8 @@ def command(
     return _answer(selection.apply(_written, names, all_of, (request, results, out, forms, look, name)))
 
 
-def _answer(figures: Sequence[Written], more: Mapping[str, Any] | None = None) -> Answer:
-    rows = [{"name": w.name, "files": list(map(str, w.files)), "caption": w.caption} for w in figures]
-    return Answer("\n".join(file for row in rows for file in row["files"]), {"figures": rows, **(more or {})})
+def _answer(figures: Sequence[dict[str, Any]], more: Mapping[str, Any] | None = None) -> Answer:
+    return Answer("\n".join(file for row in figures for file in row["files"]), {"figures": figures, **(more or {})})
 
 
 def _selection(request: Declaration, results: Path) -> Selection:
@@ -104,7 +97,7 @@ def _figure(work: Work, request: Declaration, results: Path) -> tuple[Path, Figu
 
 def _written(
     work: Work, request: Declaration, results: Path, out: Path | None, formats: Sequence[str], look: Look, name: str
-) -> Written:
+) -> dict[str, Any]:
     """In the folder of the results where no other is named."""
     home, figure = _figure(work, request, results)
     return written(figure, home, out or home / "figures", formats, look, name)

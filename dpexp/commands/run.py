@@ -21,7 +21,7 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, duration
-from dpexp.reporting.text_table import fitting_columns
+from dpexp.reporting.text_table import folded
 from dpexp.store.executors import BACKENDS, require_dask
 from dpexp.store.partials import chunks_to_compute
 from dpexp.store.planning import plan, plan_of_deployment
@@ -115,7 +115,7 @@ def _dry_run(work: Work, again: bool) -> Answer:
             cells.append({"experiment": experiment.name, **identity(p.cell), "status": status, "reason": reason})
     rows = [[c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], c["reason"]] for c in cells]
     chunks, steps = chunks_to_compute(waiting), sum(len(p.replicates) * p.cell.run.n for p in waiting)
-    text = fitting_columns(rows, ["experiment", "cell", "setting", "status", "reason"])
+    text = folded(["experiment", "cell", "setting", "status", "reason"], rows)
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute"
     text += f": {counted(len(chunks), 'chunk')}, {counted(steps, 'step')}" if waiting else ""
     return Answer(text, {"cells": cells, "chunks": len(chunks), "steps": steps})
@@ -131,7 +131,7 @@ def _run_share(work: Work, part: str) -> Answer:
     k, n = map(int, match.groups())
     shares = [run_part(experiment, options, k, n) for experiment, options in work]
     rows = [[s.experiment, f"{s.own - s.failed} of {s.own}", str(s.done), str(s.chunks - s.done)] for s in shares]
-    text = fitting_columns(rows, ["experiment", f"part {k}/{n}", "chunks done", "missing"])
+    text = folded(["experiment", f"part {k}/{n}", "chunks done", "missing"], rows)
     if all(share.done == share.chunks for share in shares):
         text += "\n\nAll chunks are there: the same command without --part writes the results."
     document = {"part": k, "parts": n, "experiments": [asdict(share) for share in shares]}
@@ -146,7 +146,7 @@ def _run_all(work: Work, again: bool, verbose: bool) -> Answer:
     keys = ("experiment", "computed", "reused", "diverged", "failed", "wall_s", "folder")
     done = [{key: getattr(report, key) for key in keys} for report in reports]
     rows = [[str(row[key]) if key != "wall_s" else duration(row[key]) for key in keys] for row in done]
-    text = fitting_columns(rows, [*keys[:5], "time", "folder"])
+    text = folded([*keys[:5], "time", "folder"], rows)
     cells = [cell for report in reports for cell in report.cells]
     labels = {cell.cell_id: label(cell) for experiment, _ in work for cell in experiment.cells}
     # a mistake may fail a hundred cells, and is written once

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpexp.core.text import counted, few
 from dpexp.reporting.claim import Check, Outcome, Printing, Rule, Verdict
-from dpexp.reporting.results.metrics import CONTROLLED
+from dpexp.reporting.results.labels import CONTROLLED
 from dpexp.store.evidence import Run, labels
 from dpexp.store.stats import interval, paired_difference
 from dpexp.theory.slopes import SlopeError, rate

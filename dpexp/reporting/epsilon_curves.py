@@ -111,7 +111,7 @@ class EpsilonCurve(Printed):
         from dpexp.reporting.results.choose import Declaration
         from dpexp.reporting.results.draw import Scene
         from dpexp.reporting.results.gather import Line
-        from dpexp.reporting.results.metrics import Metric
+        from dpexp.reporting.results.labels import Metric
 
         (x, *others), (points, far) = self.over, self._points()
         vary = [name for name in (*others, "delta", "analysis", "released", "role") if points[name].nunique() > 1]

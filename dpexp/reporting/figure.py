@@ -28,6 +28,7 @@ FORMATS: dict[str, dict[str, Any]] = {
     "eps": {"Creator": "dpexp"},
 }
 """with metadata: neither dates nor versions, so that an unchanged figure is the same file"""
+STYLE = Path(__file__).with_name("dpexp.mplstyle")
 DRAWS = threading.RLock()
 """held by the thread that draws: matplotlib has one set of parameters and one parser of mathematics for all threads"""
 
@@ -54,9 +55,7 @@ class Look:
         """Our style and that of the file, for the thread that draws. Raises UsageError for a file that is no style."""
         import matplotlib as mpl
 
-        from dpexp.reporting.style import RC
-
-        with DRAWS, mpl.rc_context(RC):
+        with DRAWS, mpl.rc_context(mpl.rc_params_from_file(STYLE, True, False)):
             try:
                 if self.style_file is not None:
                     settings = re.findall(r"^\s*([\w.-]+)\s*:", self.style_file.read_text(encoding="utf-8"), re.M)
@@ -137,26 +136,19 @@ class Figure:
     draw: Callable[[Path], Drawing]
 
 
-class Written(NamedTuple):
-    """A figure on disk: the picture in every format, then NAME.csv and NAME.caption.txt."""
-
-    name: str
-    files: list[Path]
-    caption: str
-
-
 def written(
     figure: Figure, results: Path, out: Path, formats: Sequence[str], look: Look = PLAIN, name: str = ""
-) -> Written:
+) -> dict[str, Any]:
     """Draw the figure and write its files, each whole or not at all; unchanged results give the same bytes.
 
-    Its files have this `name`, else that of the figure with the marks of its look. Raises ResultsMissing.
+    Its files have this `name`, else that of the figure with the marks of its look. The name, the paths and the caption,
+    as `dpexp plot --json` has them. Raises ResultsMissing.
     """
     drawing, name = drawn(figure, results, look), name or "_".join(filter(None, [figure.name, *look.marks]))
     files = drawing.files(name, formats)
     for file, content in files.items():
         atomically(out / file, methodcaller("write_bytes", content))
-    return Written(name, [out / file for file in files], drawing.caption)
+    return {"name": name, "files": [str(out / file) for file in files], "caption": drawing.caption}
 
 
 def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
@@ -168,7 +160,6 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
     from matplotlib.text import Text
 
     from dpexp.reporting.results.gather import gather
-    from dpexp.reporting.results.labels import constants
     from dpexp.store.stats import CI_NAME
 
     with look.applied():
@@ -193,5 +184,5 @@ def drawn(figure: Figure, results: Path, look: Look = PLAIN) -> Drawing:
         drawing.caption or f"{figure.caption.rstrip('.')}. [{figure.paper}, {figure.place}]{bands}{drawing.remark}"
     )
     folders = [] if drawing.constants else [results / name for name in dict.fromkeys(figure.needs)]
-    head = constants(gather(folders, partial=False)) if folders else drawing.constants
+    head = gather(folders, partial=False).constants if folders else drawing.constants
     return drawing._replace(look=look, caption=caption, constants=head)

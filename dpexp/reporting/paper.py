@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpexp.reporting.figure import Drawing, Figure
+from dpexp.reporting.templates import data_of
 
 if TYPE_CHECKING:
     from dpexp.reporting.claim import Check, Claim, Verdict
@@ -76,40 +76,36 @@ Drawn = tuple[Callable[[Path], Drawing], tuple[str, ...]]
 
 
 def declared_paper(
-    file: Path,
-    paper: str,
-    checks: Mapping[str, Check] | None = None,
-    drawn: Mapping[str, Drawn] | None = None,
-    numbers: Numbers | None = None,
-    theory: Theory | None = None,
-) -> dict[str, Any]:
+    file: Path, paper: str, checks: Mapping[str, Check] | None = None, drawn: Mapping[str, Drawn] | None = None,
+    numbers: Numbers | None = None, theory: Theory | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """What a YAML file says of a paper, for `Paper`: words, claims, differences and figures.
 
     `checks` and `drawn` judge the claims and draw the figures, by the names in the file; a claim that says `of` is
-    judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is drawn as
-    `dpexp.reporting.results.choose.KEYS` says, with `theory`. Raises ValueError for a claim without a check or a check
+    judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is drawn by
+    the options of `dpexp plot` that it names, with `theory`. Raises ValueError for a claim without a check or a check
     without a claim, and the same of figures.
     """
     from dpexp.reporting.claim import WRONG
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
-    def figure(name: str, words: Mapping[str, Any], own: Drawn | None = None) -> Figure:
-        draw, needs = own or _drawn(words, theory)
+    def figure(name: str, words: Mapping[str, Any], own: Drawn) -> Figure:
         caption = words["caption"].replace("{title}", words.get("title", "").partition(": ")[0])
-        return Figure(name, caption, paper, words["place"], needs, draw)
+        return Figure(name, caption, paper, words["place"], needs=own[1], draw=own[0])
+
+    def claim(name: str, words: Mapping[str, Any]) -> Claim:
+        # the text that was judged, of a quotation that does not hold as printed
+        judged = {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
+        return deciding[name].claim(name, **{key: word for key, word in words.items() if key not in KEYS}, **judged)
 
     document = data_of(file)
     version, claims, figures = document.get("version", ""), document.get("claims", {}), document.get("figures", {})
-    own = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
-    checks, drawn = {**own, **(checks or {})}, drawn or {}
-    in_data = {name for name, words in figures.items() if "of" in words}
-    for kind, words, code in (("claim", claims, checks), ("figure", figures, in_data | drawn.keys())):
+    deciding = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
+    drawing = {name: _declared(words, theory) for name, words in figures.items() if "of" in words}
+    deciding, drawing = deciding | dict(checks or {}), drawing | dict(drawn or {})
+    for kind, words, code in (("claim", claims, deciding), ("figure", figures, drawing)):
         if alone := sorted(words.keys() ^ set(code)):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
-    texts = {name: {key: word for key, word in words.items() if key not in KEYS} for name, words in claims.items()}
-    for words in texts.values():
-        # the text that was judged, of a quotation that does not hold as printed
-        words |= {"version": version} if words.get("quote") and words["expected"] in WRONG else {}
     # `theory: {...}` changes the declaration of a figure over which theory is laid
     overlays = {
         name: {**words, **words["theory"], "theory": True, "title": f"{words['title']}: measured and predicted"}
@@ -124,26 +120,28 @@ def declared_paper(
             Difference(id=name, version=version, test=f"{document['test']}[{name}]", **words)
             for name, words in document.get("differences", {}).items()
         ),
-        "claims": tuple(checks[name].claim(name, **words) for name, words in texts.items()),
-        "figures": tuple(figure(name, words, drawn.get(name)) for name, words in figures.items()),
-        "overlays": {name: figure(f"{name}_theory", words) for name, words in overlays.items()},
+        "claims": tuple(claim(name, words) for name, words in claims.items()),
+        "figures": tuple(figure(name, words, drawing[name]) for name, words in figures.items()),
+        "overlays": {
+            name: figure(f"{name}_theory", words, _declared(words, theory)) for name, words in overlays.items()
+        },
     }
 
 
-def _drawn(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
-    """Of a declaration."""
-    from dpexp.reporting.results.choose import declaration_of
-    from dpexp.reporting.results.draw import declared
+def _declared(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
+    """A figure that is a declaration, of the results `of`; its caption is the paper's own."""
+    from dpexp.reporting.results.choose import ESTIMATOR, TERM, Declaration, declaration
+    from dpexp.reporting.results.draw import draw
+    from dpexp.reporting.results.gather import gather
 
-    needs = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
-    declaration = declaration_of({**words, "theory": words.get("theory") is True})
-    return partial(declared, needs, declaration, () if theory is None else (theory,)), needs
+    experiments = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
+    options = {key: words[key] for key in vars(Declaration()).keys() & words.keys()}
+    own = declaration(**options | {"theory": words.get("theory") is True})
+    # results of other settings are refused
+    needs = sorted({*own.facet, own.hue, own.style} - {"", ESTIMATOR, TERM})
 
+    def drawn(results: Path) -> Drawing:
+        gathered = gather([results / name for name in experiments], own.only or None, False, needs)
+        return draw(gathered, own, () if theory is None else (theory,))._replace(caption="")
 
-@cache
-def data_of(path: Path) -> Any:
-    """The document of a YAML file of a paper."""
-    import yaml
-
-    # the loader in Python takes ten times as long
-    return yaml.load(path.read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return drawn, experiments

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,28 +36,17 @@ from dpexp.privacy.judge.answer import NOT_REFUTED, NOTHING, QUANTILES, REFUTED,
 from dpexp.privacy.judge.bound import StatedBound
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.reporting.templates import data_of, filled
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
 
 NAME, DOUBTFUL = "param_distance_sq", "doubtful"
 LIMITS = {"n": (1, 1e7), "eta": (1e-6, 1e3), "alpha": (0, 1), "mu": (1e-3, 1e3), "d": (1, 50)}
 """of what a file may ask for"""
 COMPARISONS, SIMULATED, REPLICATES = 400, 5, 400
-LEVEL, STAKES = 0.01, np.array([0.01, 0.03, 0.1, 0.3, 0.6, 0.9])
-NEAR = 0.8
-"""share of the bound from which on a prediction is tried by simulation"""
-_HUBER = {"name": "huber-linear", "scale": "known"}
-FAMILIES: dict[str, dict[str, Any]] = {
-    "normal": _HUBER,
-    "scale": {"name": "huber-linear"},
-    "t-errors": {**_HUBER, "population": {"errors": {"law": "t", "df": 3, "scale": 2}}},
-    "t-rows": {**_HUBER, "population": {"design": {"law": "t", "df": 5}}},
-    "skewed": {**_HUBER, "population": {"errors": {"law": "skewed", "scale": 2}}},
-    "logistic": {"name": "mallows-logistic"},
-    "probit": {"name": "mallows-logistic", "population": {"response": {"link": "probit"}}},
-    "median": {"name": "pinball-linear"},
-}
+LEVEL, NEAR, STAKES = 0.01, 0.8, np.array([0.01, 0.03, 0.1, 0.3, 0.6, 0.9])
+"""of all refutations together, the share of the bound from which on a prediction is tried by simulation, and lambda"""
+FAMILIES: dict[str, dict[str, Any]] = data_of(Path(__file__).with_name("rate_families.yaml"))
 """problem of every family, without d"""
-Family = Literal["normal", "scale", "t-errors", "t-rows", "skewed", "logistic", "probit", "median"]
 Span = tuple[float, float]
 
 
@@ -75,12 +65,19 @@ class RateAssumptions(Parameters):
     """What a rate is compared for: an estimator, families, and the least and largest number of each setting."""
 
     estimator: Literal["sgd", "asgd"] = "sgd"
-    families: tuple[Family, ...] = Field(tuple(FAMILIES), min_length=1)  # type: ignore[arg-type]
+    families: tuple[str, ...] = Field(tuple(FAMILIES), min_length=1)
     n: Span = (1e3, 3e5)
     eta: Span = (0.02, 1.0)
     alpha: Span = (0.3, 0.95)
     mu: Span = (0.3, 10.0)
     d: Span = (1.0, 10.0)
+
+    @field_validator("families")
+    @classmethod
+    def _known(cls, families: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [name for name in families if name not in FAMILIES]:
+            raise ValueError(f"{guess(unknown[0], FAMILIES)}families are {', '.join(FAMILIES)}")
+        return families
 
     @field_validator(*LIMITS)
     @classmethod
@@ -143,6 +140,19 @@ class RateComparison:
         relative = np.nan_to_num(self.distances, nan=1e300, posinf=1e300) / max(self.bound, 1e-300)
         wealth = np.cumsum(np.log1p(STAKES[:, None] * (np.minimum(relative, 1e300) - 1)), axis=1)
         return min(1.0, math.exp(math.log(len(STAKES)) - float(np.logaddexp.reduce(wealth).max())))
+
+    @property
+    def simulated(self) -> dict[str, float] | None:
+        """What was measured, where it was."""
+        if not (count := len(self.distances)):
+            return None
+        error = float(np.std(self.distances, ddof=1) / count**0.5)
+        return {
+            "mean": float(np.mean(self.distances)),
+            "std_error": error,
+            "replicates": count,
+            "p_value": self.p_value,
+        }
 
 
 class Rate:
@@ -231,31 +241,12 @@ class Rate:
         }
         if worst is None:
             return Verdict(document, f"{NOTHING}: {document['reason']}")
-        file, count, parameters = self.statement.file, f"{len(ranked):,} settings", worst.setting._asdict()
-        first = {
-            REFUTED: f"refuted: {file}:{self.statement.line}: the mean squared distance is larger than {NAME} states.",
-            DOUBTFUL: f"doubtful: predictions exceed {NAME}, and simulations do not with 99% certainty; {count}.",
-            NOT_REFUTED: f"not-refuted in {count}.",
-        }
-        words = ", ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in parameters.items())
-        lines = [first[verdict], f"  setting: {words}; {self.assumes.estimator}"]
-        lines.append(f"  bound: {worst.bound:.6g}; predicted by the linearised recursion: {worst.linearised:.6g}")
-        measured = None
-        if d := worst.distances:
-            mean, error, p = float(np.mean(d)), float(np.std(d, ddof=1) / len(d) ** 0.5), worst.p_value
-            measured = {"mean": mean, "std_error": error, "replicates": len(d), "p_value": p}
-            lines.append(f"  simulated: {mean:.6g}, standard error {error:.2g}, {len(d)} replicates; p-value: {p:.2g}")
+        file, parameters = self.statement.file, worst.setting._asdict()
         command = f"dpexp judge {shlex.quote(file)} --at {shlex.quote(json.dumps(parameters))}"
         document["worst"] = {"parameters": parameters, "bound": worst.bound, "linearised": worst.linearised,
-                             "simulated": measured, "rerun": command}  # fmt: skip
-        lines.append(f"  again: {command}")
-        if looseness:
-            lines.append(
-                f"bound / prediction, least, 10%, median, 90%: {', '.join(f'{v:.4g}' for v in looseness.values())}"
-            )
-        if stopped:
-            lines.append("stopped by the clock: give --seconds for all settings, which the seed then determines")
-        return Verdict(document, "\n".join(lines))
+                             "simulated": worst.simulated, "rerun": command}  # fmt: skip
+        page = filled("dpexp.reporting", "rate_verdict.txt", **document, file=file, line=self.statement.line)
+        return Verdict(document, page.rstrip("\n"))
 
 
 def predicted(s: RateSetting, estimator: str) -> float:

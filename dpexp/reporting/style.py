@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RC: Any = {
-    "font.size": 8.5, "axes.titlesize": "medium", "axes.labelsize": "medium", "xtick.labelsize": "medium",
-    "ytick.labelsize": "medium", "legend.fontsize": "medium", "figure.labelsize": "medium", "figure.titlesize": "large",
-    "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False, "figure.figsize": (7.2, 3.4),
-    "lines.linewidth": 1.4, "figure.dpi": 200, "savefig.dpi": 200, "pdf.fonttype": 42, "ps.fonttype": 42,
-    "svg.hashsalt": "dpexp", "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
-    "xtick.minor.width": 0.5, "ytick.minor.width": 0.5,
-}  # fmt: skip
-"""all text is relative to `font.size`, so that a style file resizes it by one line"""
 BLACK = "#111111"
 BUDGET_COLOURS = {"0.5": "#8c1245", "1": "#f0973c", "2": "#2f9e74", "3": "#2f66ad", "non-private": BLACK}
 """dark red, orange, green, blue and black: lightness 30, 70, 58, 43 and 5, so that they differ in grey print and
@@ -50,11 +41,10 @@ CHARACTER, HANDLE = 0.008, 0.62
 """inches of a character for each point of its size, and of what is before a label of a legend and after it"""
 
 
-def colour_of(label: str, labels: Sequence[str]) -> str:
-    """Colour of a budget; a spare one for budgets that the palette does not name."""
-    # by place among the budgets of this figure, so that no two share a colour
-    others = [name for name in labels if name not in BUDGET_COLOURS]
-    return BUDGET_COLOURS.get(label) or SPARE_COLOURS[others.index(label) % len(SPARE_COLOURS)]
+def budget_colours(labels: Sequence[str]) -> list[str]:
+    """Colours of the budgets of a figure; spare ones for those that the palette does not name."""
+    spare = itertools.cycle(SPARE_COLOURS)
+    return [BUDGET_COLOURS.get(label) or next(spare) for label in labels]
 
 
 def colours_of(factor: Factor) -> list[str]:
@@ -63,7 +53,7 @@ def colours_of(factor: Factor) -> list[str]:
         budgets = [spelled("mu", level[0]) for level in factor.levels]
         # a budget of the papers has the same colour in every figure
         if sum(name not in BUDGET_COLOURS for name in budgets) <= len(SPARE_COLOURS):
-            return [colour_of(name, budgets) for name in budgets]
+            return budget_colours(budgets)
     numbers = [level[0] for level in factor.levels if level]
     if len(factor.names) != 1 or not all(map(is_number, numbers)) or len(numbers) < FEW:
         return [COLOURS[k % len(COLOURS)] for k in range(len(factor.levels))]
@@ -143,8 +133,7 @@ def guide(axes: Axes, steps: tuple[float, float], level: float, slope: float, te
 
 def note(axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (0, 3), **looks: Any) -> None:
     """Words at a point, so many points of type away from it."""
-    place: dict[str, Any] = {"xytext": offset, "textcoords": "offset points"}
-    axes.annotate(text, at, **(place | looks))
+    axes.annotate(text, at, xytext=offset, textcoords="offset points", **looks)
 
 
 def ticks_at(axes: Axes, values: Sequence[float], names: Sequence[str] = ()) -> None:

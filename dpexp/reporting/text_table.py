@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dpexp.core.text import columns, csv_cell, standard_json
+from dpexp.reporting.templates import filled
 
 Rows = Sequence[Sequence[str]]
 Column = str | Callable[[dict[str, Any]], str]
@@ -62,44 +63,28 @@ def render(table: Table, content: Content, form: str, width: int = 0) -> str:
     return "\n\n".join([title, folded(head, rows, width, form == "md"), textwrap.fill(note, width) if width else note])
 
 
-CHARACTERS = str.maketrans({
-    "\\": r"\textbackslash{}", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}",
-    "^": r"\^{}", "~": r"\textasciitilde{}", "|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "\u00b1": r"$\pm$", "\u2212": "$-$", "\u00d7": r"$\times$", "\u00b7": r"$\cdot$", "\u2264": r"$\le$",
-    "\u2265": r"$\ge$", "\u2192": r"$\to$", "\u221e": r"$\infty$", "\u00e9": r"\'e",
-})  # fmt: skip
-"""characters that LaTeX reads as its own or lacks"""
-
-
 def escaped(text: str) -> str:
     """Text in which LaTeX reads every character as itself."""
+    from dpexp.reporting.results.labels import WORDS
+
     # a minus before a number, which a hyphen is not
-    return re.sub(r"(?<![\w.)])-(?=[\d.])", "\u2212", text).translate(CHARACTERS)
+    return re.sub(r"(?<![\w.)])-(?=[\d.])", "\u2212", text).translate(str.maketrans(WORDS["latex"]))
 
 
 def latex_cell(text: str) -> str:
     """One cell: symbols in mathematics, all else as text."""
-    from dpexp.reporting.results.metrics import METRICS, SYMBOLS
+    from dpexp.reporting.results.labels import METRICS, WORDS
 
-    symbols = {**SYMBOLS, "T": "T", **{name: metric.symbol for name, metric in METRICS.items()}}
+    symbols = {**WORDS["symbols"], "T": "T", **{name: metric.symbol for name, metric in METRICS.items()}}
     symbol = symbols.get(text := text.strip())
     return "--" if text == "-" else f"${symbol}$" if symbol else escaped(text)
 
 
 def latex(name: str, caption: str, head: Sequence[str], rows: Rows) -> str:
     r"""A float with caption and label, never wider than the text. It needs \usepackage{booktabs,adjustbox}."""
-    from pandas import DataFrame
-
-    cells = DataFrame([list(map(latex_cell, row)) for row in rows], columns=list(map(latex_cell, head)))
     label = f"tab:{re.sub('[^A-Za-z0-9]+', '-', name)}"
-    text = cells.to_latex(index=False, escape=False, caption=escaped(caption), label=label)
-    for old, new in (
-        ("\\begin{table}", "\\begin{table}\n\\centering"),
-        ("\\begin{tabular}", "\\begin{adjustbox}{max width=\\textwidth}\n\\begin{tabular}"),
-        ("\\end{tabular}", "\\end{tabular}\n\\end{adjustbox}"),
-    ):
-        text = text.replace(old, new)
-    return f"% \\usepackage{{booktabs,adjustbox}}\n{text.rstrip()}"
+    lines = [" & ".join(map(latex_cell, row)) for row in [head, *rows]]
+    return filled("dpexp.reporting", "table.tex", caption=escaped(caption), label=label, lines=lines, count=len(head))
 
 
 def by_column(columns: Mapping[str, Column], records: Sequence[dict[str, Any]], note: str) -> Content:
@@ -130,9 +115,10 @@ def markdown_table(head: Sequence[str], rows: Rows) -> str:
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def folded(head: Sequence[str], rows: Rows, width: int, markdown: bool = False) -> str:
-    """The table in at most so many characters; width 0 has no end. Columns in which all rows agree leave first, into a
-    sentence below; then long cells are wrapped."""
+def folded(head: Sequence[str], rows: Rows, width: int | None = None, markdown: bool = False) -> str:
+    """The table in at most so many characters, those of the terminal where it is None; width 0 has no end. Columns in
+    which all rows agree leave first, into a sentence below; then long cells are wrapped."""
+    width = terminal_width() if width is None else width
     text = markdown_table(head, rows) if markdown else columns(rows, head)
     if not width or max(map(len, text.splitlines())) <= width:
         return text
@@ -162,8 +148,3 @@ def terminal_width() -> int:
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
         return max(shutil.get_terminal_size().columns, NARROWEST)
     return 0
-
-
-def fitting_columns(rows: Rows, head: Sequence[str]) -> str:
-    """The rows below their head, made to fit the terminal."""
-    return folded(head, rows, terminal_width())

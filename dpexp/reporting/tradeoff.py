@@ -8,6 +8,7 @@ from typing import Any
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, down, up
 from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.reporting.templates import filled
 
 CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
 """false positive rates of a curve: 1e-4 to 0.68, six a decade, and two close to 1"""
@@ -16,10 +17,6 @@ RATES = (1e-3, 1e-2, 1e-1)
 PRIOR = 0.5
 """probability that the record is in the data, of the Bayes error"""
 GUARANTEE, ATTAINED = "guarantee", "attained"
-MEANING = (
-    "A guarantee: no test of one data set against a neighbour does better, whichever of the two has the record.",
-    "Attained: no guarantee can promise less than this, since it is what one pair of neighbours shows.",
-)
 
 
 def attack_document(rows: Sequence[Analysis]) -> list[dict[str, Any]]:
@@ -42,8 +39,7 @@ def attack_text(rows: Sequence[Analysis]) -> str:
         more, less = (down, up) if attained else (up, down)
         numbers = [*(more(row.tpr(rate)) for rate in RATES), more(row.advantage), less(row.bayes_error(PRIOR))]
         cells.append([row.name, row.released, *numbers, ATTAINED * attained])
-    lines = ["Tests of one record", "", *columns(cells, head).splitlines(), "", *MEANING]
-    return "\n".join("  " + line if line else "" for line in lines)
+    return filled("dpexp.reporting", "tradeoff.txt", table=columns(cells, head))
 
 
 def _role(row: Analysis) -> str:

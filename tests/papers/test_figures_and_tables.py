@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dpexp.papers import figures, overlays, tables
-from dpexp.reporting.style import RC
+from dpexp.reporting.figure import STYLE
 from dpexp.store.reading import load_summary
 from tests.conftest import COSTLY, ROOT, at_length, in_share
 from tests.reporting.referee import faults
@@ -84,7 +84,7 @@ def test_theory_is_laid_over_the_measured_means(name, toys):
 
 @pytest.mark.parametrize("name", ["figure1", pytest.param("figure4_d20", marks=at_length), "rates", "momentum_epochs"])
 def test_a_figure_has_no_words_on_top_of_each_other_and_nothing_cut(name, toys):
-    with mpl.rc_context(RC):
+    with mpl.rc_context(fname=STYLE):
         drawing = FIGURES[name].draw(needed(FIGURES[name], toys))
         assert faults(drawing.canvas) == []
 

@@ -7,9 +7,9 @@ import pytest
 
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers.dp_sgld import langevin_tables
-from dpexp.reporting import accuracies as errors
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.reading import load_summary
+from dpexp.theory.dp_sgld import accuracies as errors
 
 
 def test_both_errors_of_an_accuracy():

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from dpexp.problems.softmax import DataSource, Softmax
-from dpexp.reporting.accuracies import Accuracy, difference
 from dpexp.reporting.text_table import Column, Content, Table, by_column
 from dpexp.store.reading import at_last_step, load_summary
+from dpexp.theory.dp_sgld.accuracies import Accuracy, difference
 
 EPS = "eps_1e-05"
 TUNED, CHOSEN = ("dp_sgld_tuned_adult", "dp_sgld_tuned_fashion"), "dp_sgld_chosen"
@@ -81,7 +81,7 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
 
 
 def against(records: list[dict[str, Any]], data: str, method: str, other: str) -> dict[str, Any]:
-    """The accuracy of one method less that of another, in points: see `dpexp.reporting.accuracies.difference`."""
+    """The accuracy of one method less that of another, in points: see `dpexp.theory.dp_sgld.accuracies.difference`."""
     rows = (next(r for r in records if (r["data"], r["method"]) == (data, key)) for key in (method, other))
     both = [Accuracy(r["accuracy"] / 100, r["se"] / 100, r["seeds"], r["test_records"]) for r in rows]
     return {"data": data, "method": method, "other": other, **difference(*both)}

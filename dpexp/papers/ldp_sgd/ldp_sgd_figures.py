@@ -39,13 +39,14 @@ def draw_figure1(results: Path) -> Drawing:
     canvas, (budgets_panel, right) = style.panels(7.2, 3.6, 2, sharey=True)
     # from the smallest budget, which has the most noise, to the largest
     budgets = sorted(means.budget.unique(), key=lambda b: -means.mu_mean_inverse_square[means.budget == b].iloc[0])
-    _means(budgets_panel, means, budgets)
+    colours = dict(zip(budgets, style.budget_colours(budgets), strict=True))
+    _means(budgets_panel, means, colours)
     _paths(right, paths)
     title = rf"mean of {int(means.n.max())} replicates, $\alpha$ = 1/2, d = 5"
     budgets_panel.set(xlabel=USERS, ylabel=r"distance  $\|\theta_i - \theta^*\|$", title=title)
     right.set(xlabel=USERS, title=rf"first {PATHS} replicates, $\mu$ = 2")
     words = [b if b == "non-private" else rf"$\mu_i \sim$ {b}" if "(" in b else rf"$\mu$ = {b}" for b in budgets]
-    lines = [Line2D([], [], color=style.colour_of(b, budgets), label=w) for b, w in zip(budgets, words, strict=True)]
+    lines = [Line2D([], [], color=colours[b], label=w) for b, w in zip(budgets, words, strict=True)]
     lines += [Line2D([], [], color="#555555", linestyle=look, label=NAMES[e]) for e, look in LINE_STYLES.items()]
     shade = Patch(facecolor="#555555", alpha=style.BAND_ALPHA + 0.1, label="95% CI of the mean")
     style.legend_below(canvas, 3, more=[*lines, shade])
@@ -62,11 +63,10 @@ def draw_figure1(results: Path) -> Drawing:
 PATH_COLOURS = {"sgd": "#8a8a8a", "asgd": "#0b7a53"}
 
 
-def _means(axes: Axes, means: pd.DataFrame, budgets: list[str]) -> None:
-    for budget in budgets:
+def _means(axes: Axes, means: pd.DataFrame, colours: dict[str, str]) -> None:
+    for budget, colour in colours.items():
         for estimator in ("sgd", "asgd"):
             curve = means[(means.budget == budget) & (means.estimator == estimator)].sort_values("step")
-            colour = style.colour_of(budget, budgets)
             axes.plot(curve.step, curve["mean"], color=colour, linestyle=LINE_STYLES[estimator])
             axes.fill_between(curve.step, curve.ci_lo, curve.ci_hi, color=colour, alpha=style.BAND_ALPHA, linewidth=0)
     # below all curves, over the last decade and a half

@@ -18,8 +18,8 @@ from dpexp.core.errors import UsageError
 from dpexp.problems.gaussian_means import gaussian_means
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.population_means import clipped_optimum
-from dpexp.reporting.results.gather import CLOSURE, Theory
-from dpexp.reporting.results.metrics import CONTROLLED
+from dpexp.reporting.results.gather import Theory
+from dpexp.reporting.results.labels import CONTROLLED
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.closure import LEAST_DISTANCE, MOST_INDEX, Closure, Laws, closure, distances_sq, loss_gaps
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance, iterate_covariance, linearised_moments, spectral_norm
@@ -230,7 +230,7 @@ def drawn(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping
         elif closed.scale_distance < LEAST_DISTANCE:
             name += f" ({j}, but the bound of the scale is within {LEAST_DISTANCE:g} standard deviations)"
         else:
-            name = f"{CLOSURE} ({j}{'' if closed.j_index <= 0.1 else ': expect errors up to 10 %'})"
+            name = f"prediction, closure of moments ({j}{': expect errors up to 10 %' * (closed.j_index > 0.1)})"
             laws: Laws = getattr(closed, {"sgd": "iterate", "asgd": "average"}[estimator])
             far = metric == "param_distance_sq"
             values = distances_sq(laws, known.optimum()) if far else _mean_gaps(known, laws, steps)

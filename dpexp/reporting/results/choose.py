@@ -21,16 +21,15 @@ from dpexp.core.text import guess
 
 STEP, DOTS = "step", "dots"
 """horizontal axes that are no setting: the step, and rows of final values"""
-ESTIMATOR = "estimator"
+ESTIMATOR, TERM, FROM = "estimator", "term", "result"
+"""settings that are no parameters: of a line, of a recorded parameter, and of runs of several results"""
 SWEEP, LEAST_CURVE = 5, 3
 MOST_COLOURS, MOST_STYLES, MOST_PANELS = 12, 4, 24
-LEAST_IMPORTANT = ("result", "diverged_above", "checkpoints", "seed", "n")
+LEAST_IMPORTANT = (FROM, "diverged_above", "checkpoints", "seed", "n")
 """in a figure only where nothing else distinguishes lines"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
 NO_AXIS = ("seed", "checkpoints", "diverged_above")
 """numbers that mean nothing along an axis"""
-KEYS = {"y": "metric", "colour": "hue", "panel": "facet", "estimators": "estimator", "where": "only"}
-"""keys of a figure in a `paper.yaml` that are not called as the option is"""
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,12 @@ class Declaration:
             raise UsageError(f"--statistic {self.statistic}: theory is of means", "leave out --theory")
 
 
-def declaration_of(words: Mapping[str, Any]) -> Declaration:
-    """The declaration of a figure in a `paper.yaml`; a list may be one word. Other keys are not read."""
-    own = {name: value for key, value in words.items() if (name := KEYS.get(key, key)) in vars(Declaration())}
-    for name in {"facet", "estimator"} & own.keys():
-        own[name] = (own[name],) if isinstance(own[name], str) else tuple(own[name])
-    return Declaration(**own)
+def declaration(**options: Any) -> Declaration:
+    """That of these options, None for one that is left out; a list may be one word."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in {"facet", "estimator"} & given.keys():
+        given[name] = (given[name],) if isinstance(given[name], str) else tuple(given[name])
+    return Declaration(**given)
 
 
 @dataclass(frozen=True)
@@ -191,14 +190,13 @@ def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[st
     """The names that make colours."""
     inside = [name for name in free if sections.get(name) in ("algorithm", "schedule")]
     method = [name for name in inside if not all(is_number(line.get(name)) for line in lines)]
-    if len(Factor.of(method, lines).levels) > MOST_COLOURS:
-        method = []
+
+    def count(group: Sequence[str]) -> int:
+        return len(Factor.of(group, lines).levels)
+
+    def rank(group: Sequence[str]) -> tuple[bool, bool, int]:
+        return "algorithm" in group, group[0].partition(".")[0] in ("mu", "eps"), count(group)
+
+    method = method if count(method) <= MOST_COLOURS else []
     groups = [method, *([name] for name in free if name not in method)]
-    counts = [(len(Factor.of(group, lines).levels), group) for group in groups if group]
-
-    def rank(counted: tuple[int, list[str]]) -> tuple[bool, bool, int]:
-        count, group = counted
-        return "algorithm" in group, group[0].partition(".")[0] in ("mu", "eps"), count
-
-    few = [(count, group) for count, group in counts if count <= MOST_COLOURS]
-    return max(few, key=rank)[1] if few else []
+    return max((group for group in groups if group and count(group) <= MOST_COLOURS), key=rank, default=[])

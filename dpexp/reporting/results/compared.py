@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, combinations
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,17 +15,13 @@ from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.gather import Gathered, Line, lines_of
-from dpexp.reporting.results.metrics import COEFFICIENTS
+from dpexp.reporting.results.gather import Gathered, Line
+from dpexp.reporting.results.labels import COEFFICIENTS
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
 
 MAIN = "param_distance_sq"
 """compared where all cells have it, else every metric that all have"""
-ACCURACIES = (
-    "Intervals of accuracies are over replicates on one split. The held-out records are a sample too: n other ones "
-    "would move an accuracy p by up to 1.96 sqrt(p (1 - p) / n)."
-)
 
 
 class Pair(NamedTuple):
@@ -37,11 +32,6 @@ class Pair(NamedTuple):
     b: Line
     name_a: str = "A"
     name_b: str = "B"
-
-
-def finals(gathered: Gathered, folder: Path, metrics: Sequence[str]) -> list[Line]:
-    """The lines of one result in these metrics."""
-    return [line for metric in metrics for line in lines_of(gathered, metric) if line.run.folder == folder]
 
 
 def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
@@ -89,12 +79,12 @@ def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     return [_compare(pair, level, replicates(pair.a), replicates(pair.b)) for pair in pairs]
 
 
-def _replicates(line: Line) -> np.ndarray | None:
-    """Values by replicate at the last step; None where the trajectories are not stored."""
+def _replicates(line: Line) -> np.ndarray:
+    """Values by replicate at the last step; empty where the trajectories are not stored."""
     with suppress(OnlySummaries):
         # a copy: a view would hold all steps in memory
         return line.replicate_values()[-1].copy()
-    return None
+    return np.empty(0)
 
 
 def _stream(line: Line) -> Any:
@@ -102,20 +92,18 @@ def _stream(line: Line) -> Any:
     return None if line.run.own_records else line.settings.get("run.seed", line.settings.get("seed"))
 
 
-def _compare(pair: Pair, level: float, x: np.ndarray | None, y: np.ndarray | None) -> dict[str, Any]:
+def _compare(pair: Pair, level: float, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """The difference of one pair, its 95% interval, and whether the interval at `level` excludes 0.
 
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.
     """
-    a, b, paired, first = pair.a, pair.b, False, ""
+    a, b, first = pair.a, pair.b, ""
     divergence = f", {most} diverged" if (most := max(a.diverged, b.diverged)) else ""
     (mean_a, se_a, *_), (mean_b, se_b, *_) = a.last, b.last
-    identical = a.rows.equals(b.rows)
-    if x is not None and y is not None:
-        identical = identical and np.array_equal(x, y, equal_nan=True)
-        x, y = x[: len(y)], y[: len(x)]
-        paired = len(x) > 1 and (a.run is b.run or _stream(a) == _stream(b) is not None)
-    if paired and x is not None and y is not None:
+    x, y = x[: len(y)], y[: len(x)]
+    identical = a.rows.equals(b.rows) and np.array_equal(x, y, equal_nan=True)
+    paired = len(x) > 1 and (a.run is b.run or _stream(a) == _stream(b) is not None)
+    if paired:
         at = paired_difference(x, y)
         difference, ratio, ends = at.difference, at.ratio, [at.ci_lo, at.ci_hi]
         _, low, high = map(float, interval(x - y, level))

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +24,9 @@ from dpexp.core.text import counted, fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
-from dpexp.reporting.results.choose import DOTS, ESTIMATOR, STEP, Declaration, choose
-from dpexp.reporting.results.gather import (
-    OWN_RECORDS,
-    Gathered,
-    Line,
-    Theory,
-    column_of,
-    curves_of,
-    exponent_of,
-    gather,
-    lines_of,
-    name_of,
-)
-from dpexp.reporting.results.labels import constants, level_labels, parameter_label, value_label
-from dpexp.reporting.results.metrics import STATISTICS, TERM, Metric, metric_of
+from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, gather, lines_of, name_of
+from dpexp.reporting.results.labels import STATISTICS, Metric, level_labels, metric_of, parameter_label, value_label
 from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
@@ -59,23 +47,8 @@ NO_THEORY = (
 )
 
 
-def declared(
-    experiments: Sequence[str], declaration: Declaration, theories: Sequence[Theory], results: Path
-) -> Drawing:
-    """A figure of a paper that is a declaration; its caption is the paper's own.
-
-    Raises ResultsMissing where the results have other settings than the declaration names.
-    """
-    needs = {*declaration.facet, declaration.hue, declaration.style} - {"", ESTIMATOR, TERM}
-    gathered = gather([results / name for name in experiments], declaration.only or None, False, sorted(needs))
-    return draw(gathered, declaration, theories)._replace(caption="")
-
-
 def figure_of(
-    folders: Sequence[Path],
-    figure: Declaration,
-    theories: Callable[[], Sequence[Theory]],
-    others: Collection[str] = (),
+    folders: Sequence[Path], figure: Declaration, theories: Callable[[], Sequence[Theory]], others: Collection[str] = ()
 ) -> Figure:
     """The figure of some results, under a name that is none of `others`."""
     options = {key: value for key, value in vars(figure).items() if value != getattr(Declaration, key)}
@@ -99,7 +72,7 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     if declared.theory and not scene.theory:
         raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
     words, remark = caption(scene, gathered), " ".join(["", *_theory_sentence(scene)])
-    return Drawing(scene.draw(), scene.numbers(), words, constants(gathered), remark=remark)
+    return Drawing(scene.draw(), scene.numbers(), words, gathered.constants, remark=remark)
 
 
 class Scene:
@@ -135,7 +108,7 @@ class Scene:
         self.y_log = not metric.share and _spans_decades(calm["mean"])
         self.x_log = self.steps or (not self.turned and _spans_decades(self.table["x"]))
         finite = self.table["x"][np.isfinite(self.table["x"])]
-        first, last = (finite.min(), finite.max()) if len(finite) else (1.0, 1.0)
+        first, last = finite.min(), finite.max()
         # infinity is a fifth beyond the last finite number
         self.beyond = last * max((last / first) ** 0.18, 1.5) if self.x_log else last + max(0.18 * (last - first), 0.5)
         self.table["at"] = self.table["x"].clip(upper=self.beyond)
@@ -151,7 +124,7 @@ class Scene:
             rows = line.rows[line.rows["step"] > 0] if self.steps else line.rows.tail(1)
             colour, curves = plan.colour.codes[number], {}
             if self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned)):
-                curves = curves_of(self.theories, line, rows["step"].to_numpy(), drawn=True)
+                curves = line.curves(self.theories, rows["step"].to_numpy(), drawn=True)
             kinds = {name: name.partition(",")[0] for name in curves}
             self.theory |= kinds
             # within a row by the colour
@@ -180,9 +153,7 @@ class Scene:
         for panel in range(len(self.plan.panel.levels)) if plain and not self.declared.theory else ():
             lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
             own = [line for line in lines if line.estimator == lines[0].estimator]
-            exponents = {
-                exponent_of(self.theories, cell, line.estimator, line.metric) for line in own if (cell := line.run.cell)
-            }
+            exponents = {line.exponent(self.theories) for line in own if line.run.cell}
             if len(exponents) == 1 and (slope := exponents.pop()) is not None:
                 slopes[panel] = slope
         return slopes
@@ -372,33 +343,28 @@ def _entries(scene: Scene) -> list[Any]:
     """Handles with their labels."""
     from matplotlib.lines import Line2D
 
-    def entry(words: str, **look: Any) -> Any:
-        return Line2D([], [], label=words, **{"color": style.GREY, "markersize": 4.5, "linestyle": "", **look})
-
+    entry = partial(Line2D, [], [], color=style.GREY, markersize=4.5, linestyle="")
     dotted, styled, line = not scene.steps, bool(scene.plan.style.names), "" if scene.turned else "-"
-    handles = [
-        entry(words, color=colour, linewidth=1.2 if dotted else 2.0, linestyle="-" if styled else line,
-              marker="" if styled else marker)
-        for words, colour, marker in zip(scene.labels["colour"], scene.colours, scene.markers, strict=False)
-        if scene.plan.colour.names
-    ]  # fmt: skip
-    handles += [
-        entry(words, linestyle=line and look, marker=marker)
-        for words, look, marker in zip(scene.labels["style"], style.STYLES, scene.markers, strict=False)
-        if styled
-    ]
+    handles = []
+    if scene.plan.colour.names:
+        look: dict[str, Any] = {"linewidth": 1.2 if dotted else 2.0, "linestyle": "-" if styled else line}
+        for words, colour, marker in zip(scene.labels["colour"], scene.colours, scene.markers, strict=False):
+            handles.append(entry(label=words, color=colour, marker="" if styled else marker, **look))
+    if styled:
+        for words, dashes, marker in zip(scene.labels["style"], style.STYLES, scene.markers, strict=False):
+            handles.append(entry(label=words, linestyle=line and dashes, marker=marker))
     words = f"{'quartiles, ' * scene.boxes}{scene.statistic.short}, {scene.replicates} replicates"
     # one replicate has no interval, whose entry would promise a band
     if scene.replicates == "1":
-        handles += [entry("one replicate", marker="o" if dotted else "")] * scene.metric.sampled
+        handles += [entry(label="one replicate", marker="o" if dotted else "")] * scene.metric.sampled
     elif dotted and not scene.boxes:
-        handles.append(entry(words, marker="_" if scene.turned else "|", markersize=9))
+        handles.append(entry(label=words, marker="_" if scene.turned else "|", markersize=9))
     else:
-        handles.append(entry(words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
+        handles.append(entry(label=words, linestyle="-", linewidth=6.0, alpha=style.BOX_ALPHA))
     if (scene.table["n_diverged"] > 0).any():
-        handles.append(entry("replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
+        handles.append(entry(label="replicates diverged", marker="x", markersize=6, markeredgewidth=1.6))
     if scene.slopes:
-        handles.append(entry("slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
+        handles.append(entry(label="slope of theory, first estimator", color="#444444", linestyle=":", linewidth=1.1))
     if scene.turned and scene.kinds:
-        return [*handles, entry(" or ".join(scene.kinds), color="black", marker="|", markersize=9)]
-    return [*handles, *(entry(kind, linestyle="-", **style.THEORY[k]) for k, kind in enumerate(scene.kinds))]
+        return [*handles, entry(label=" or ".join(scene.kinds), color="black", marker="|", markersize=9)]
+    return [*handles, *(entry(label=kind, linestyle="-", **style.THEORY[k]) for k, kind in enumerate(scene.kinds))]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpexp.config.cell_settings import Settings, Words, named, select
+from dpexp.config.cell_settings import Settings, Words, named, select, varying
 from dpexp.config.cells import flat, stored_cell
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import digest
 from dpexp.core.text import counted, guess
-from dpexp.reporting.results.choose import ESTIMATOR
-from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, TERM
+from dpexp.reporting.results.choose import ESTIMATOR, FROM, TERM
+from dpexp.reporting.results.labels import COEFFICIENTS, STATISTICS
 from dpexp.store.folder import experiments_in
 from dpexp.store.reading import cell_of, cells_of, command_of, load_generation, say_once, summary_of
 from dpexp.store.stats import is_coordinate
@@ -30,15 +30,11 @@ if TYPE_CHECKING:
     from dpexp.engine.result import CellData
     from dpexp.store.generation import Generation
 
-FROM = "result"
-"""the setting that distinguishes runs of several results"""
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
 """the first of these that the results have is the default, else their first metric"""
 OWN_RECORDS = "private: do not publish. These numbers were computed from private records and are covered by no budget."
 """before the numbers of a run on a user's own records"""
 NUMBERS = ["step", "mean", "se", "ci_lo", "ci_hi", "q25", "q75", "n", "n_diverged"]
-CLOSURE = "prediction, closure of moments"
-"""begins the name of a prediction that holds from the start on"""
 Curves = Mapping[str, np.ndarray]
 
 
@@ -88,6 +84,13 @@ class Gathered:
     def names(self) -> str:
         """Those of the results."""
         return ", ".join(dict.fromkeys(run.folder.name for run in self.runs))
+
+    @property
+    def constants(self) -> str:
+        """`name=value` of what all cells share, in the order of the config."""
+        vary = {*varying(run.settings for run in self.runs), FROM}
+        shared = [self.words.pair(k, v) for k, v in self.runs[0].settings.items() if k not in vary and v is not None]
+        return f"The same in all: {', '.join(shared)}."
 
     @property
     def metrics(self) -> list[str]:
@@ -142,7 +145,7 @@ def gather(
 
     # compared with today's code once, and not once for every cell
     generations = [load_generation(folder.parent, folder.name, renamed, partial) for folder in folders]
-    rows, absent, remarks = list[dict[str, dict[str, Any]]](), list[dict[str, Settings]](), list[str]()
+    rows, known, remarks = list[dict[str, Settings]](), list[dict[str, Settings]](), list[str]()
     for folder, generation in zip(folders, generations, strict=True):
         records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
         rows.append({str(row["cell_id"]): row for row in records if row["status"] != "failed"})
@@ -151,12 +154,10 @@ def gather(
         # `only` selects a cell without a row by its parameters
         trees = generation.manifest["cells"]
         own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
-        every = dict(zip(trees, own, strict=True))
-        absent.append({cell_id: own for cell_id, own in every.items() if cell_id not in rows[-1]})
-    known = [{**own, **more} for own, more in zip(rows, absent, strict=True)]
+        known.append({**dict(zip(trees, own, strict=True)), **rows[-1]})
     selection = [frozenset(own) for own in known] if only is None else select(only, known)
-    for folder, generation, selected, more in zip(folders, generations, selection, absent, strict=True):
-        if missing := len(selected & more.keys()):
+    for folder, generation, there, selected in zip(folders, generations, rows, selection, strict=True):
+        if missing := len(selected - there.keys()):
             part = f"{missing} of {counted(len(selected), 'cell')}"
             remarks.append(f"{folder}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
@@ -164,7 +165,7 @@ def gather(
         (generation, tree, own[cell_id])
         for generation, own, selected in zip(generations, rows, selection, strict=True)
         for cell_id, tree in generation.manifest["cells"].items()
-        if cell_id in selected and cell_id in own
+        if cell_id in selected & own.keys()
     ]
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
@@ -235,6 +236,21 @@ class Line:
         values = data.values[data.estimators.index(self.estimator), :, data.metrics.index(column)]
         return values if column == self.metric else np.sqrt(values)
 
+    def exponent(self, theories: Sequence[Theory]) -> float | None:
+        """That of the first theory that has one; None for a cell that cannot be made again."""
+        cell = self.run.cell
+        exponents = (theory.exponent(cell, self.estimator, self.metric) for theory in theories if cell)
+        return next((value for value in exponents if value is not None), None)
+
+    def curves(self, theories: Sequence[Theory], steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
+        """Those of all theories, none for a cell that cannot be made again; `drawn`: as figures have them."""
+        curves = dict[str, np.ndarray]()
+        for theory in theories:
+            if cell := self.run.cell:
+                of = (theory.drawn if drawn else None) or theory.curves
+                curves |= of(cell, self.estimator, self.metric, steps)
+        return curves
+
 
 @lru_cache(maxsize=1)
 def _data(run: Run) -> CellData:
@@ -273,18 +289,3 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
         run, name = gathered.runs[key[0]], key[1]
         lines.append(Line(run, name, {**run.settings, ESTIMATOR: name}, rows[NUMBERS].reset_index(drop=True), metric))
     return lines
-
-
-def exponent_of(theories: Sequence[Theory], cell: Cell, estimator: str, metric: str) -> float | None:
-    """The exponent of the first theory that has one."""
-    exponents = (theory.exponent(cell, estimator, metric) for theory in theories)
-    return next((value for value in exponents if value is not None), None)
-
-
-def curves_of(theories: Sequence[Theory], line: Line, steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
-    """The curves of all theories, none for a cell that cannot be made again; `drawn`: as figures have them."""
-    curves = dict[str, np.ndarray]()
-    for theory in theories:
-        if cell := line.run.cell:
-            curves |= ((theory.drawn if drawn else None) or theory.curves)(cell, line.estimator, line.metric, steps)
-    return curves

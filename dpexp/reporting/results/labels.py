@@ -1,26 +1,64 @@
-"""What settings and their levels are called in legends, titles and tables, and what all cells of results share."""
+"""What metrics, statistics, settings and their levels are called on axes, in legends, titles, tables and captions.
+
+Words and symbols are in `words.yaml`; what is not listed there goes by its name.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from dpexp.config.cell_settings import NON_PRIVATE, Words, varying
-from dpexp.reporting.results.choose import ESTIMATOR, Factor, is_number
-from dpexp.reporting.results.gather import FROM, Gathered
-from dpexp.reporting.results.metrics import SYMBOLS
+from dpexp.config.cell_settings import NON_PRIVATE, Words
+from dpexp.reporting.results.choose import ESTIMATOR, FROM, Factor, is_number
+from dpexp.reporting.templates import data_of
+from dpexp.store.stats import CI_NAME
 
+WORDS = data_of(Path(__file__).with_name("words.yaml"))
+"""of metrics, statistics, parameters and estimators, symbols of parameters, and characters of LaTeX"""
+
+
+class Metric(NamedTuple):
+    """A metric in words and symbols."""
+
+    words: str
+    symbol: str = ""
+    """in mathematics, for axes and LaTeX"""
+    error: bool = False
+    """whether it is a distance from an optimum: a rate is a slope of its logarithm"""
+    share: bool = False
+    """whether it is between 0 and 1, so that a linear axis shows it best"""
+    sampled: bool = True
+    """whether it is over replicates, with a band"""
+
+
+class Statistic(NamedTuple):
+    """A statistic of the replicates: columns of the summary for its value and its band, and words for the band."""
+
+    columns: tuple[str, str, str]
+    short: str
+    band: str = CI_NAME
+
+
+STATISTICS = {name: Statistic(**own) for name, own in WORDS["statistics"].items()}
+CONTROLLED = "_controlled"
+"""ends the name of the same mean from fewer replicates, by a control variate"""
+COEFFICIENTS = "coefficients"
+"""all recorded parameters as one metric"""
 NO_PRIVACY = "no privacy"
-ESTIMATORS = {"sgd": "SGD (iterate)", "asgd": "ASGD (average)", "last": "last iterate"}
-PARAMETERS = {
-    "d": "dimension", "N": "records", "n": "steps", "mu": "budget", "eps": "privacy budget", "eta": "step size",
-    "alpha": "decay of the step size", "length": "length of the path", "clip": "clipping bound",
-}  # fmt: skip
-"""words for parameters whose names are symbols or short"""
 BARE = (FROM, "algorithm", "problem", "schedule", "analysis", "released", "role")
 """names that their values explain"""
+METRICS = {name: Metric(**own) for name, own in WORDS["metrics"].items()}
+
+
+def metric_of(name: str, statistic: str = "mean") -> Metric:
+    """The metric of this name; of medians and quantiles the words name these, and no symbol is that of a mean."""
+    metric = METRICS.get(name, Metric(name.replace("_", " ")))
+    if statistic == "mean":
+        return metric
+    return metric._replace(symbol="", words=f"median {metric.words.removeprefix('mean ')}")
 
 
 def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -36,8 +74,8 @@ def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]
 
 def _part(name: str, value: Any, words: Words, local: bool) -> str:
     if name == ESTIMATOR:
-        return "LDP-" * (local and value in ("sgd", "asgd")) + ESTIMATORS.get(value, value)
-    text, symbol = value_label(name, value, words), SYMBOLS.get(name.rpartition(".")[2])
+        return "LDP-" * (local and value in ("sgd", "asgd")) + WORDS["estimators"].get(value, value)
+    text, symbol = value_label(name, value, words), WORDS["symbols"].get(name.rpartition(".")[2])
     if name in BARE or text == NO_PRIVACY:
         return text
     if symbol is None:
@@ -68,13 +106,5 @@ def value_label(name: str, value: Any, words: Words) -> str:
 def parameter_label(name: str) -> str:
     """A parameter on an axis: words where its name is a symbol, and always the name itself."""
     key = name.rpartition(".")[2]
-    symbol = SYMBOLS.get(key)
-    return f"{PARAMETERS.get(key, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()
-
-
-def constants(gathered: Gathered) -> str:
-    """`name=value` of what all cells share, in the order of the config."""
-    runs, words = gathered.runs, gathered.words
-    vary = {*varying(run.settings for run in runs), FROM}
-    pairs = [words.pair(k, v) for k, v in runs[0].settings.items() if k not in vary and v is not None]
-    return f"The same in all: {', '.join(pairs)}."
+    symbol = WORDS["symbols"].get(key)
+    return f"{WORDS['parameters'].get(key, '')} {f'${symbol}$' if symbol else short_name(name)}".strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,9 +17,9 @@ from dpexp.core.text import up
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting.digits import from_to, within
 from dpexp.reporting.results.choose import ESTIMATOR, needed
-from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, curves_of, lines_of
-from dpexp.reporting.results.labels import constants, value_label
-from dpexp.reporting.results.metrics import COEFFICIENTS, STATISTICS, metric_of
+from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, lines_of
+from dpexp.reporting.results.labels import COEFFICIENTS, STATISTICS, metric_of, value_label
+from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import Content, without_constants
 from dpexp.store.reading import OnlySummaries
 from dpexp.theory.ldp_sgd.linearised import averaged_covariance
@@ -84,13 +85,18 @@ def content_of(
     head = [*names, *heads.values(), *extra, *sloped, *(key.replace("eps_", "eps at ") for key in deltas), "diverged"]
     starred = any(cell.endswith(NO_GUARANTEE) for row in rows for cell in row)
     head, rows, same = without_constants(head, rows, but=list(heads.values()))
-    note = _note(statistic, columns, main, slopes)
-    note += f" {NO_GUARANTEE} claimed by an analysis that is no guarantee." if starred else ""
-    note += f" In every row: {', '.join(f'{name} = {value}' for name, value in same)}." if same else ""
-    note += f" {constants(gathered)}"
-    note += "".join(f" {remark}." for remark in gathered.remarks)
-    private = any(run.own_records for run in gathered.runs)
-    return Content(head, rows, f"{OWN_RECORDS} {note}" if private else note, records)
+    note = filled(
+        "dpexp.reporting.results", "note.txt",
+        own_records=OWN_RECORDS * any(run.own_records for run in gathered.runs),
+        steps=from_to(int(line.rows["step"].iloc[-1]) for line in main),
+        replicates=from_to(line.replicates for line in main),
+        statistic=STATISTICS[statistic],
+        meanings="; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns),
+        windows=list({slope.last.window for slope in slopes if isinstance(slope, Rate)}),
+        reasons=Counter(sorted(slope for slope in slopes if isinstance(slope, str))),
+        starred=starred, same=same, constants=gathered.constants, remarks=gathered.remarks,
+    )  # fmt: skip
+    return Content(head, rows, " ".join(note.splitlines()), records)
 
 
 def _interval(record: Record, name: str) -> str:
@@ -108,7 +114,7 @@ def fitted(line: Line, theories: Sequence[Theory] = ()) -> Rate | str:
         return "no slope: replicates diverged"
 
     def predict(steps: np.ndarray) -> np.ndarray | None:
-        curves = curves_of(theories, line, steps)
+        curves = line.curves(theories, steps)
         return next((values for name, values in curves.items() if name.startswith("prediction")), None)
 
     try:
@@ -138,26 +144,3 @@ def of_coefficient(line: Line) -> Record:
         with suppress(OnlySummaries):
             record["covered"] = float(np.mean(np.abs(line.replicate_values()[-1] - optimum) <= Z * spread))
     return record
-
-
-def _note(statistic: str, columns: Sequence[str], lines: Sequence[Line], slopes: Sequence[Rate | str]) -> str:
-    """What the columns are."""
-    replicates = from_to(line.replicates for line in lines)
-    last = from_to(int(line.rows["step"].iloc[-1]) for line in lines)
-    mean = (
-        f"{STATISTICS[statistic].columns[0]} over {replicates} replicates; digits in brackets: half the "
-        f"{STATISTICS[statistic].band}, in units of the last digits, or both its ends where one is much nearer than "
-        "the other"
-    )
-    meanings = "; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns)
-    words = [f"At the last step ({last}), {'one replicate' if replicates == '1' else mean}. {meanings}."]
-    windows = {slope.last.window for slope in slopes if isinstance(slope, Rate)}
-    if windows:
-        decade = "steps {:,.0f} to {:,.0f}".format(*windows.pop()) if len(windows) == 1 else "the last decade"
-        words.append(
-            f"Slope: of log mean on log step over {decade}; asymptotic where theory confirms it, transient where the "
-            "decade before disagrees, else not known."
-        )
-    reasons = [slope for slope in slopes if isinstance(slope, str)]
-    words += [f"{r[0].upper()}{r[1:]}, in {reasons.count(r)} rows." for r in sorted(set(reasons))]
-    return " ".join(words)
