@@ -110,12 +110,19 @@ def load_generation(results: Path, experiment: str, renamed: bool = False, parti
     return generation
 
 
-def numbers_held(results: Path, experiments: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """By experiment, which numbers its folder has (`identity_of`), and what is wrong with them, in words."""
+def numbers_held(results: Path, experiments: Iterable[str], whole: bool = False) -> dict[str, tuple[str, str]]:
+    """By experiment, which numbers its folder has (`identity_of`), and what is wrong with them, in words.
+
+    Of `whole` results also that the trajectories of some cells are not there, and only their summaries.
+    """
     numbers = {}
     for experiment in dict.fromkeys(experiments):
         try:
-            numbers[experiment] = identity_of(load_generation(results, experiment).manifest), ""
+            generation = load_generation(results, experiment)
+            files = map(generation.folder.trajectory, generation.manifest["cells"])
+            if whole and not all(file.exists() for file in files):
+                raise missing(generation.folder, ONLY_SUMMARIES)
+            numbers[experiment] = identity_of(generation.manifest), ""
         except ResultsMissing as error:
             numbers[experiment] = "", error.message
     return numbers
@@ -185,13 +192,6 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 def cell_of(generation: Generation, cell_id: str) -> CellData:
     """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
     return _trajectory(generation, cell_id, Stored.data)
-
-
-def require_trajectories(results: Path, experiment: str) -> None:
-    """Raise ResultsMissing unless the trajectories of all cells are there, and not only their summaries."""
-    generation = load_generation(results, experiment)
-    if not all(generation.folder.trajectory(cell_id).exists() for cell_id in generation.manifest["cells"]):
-        raise missing(generation.folder, ONLY_SUMMARIES)
 
 
 def _trajectory(generation: Generation, cell_id: str, read: Callable[[Stored], T]) -> T:

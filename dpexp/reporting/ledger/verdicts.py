@@ -26,7 +26,7 @@ from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
 from dpexp.store.evidence import Evidence
 from dpexp.store.folder import SCHEMA_VERSION, Folder, read_document, write_document
-from dpexp.store.reading import config_typed, numbers_held, require_trajectories, say_once
+from dpexp.store.reading import config_typed, numbers_held, say_once
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
@@ -149,17 +149,6 @@ def experiments_of(claims: Iterable[Claim]) -> list[str]:
     return list(dict.fromkeys(name for claim in claims for name in claim.experiments))
 
 
-def missing_results(claims: Sequence[Claim], results: Path) -> dict[str, str]:
-    """By experiment, why its stored results cannot be judged from."""
-    missing = {}
-    for experiment in experiments_of(claims):
-        try:
-            require_trajectories(results, experiment)
-        except ResultsMissing as error:
-            missing[experiment] = error.message
-    return missing
-
-
 def command(experiments: Iterable[str], results: Path) -> str:
     """What runs experiments that claims read."""
     configs = [word for name in experiments for word in shlex.split(config_typed(Folder(results, name)))]
@@ -168,11 +157,11 @@ def command(experiments: Iterable[str], results: Path) -> str:
 
 def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
     """Fresh rows by the ids of the claims. Raises ResultsMissing, with the command that runs all that they need."""
-    if missing := missing_results(claims, results):
+    # read before the checks: results that change meanwhile make the row stale, and never a false one current
+    numbers = numbers_held(results, experiments_of(claims), whole=True)
+    if missing := {name: trouble for name, (_, trouble) in numbers.items() if trouble}:
         message = f"claims need results that are missing or stale: {few(list(missing.values()), 1)}"
         raise ResultsMissing(message, f"run: {command(missing, results)}")
-    # read before the checks: results that change meanwhile make the row stale, and never a false one current
-    numbers = numbers_held(results, experiments_of(claims))
     # an experiment is read once for all claims
     evidence, rows = Evidence(results), {}
     for claim in each(claims, "claim", lambda claim: claim.id):
@@ -184,7 +173,8 @@ def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
 
 def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Mapping[str, Judgement]) -> list[Judgement]:
     """Every claim judged now; the stored row of those whose replicates are not here, as in a fresh clone."""
-    missing = missing_results(claims, results)
+    numbers = numbers_held(results, experiments_of(claims), whole=True)
+    missing = {name: trouble for name, (_, trouble) in numbers.items() if trouble}
     fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results)
     rows = []
     for claim, row in zip(claims, stored_rows(results, ledger, claims), strict=True):
