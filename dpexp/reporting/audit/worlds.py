@@ -192,7 +192,7 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
             design = independent_normals(0.0, self.d, self.law.cap)
             design = design._replace(b=_row(self.d)[1:], weight=model.law.design.weight)
             law = model.law._replace(k=np.array([*model.law.k, response]), design=design)
-            shifted, errors = RowShape(columns=("shifted",) * self.d), ErrorShape(self.response_noise)
+            shifted, errors = RowShape(columns=("normal",) * self.d), ErrorShape(self.response_noise)
             shape = model.shape._replace(response=canary_response, design=shifted, errors=errors)
             return model._replace(shape=shape, law=law)
 
