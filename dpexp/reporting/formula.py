@@ -1,23 +1,37 @@
-"""Formulas in a paper's YAML: Python's expressions of a few kinds, which are checked before they are evaluated.
+"""Formulas in a paper's YAML: a few nodes of Python's grammar, and Python evaluates none of them.
 
-Allowed are names, also with dots, numbers, texts, `and`, `or`, comparisons, + - * /, and calls of functions. Names are
-settings of a run; functions are those that the caller gives.
+Allowed are names, also with dots, numbers, texts, `and`, `or`, one comparison, + - * /, and calls of functions. Names
+are settings of a run; functions are those that the caller gives. Numbers that agree to 1e-9 are equal, so that
+`alpha == 1/3` holds.
 """
 
 from __future__ import annotations
 
 import ast
+import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import CodeType
+from functools import partial
 from typing import Any
 
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
 
-ALLOWED = {
-    ast.Constant, ast.Name, ast.UnaryOp, ast.USub, ast.BoolOp, ast.And, ast.Or, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
-    ast.Div, ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Call,
+Names = Mapping[str, Any]
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def _equal(a: Any, b: Any) -> bool:
+    numbers = isinstance(a, int | float) and isinstance(b, int | float)
+    return math.isclose(a, b, rel_tol=1e-9) if numbers else bool(a == b)
+
+
+OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Eq: _equal,
+    ast.NotEq: lambda a, b: not _equal(a, b),
+    ast.Lt: lambda a, b: a < b and not _equal(a, b), ast.LtE: lambda a, b: a < b or _equal(a, b),
+    ast.Gt: lambda a, b: a > b and not _equal(a, b), ast.GtE: lambda a, b: a > b or _equal(a, b),
 }  # fmt: skip
 
 
@@ -26,38 +40,48 @@ class Formula:
     """A formula that has been parsed."""
 
     text: str
-    code: CodeType
+    tree: ast.expr
 
-    def __call__(self, names: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]) -> Any:
-        """Its value. Raises UsageError for an unknown name or function."""
-        try:
-            # the code has no attributes, no subscripts and no names but these
-            return eval(self.code, {"__builtins__": {}}, {**functions, **names})
-        except NameError as error:
-            if error.name not in self.code.co_names:
-                raise
-            hint = f"{guess(error.name, [*names, *functions])}names: {', '.join(sorted(names))}; functions: "
-            raise UsageError(f"a formula has the name '{error.name}'", hint + ", ".join(sorted(functions))) from None
+    def __call__(self, names: Names, functions: Functions) -> Any:
+        """Its value. Raises UsageError for an unknown name or function, and, with the column, for other grammar."""
+        return self._value(self.tree, names, functions)
 
-
-class _DottedNames(ast.NodeTransformer):
-    """`population.d` is one name."""
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return ast.copy_location(ast.Name(ast.unparse(node), ast.Load()), node)
+    def _value(self, tree: ast.expr, names: Names, functions: Functions) -> Any:
+        of = partial(self._value, names=names, functions=functions)
+        match tree:
+            case ast.Constant(value=str(word)):
+                return word
+            case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+                return float(number)
+            case ast.Name() | ast.Attribute(value=ast.Name() | ast.Attribute()):
+                return _look_up(ast.unparse(tree), names, "name")
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -of(operand)
+            case ast.BoolOp(op=op, values=values):
+                return (all if isinstance(op, ast.And) else any)(map(of, values))
+            case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]) if (
+                type(op) in OPERATORS
+            ):
+                return OPERATORS[type(op)](of(left), of(right))
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
+                return _look_up(name, functions, "function")(*map(of, values))
+        place = f"formula '{self.text}', column {tree.col_offset + 1}"
+        raise UsageError(f"{place}: '{ast.get_source_segment(self.text, tree)}' is not allowed in a formula")
 
 
 def parse(text: str) -> Formula:
     """Raises UsageError, with the column, for what is no formula."""
     try:
-        tree = _DottedNames().visit(ast.parse(text, mode="eval"))
+        return Formula(text, ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError) as error:
         column = error.offset if isinstance(error, SyntaxError) else 1
-        message = f"formula '{text}', column {column}: a value, operator or bracket is missing or wrong"
-        raise UsageError(message) from None
-    for node in (node for node in ast.walk(tree) if isinstance(node, ast.expr)):
-        kinds = {type(part) for part in (node, getattr(node, "op", node), *getattr(node, "ops", ()))}
-        if not kinds <= ALLOWED or getattr(node, "keywords", None):
-            place = f"formula '{text}', column {node.col_offset + 1}"
-            raise UsageError(f"{place}: '{ast.get_source_segment(text, node)}' is not allowed in a formula")
-    return Formula(text, compile(tree, "formula", "eval"))
+        raise UsageError(
+            f"formula '{text}', column {column}: a value, operator or bracket is missing or wrong"
+        ) from None
+
+
+def _look_up(name: str, known: Mapping[str, Any], kind: str) -> Any:
+    if name not in known:
+        hint = f"{guess(name, known)}{kind}s: {', '.join(sorted(known))}"
+        raise UsageError(f"a formula has the {kind} '{name}'", hint)
+    return known[name]

@@ -83,8 +83,8 @@ def declared_paper(
 
     `checks` and `drawn` judge the claims and draw the figures, by the names in the file; a claim that says `of` is
     judged as `dpexp.reporting.declared_claim` describes, by formulas of `numbers`, and a figure that does is drawn by
-    the options of `dpexp plot` that it names, with `theory`. Raises ValueError for a claim without a check or a check
-    without a claim, and the same of figures.
+    the options of `dpexp plot` that it names (`choose.KEYS`), with `theory`. Raises ValueError for a claim without a
+    check or a check without a claim, and the same of figures.
     """
     from dpexp.reporting.claim import WRONG
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
@@ -130,12 +130,12 @@ def declared_paper(
 
 def _declared(words: Mapping[str, Any], theory: Theory | None) -> Drawn:
     """A figure that is a declaration, of the results `of`; its caption is the paper's own."""
-    from dpexp.reporting.results.choose import ESTIMATOR, TERM, Declaration, declaration
+    from dpexp.reporting.results.choose import ESTIMATOR, KEYS, TERM, Declaration, declaration
     from dpexp.reporting.results.draw import draw
     from dpexp.reporting.results.gather import gather
 
     experiments = (words["of"],) if isinstance(words["of"], str) else tuple(words["of"])
-    options = {key: words[key] for key in vars(Declaration()).keys() & words.keys()}
+    options = {name: word for key, word in words.items() if (name := KEYS.get(key, key)) in vars(Declaration())}
     own = declaration(**options | {"theory": words.get("theory") is True})
     # results of other settings are refused
     needs = sorted({*own.facet, own.hue, own.style} - {"", ESTIMATOR, TERM})

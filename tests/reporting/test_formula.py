@@ -37,7 +37,7 @@ def test_sums_and_products_are_those_of_python():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 +", "a.b", "alpha[0]", "f(1", "1 ** 2", "lambda: 1", "__import__('os')", "1 2", "a = 1", "'open"]
+    "text", ["", "1 +", "a.b", "alpha[0]", "f(1", "1 ** 2", "lambda: 1", "__import__('os')", "1 2", "a = 1", "'open", "1 < 2 < 3"]
 )  # fmt: skip
 def test_what_is_not_in_the_grammar_is_refused(text):
     with pytest.raises(UsageError):

@@ -30,6 +30,8 @@ LEAST_IMPORTANT = (FROM, "diverged_above", "checkpoints", "seed", "n")
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
 NO_AXIS = ("seed", "checkpoints", "diverged_above")
 """numbers that mean nothing along an axis"""
+KEYS = {"y": "metric", "colour": "hue", "panel": "facet", "estimators": "estimator", "where": "only"}
+"""keys of a figure in a `paper.yaml` that are not called as the option is"""
 
 
 @dataclass(frozen=True)
