@@ -26,8 +26,8 @@ def data_of(path: Path) -> Any:
 
 
 def filled(package: str, name: str, **values: Any) -> str:
-    """A template of a package, filled in. Raises UndefinedError for a name without a value."""
-    return _templates(package, name.endswith(".html")).get_template(name).render(values)
+    """A template of a package, filled in, without a last line end. Raises UndefinedError for a name without a value."""
+    return _templates(package, name.endswith(".html")).get_template(name).render(values).rstrip("\n")
 
 
 @cache
