@@ -20,13 +20,14 @@ import numpy as np
 
 from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
-from dpexp.core.text import counted, fraction
+from dpexp.core.text import fraction
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, gather, lines_of, name_of
 from dpexp.reporting.results.labels import STATISTICS, Metric, level_labels, metric_of, parameter_label, value_label
+from dpexp.reporting.templates import filled
 from dpexp.store.stats import is_coordinate
 
 if TYPE_CHECKING:
@@ -244,19 +245,9 @@ def _spans_decades(values: pd.Series[float]) -> bool:
 def caption(scene: Scene, gathered: Gathered) -> str:
     """What the picture cannot say by itself; parameters are in the head of the CSV."""
     last = from_to(int(line.rows["step"].iloc[-1]) for line in scene.lines)
-    place = f"against the number of steps, to {last}" if scene.steps else f"at the last step, {last}"
-    place += "" if scene.steps or scene.turned else f", against {scene.plan.x}"
-    bands = "Boxes: quartiles. Points: medians. Bars" if scene.boxes else "Bands"
-    sentences = [OWN_RECORDS] if any(run.own_records for run in gathered.runs) else []
-    sentences.append(f"{gathered.names}: {scene.metric.words}, {place}.")
-    sentences.append(f"{bands}: {scene.statistic.band} over {scene.replicates} replicates." if scene.replicates != "1"
-                     else "One replicate of every setting, so there is no band.")  # fmt: skip
-    sentences += _theory_sentence(scene)
-    if wild := [line for line in scene.lines if line.diverged]:
-        largest = max(line.diverged for line in wild)
-        settings = f"{counted(len(wild), 'setting')}, at most {largest} of {wild[0].replicates}"
-        sentences.append(f"Crosses: replicates diverged in {settings}; no mean is over survivors.")
-    return " ".join([*sentences, *(f"{remark}." for remark in gathered.remarks)])
+    words = {"last": last, "own_records": OWN_RECORDS, "theory": _theory_sentence(scene)}
+    text = filled("dpexp.reporting.results", "caption.txt", scene=scene, gathered=gathered, **words)
+    return " ".join(text.splitlines())
 
 
 def _theory_sentence(scene: Scene) -> list[str]:

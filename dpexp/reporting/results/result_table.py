@@ -87,14 +87,14 @@ def content_of(
     head, rows, same = without_constants(head, rows, but=list(heads.values()))
     note = filled(
         "dpexp.reporting.results", "note.txt",
-        own_records=OWN_RECORDS * any(run.own_records for run in gathered.runs),
+        gathered=gathered, own_records=OWN_RECORDS,
         steps=from_to(int(line.rows["step"].iloc[-1]) for line in main),
         replicates=from_to(line.replicates for line in main),
         statistic=STATISTICS[statistic],
         meanings="; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns),
         windows=list({slope.last.window for slope in slopes if isinstance(slope, Rate)}),
         reasons=Counter(sorted(slope for slope in slopes if isinstance(slope, str))),
-        starred=starred, same=same, constants=gathered.constants, remarks=gathered.remarks,
+        starred=starred, same=same,
     )  # fmt: skip
     return Content(head, rows, " ".join(note.splitlines()), records)
 
