@@ -18,6 +18,7 @@ from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms.mechanism import Mechanism
 from dpexp.reporting.statement import analyses_of
+from dpexp.reporting.templates import filled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,15 +80,8 @@ class EpsilonCurve(Printed):
         head = [*self.over, "delta", *(f"{name} (attained)" if low else name for low, name in names)]
         last = sorted({r["analysis"] for r in valid if r["released"] == LAST})
         refused = dict.fromkeys(f"{r['analysis']}: {r['reason']}" for r in self.rows if r["role"] == REFUSED)
-        return "\n".join([
-            f"{self.name}: {self._parameters}" if self.fixed else self.name,
-            "",
-            *("  " + line for line in columns(lines, head).splitlines()),
-            "",
-            "  Guarantees are rounded up, and what a pair of neighbours attains is rounded down. * best guarantee",
-            *([f"  Of the last iterate alone: {', '.join(last)}"] if last else []),
-            *(f"  refused somewhere: {reason}" for reason in refused),
-        ])  # fmt: skip
+        return filled("dpexp.reporting", "epsilon_curve.txt", curve=self, parameters=self._parameters,
+                      table=columns(lines, head), last=last, refused=refused)  # fmt: skip
 
     @property
     def _parameters(self) -> str:
@@ -122,13 +116,6 @@ class EpsilonCurve(Printed):
         rows = points.assign(step=1, mean=points["eps"], ci_lo=math.nan, ci_hi=math.nan, n=1, n_diverged=0)
         lines = [Line(run, "", dict(own), rows.iloc[[k]], "") for k, own in enumerate(settings)]
         scene = Scene(lines, declared, Metric(r"$\varepsilon$", sampled=False), self.name, {})
-        deltas = " and ".join(f"{delta:g}" for delta in self.deltas)
-        caption = (
-            f"Epsilon of {self.name} against {x} at delta = {deltas}: guarantees (solid) and what pairs of neighbours "
-            f"attain (dashed), and between the best of both the band that holds the truth. "
-            f"Parameters: {self._parameters or 'none'}."
-        )
-        caption += f" Not drawn, more than {FAR:g} times the best: {', '.join(far)}." if far else ""
         canvas = scene.draw()
         for axes in canvas.axes if x == "n" else ():  # which is the number of steps of a config
             axes.set_xlabel(axes.get_xlabel() and "records $n$")
@@ -143,7 +130,9 @@ class EpsilonCurve(Printed):
         # a figure's numbers have six digits in its file, and no guarantee is rounded down
         numbers = [{**row, "eps": row["eps"] and float((down if row["role"] == ATTAINED else up)(row["eps"], 6))}
                    for row in self.rows]  # fmt: skip
-        return Drawing(canvas, pd.DataFrame(numbers), caption)
+        caption = filled("dpexp.reporting", "epsilon_caption.txt", curve=self, x=x, parameters=self._parameters,
+                         far=far, times=FAR)  # fmt: skip
+        return Drawing(canvas, pd.DataFrame(numbers), " ".join(caption.splitlines()))
 
     def _points(self) -> tuple[pd.DataFrame, list[str]]:
         """What is drawn, as rows of a summary, and the names of analyses that are nowhere close to the best."""
