@@ -150,9 +150,10 @@ def experiments_of(claims: Iterable[Claim]) -> list[str]:
 
 
 def command(experiments: Iterable[str], results: Path) -> str:
-    """What runs experiments that claims read."""
-    configs = [word for name in experiments for word in shlex.split(config_typed(Folder(results, name)))]
-    return shell(["run", *configs], results)
+    """What runs experiments that claims read; of `research/`, which a wheel lacks, only where there are no others."""
+    typed = [config_typed(Folder(results, name)) for name in experiments]
+    configs = " ".join([config for config in typed if config != "CONFIG"] or typed[:1])
+    return shell(["run", *shlex.split(configs)], results)
 
 
 def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
