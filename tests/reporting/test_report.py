@@ -138,6 +138,7 @@ def test_own_experiments_come_first_and_no_claim_of_a_paper_that_was_not_run(res
 
 def test_privacy_is_a_table_with_the_numbers_of_the_statement(results, own):
     found = json.loads(call("privacy", "own.yaml", "--json", cwd=results).stdout)
+    assert "dpexp privacy own.yaml<" in own  # from here, and not from the folder of the results
     eps = [value for row in found["statements"] for _, value in row["eps"] if np.isfinite(value or np.inf)]
     assert eps
     cells = re.findall(r"<td>([\d.]+)</td>", own)
