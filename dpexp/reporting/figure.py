@@ -114,14 +114,21 @@ class Drawing(NamedTuple):
 
 
 def _make_opaque(canvas: Canvas) -> None:
-    """Mix the colours of bands with white in place of transparency, which PostScript does not have."""
+    """Mix colours with white in place of transparency, which PostScript does not have."""
     import numpy as np
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba_array
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    for band in canvas.findobj(PolyCollection):
-        if isinstance(band, PolyCollection):
-            colours = np.asarray(band.get_facecolor())
-            band.set(alpha=None, facecolor=1 - colours[:, 3:] * (1 - colours[:, :3]), zorder=0.5)
+    for artist in canvas.findobj():
+        if isinstance(artist, Line2D | PolyCollection | Patch):
+            name = "color" if isinstance(artist, Line2D) else "facecolor"
+            colours = to_rgba_array(getattr(artist, f"get_{name}")(), artist.get_alpha())
+            if np.any((colours[:, 3] > 0) & (colours[:, 3] < 1)):
+                mixed = 1 - colours[:, 3:] * (1 - colours[:, :3])
+                place = {"zorder": 0.5} if isinstance(artist, PolyCollection) else {}
+                artist.set(alpha=None, **{name: mixed if len(mixed) > 1 else mixed[0]}, **place)
 
 
 @dataclass(frozen=True)
