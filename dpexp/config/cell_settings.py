@@ -147,7 +147,8 @@ def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) ->
             raise UsageError(f"--only: no column '{key}'", f"{guess(key, columns)}columns: {', '.join(columns)}")
         matches = {value: {place for place, row in rows.items() if _is(row, key, value)} for value in values.split(",")}
         if wrong := [value for value, places in matches.items() if not places]:
-            raise UsageError(f"--only {key}={wrong[0]} matches no cell", "dpexp validate --show CONFIG lists them")
+            hint = "a space is between conditions" if "=" in wrong[0] else "dpexp validate --show CONFIG lists them"
+            raise UsageError(f"--only {key}={wrong[0]} matches no cell", hint)
         selected = selected & set().union(*matches.values())
     if not selected:
         raise UsageError(f"--only {conditions!r} matches no cell", "each condition alone matches some")
