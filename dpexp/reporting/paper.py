@@ -89,9 +89,10 @@ def declared_paper(
     from dpexp.reporting.claim import WRONG
     from dpexp.reporting.declared_claim import KEYS, Numbers, check_of
 
-    def figure(name: str, words: Mapping[str, Any], own: Drawn) -> Figure:
+    def figure(name: str, words: Mapping[str, Any], own: Drawn | None = None) -> Figure:
         caption = words["caption"].replace("{title}", words.get("title", "").partition(": ")[0])
-        return Figure(name, caption, paper, words["place"], needs=own[1], draw=own[0])
+        draw, needs = own or _declared(words, theory)
+        return Figure(name, caption, paper, words["place"], needs, draw)
 
     def claim(name: str, words: Mapping[str, Any]) -> Claim:
         # the text that was judged, of a quotation that does not hold as printed
@@ -101,13 +102,13 @@ def declared_paper(
     document = data_of(file)
     version, claims, figures = document.get("version", ""), document.get("claims", {}), document.get("figures", {})
     deciding = {name: check_of(name, words, numbers or Numbers()) for name, words in claims.items() if "of" in words}
-    drawing = {name: _declared(words, theory) for name, words in figures.items() if "of" in words}
-    deciding, drawing = deciding | dict(checks or {}), drawing | dict(drawn or {})
-    for kind, words, code in (("claim", claims, deciding), ("figure", figures, drawing)):
+    deciding, drawn = deciding | dict(checks or {}), drawn or {}
+    in_data = {name for name, words in figures.items() if "of" in words}
+    for kind, words, code in (("claim", claims, deciding), ("figure", figures, in_data | drawn.keys())):
         if alone := sorted(words.keys() ^ set(code)):
             raise ValueError(f"{file}: a {kind} without code, or code without a {kind}: {', '.join(alone)}")
     # `theory: {...}` changes the declaration of a figure over which theory is laid
-    overlays = {
+    with_theory = {
         name: {**words, **words["theory"], "theory": True, "title": f"{words['title']}: measured and predicted"}
         for name, words in figures.items()
         if isinstance(words.get("theory"), dict)
@@ -121,10 +122,8 @@ def declared_paper(
             for name, words in document.get("differences", {}).items()
         ),
         "claims": tuple(claim(name, words) for name, words in claims.items()),
-        "figures": tuple(figure(name, words, drawing[name]) for name, words in figures.items()),
-        "overlays": {
-            name: figure(f"{name}_theory", words, _declared(words, theory)) for name, words in overlays.items()
-        },
+        "figures": tuple(figure(name, words, drawn.get(name)) for name, words in figures.items()),
+        "overlays": {name: figure(f"{name}_theory", words) for name, words in with_theory.items()},
     }
 
 

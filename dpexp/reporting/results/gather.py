@@ -156,17 +156,14 @@ def gather(
         own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
         known.append({**dict(zip(trees, own, strict=True)), **rows[-1]})
     selection = [frozenset(own) for own in known] if only is None else select(only, known)
+    cells: list[tuple[Generation, dict[str, Any], Settings]] = []
     for folder, generation, there, selected in zip(folders, generations, rows, selection, strict=True):
         if missing := len(selected - there.keys()):
             part = f"{missing} of {counted(len(selected), 'cell')}"
             remarks.append(f"{folder}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-    cells = [
-        (generation, tree, own[cell_id])
-        for generation, own, selected in zip(generations, rows, selection, strict=True)
-        for cell_id, tree in generation.manifest["cells"].items()
-        if cell_id in selected & own.keys()
-    ]
+        trees = generation.manifest["cells"].items()
+        cells += [(generation, tree, there[cell]) for cell, tree in trees if cell in selected & there.keys()]
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
     flats = [flat(tree) for _, tree, _ in cells]
