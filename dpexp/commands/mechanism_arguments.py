@@ -172,7 +172,7 @@ def _swept(key: str, value: Any, whole: bool) -> list[float]:
 
 def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = "") -> EpsilonCurve:
     """The settings of a sweep, which are all built before anything is computed. Raises UsageError."""
-    from dpexp.reporting.epsilon_curves import EpsilonCurve
+    from dpexp.reporting.epsilon_curves import EpsilonCurve, words_of
 
     deltas = deltas_of(values)
     keys = [*dict.fromkeys(key for key in (*over, *swept_keys(name, values)) if key != hue), *([hue] if hue else [])]
@@ -190,6 +190,5 @@ def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = 
         try:
             settings.append((setting, mechanism_of(name, fixed | setting)))
         except UsageError as error:
-            place = ", ".join(f"{key} = {value:g}" for key, value in setting.items())
-            raise UsageError(f"{place}: {error.message}", error.hint) from None
+            raise UsageError(f"{words_of(setting)}: {error.message}", error.hint) from None
     return EpsilonCurve(name, fixed, swept, deltas, tuple(settings))

@@ -24,10 +24,8 @@ from dpexp.reporting.statement import tabled
 from dpexp.reporting.text_table import Content
 from dpexp.store.folder import experiments_in, holds_results, write_text
 
-MOST_ROWS = 200
-"""settings of a table of the page"""
-MOST_STATED = 12
-"""mechanisms on records up to which a page weighs all their analyses: each takes a second or more"""
+MOST_ROWS, MOST_STATED = 200, 12
+"""settings of a table of the page, and mechanisms of which it has all analyses: each takes a second or more"""
 
 
 def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:

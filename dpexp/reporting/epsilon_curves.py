@@ -48,7 +48,7 @@ class EpsilonCurve(Printed):
     def rows(self) -> list[Row]:
         """Every number of every setting."""
         rows = []
-        for values, mechanism in each(self.settings, "setting", lambda setting: _words(setting[0])):
+        for values, mechanism in each(self.settings, "setting", lambda setting: words_of(setting[0])):
             statement = analyses_of(self.name, mechanism, self.deltas)
             for a in (*statement.analyses, *statement.lower):
                 role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
@@ -157,7 +157,8 @@ class EpsilonCurve(Printed):
         return best.drop_duplicates([*self.over, "delta", "released", "role"]).assign(analysis=""), []
 
 
-def _words(values: Mapping[str, float]) -> str:
+def words_of(values: Mapping[str, float]) -> str:
+    """A setting as `key = value` of what is swept."""
     return ", ".join(f"{key} = {value:g}" for key, value in values.items())
 
 

@@ -45,8 +45,9 @@ class Section:
     """name, caption, command, and as source the image as a data address, which needs no other file"""
     tables: list[tuple[str, Content]] = field(default_factory=list)
     """with their titles"""
+    faults: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """what is not shown, then sentences of the privacy statement"""
+    """what is not shown and why, and sentences of the privacy statement"""
 
     @contextmanager
     def making(self, part: str) -> Iterator[None]:
@@ -54,7 +55,7 @@ class Section:
         try:
             yield
         except Exception as error:
-            self.remarks.append(f"{part} not shown: {'. '.join(filter(None, error_words(error)))}")
+            self.faults.append(f"{part} not shown: {'. '.join(filter(None, error_words(error)))}")
 
     @property
     def is_private(self) -> bool:

@@ -259,7 +259,7 @@ class HockeyStick:
             room = p * ((1 - lost) * (1 - ROUNDING))
             return min(largest_eps(room, np.log(np.maximum(cost, 1e-300)), delta), LARGEST)
 
-        # every event attains its own epsilon, and the largest is sought as by Dinkelbach (1967): from an epsilon to
+        # (e): each event attains its own epsilon, and the largest is sought as by Dinkelbach (1967): from an epsilon to
         # the event that is best there, and on to the epsilon of that event, which never falls after the first; the
         # best event has its greatest epsilon where it is best, so that one that is off by x leads to one off by about
         # x^2
