@@ -30,6 +30,8 @@ from dpexp.privacy.analyses.last_iterate import shift
 
 Composed = Callable[[int, float], float]
 """(steps, delta) -> epsilon of that many released steps"""
+ComposedBelow = Callable[[int, float, float], float]
+"""(steps, delta, most) -> the same; inf where it is known to be above `most`"""
 Contracted = Callable[[int], float]
 """R -> a bound on log eta_e(K^R), which never rises; 0 is no contraction"""
 LogContraction = Callable[[float], Contracted]
@@ -51,8 +53,16 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
     """
     if not (steps > 1 and delta > 0):
         return composed(steps, delta)
+    known = dict[tuple[int, float], float]()
+
+    def below(r: int, share: float, most: float) -> float:
+        # more steps, or less of delta, do not lower an epsilon
+        if any(eps > most and fewer <= r and more >= share for (fewer, more), eps in known.items()):
+            return math.inf
+        return known.setdefault((r, share), composed(r, share))
+
     # every choice is valid, so that a search which misses the best one is loose but never wrong
-    best = _over_steps(composed, log_contracted(0.0), 0.0, steps, delta, math.inf)
+    best = _over_steps(below, log_contracted(0.0), 0.0, steps, delta, math.inf)
     if not math.isfinite(best):
         best = composed(steps, delta)
     # e1 is tried as a share of an epsilon that the first round brings down
@@ -60,19 +70,19 @@ def hybrid_eps(composed: Composed, log_contracted: LogContraction, steps: int, d
         before = best
         for share in SHARES[::-1] if 0 < before < math.inf else ():
             e1 = share * before
-            best = _over_steps(composed, log_contracted(e1), e1, steps, delta, best)
+            best = _over_steps(below, log_contracted(e1), e1, steps, delta, best)
         if best > 0.9 * before:
             break
     return best
 
 
 def _over_steps(
-    composed: Composed, log_contracted: Contracted, e1: float, steps: int, delta: float, best: float
+    composed: ComposedBelow, log_contracted: Contracted, e1: float, steps: int, delta: float, best: float
 ) -> float:
     """The least of `best` and of the fewest steps that contract below delta, and a few more."""
     remainder, least = delta, _fewest(log_contracted, math.log(delta), steps + 1)
     # both orders state at least e1 and the composition at all of delta, which rises with the steps
-    if least > steps or (e1 > 0 and composed(least, delta) > best - e1):
+    if least > steps or (e1 > 0 and composed(least, delta, best - e1) > best - e1):
         return best
     # With the fewest steps nearly all of delta is spent on the contraction. A few per cent more steps shrink its part
     # by a power, and cost the composition, which grows about like the root of R, half as many per cent.
@@ -86,23 +96,24 @@ def _over_steps(
         # (a), contraction first: remainder + e^e1 share = delta, and epsilon is e1 plus the composition's at `share`
         share = (delta - remainder) * math.exp(-e1)
         # (b), composition first: its delta at e2 plus e^e2 remainder, again with the sum e1 + e2
-        e2, room = _exchanged(composed, r, log_remainder, delta, best - e1) if e1 > 0 else (math.inf, 0.0)
+        most = (best - e1) * (1 + 1e-6)
+        e2, room = _exchanged(composed, r, log_remainder, delta, most) if e1 > 0 else (math.inf, 0.0)
         # (a) states less than (b) where it leaves more of delta to the composition
         if share > max(LEAST_DELTA, room):
-            e2 = min(e2, composed(r, share))
+            e2 = min(e2, composed(r, share, best - e1))
         best = min(best, e1 + e2)
     return best
 
 
-def _exchanged(composed: Composed, r: int, log_remainder: float, delta: float, largest: float) -> tuple[float, float]:
+def _exchanged(composed: ComposedBelow, r: int, log_remainder: float, delta: float, most: float) -> tuple[float, float]:
     """The e2 with comp(e2) + e^e2 left <= delta, raised until it holds, else inf; and what the last e2 leaves of it."""
     # e2 only rises, from a value that is too small, because a larger e2 leaves less room; every round costs a law
-    e2 = composed(r, delta - math.exp(log_remainder))
+    e2 = composed(r, delta - math.exp(log_remainder), most)
     for _ in range(20):
         room = delta - math.exp(min(e2 + log_remainder, 0.0))
-        if room <= 0 or e2 > largest * (1 + 1e-6):
+        if room <= 0 or e2 > most:
             break
-        needed = composed(r, room)
+        needed = composed(r, room, most)
         # what is returned was checked: the composition needs at most e2 for the room that e2 leaves
         if needed <= e2:
             return e2, room
