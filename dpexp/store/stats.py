@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.core.errors import NoSuchAnalysis, UsageError
+from dpexp.theory.slopes import t_quantile
 
 if TYPE_CHECKING:
     from dpexp.config.cells import Cell
@@ -32,13 +33,6 @@ if TYPE_CHECKING:
 
 CI_NAME = "95% interval of the mean (Student t, corrected for skewness)"
 CI_LEVEL = 0.95
-
-
-def t_quantile(degrees: int, level: float = CI_LEVEL) -> float:
-    """Two-sided Student t quantile; inf without a degree of freedom."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + level) / 2)) if degrees > 0 else math.inf
 
 
 def interval(values: np.ndarray, level: float = CI_LEVEL) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

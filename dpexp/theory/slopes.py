@@ -36,6 +36,13 @@ class Slope:
     window: tuple[float, float]
 
 
+def t_quantile(degrees: int, level: float = LEVEL) -> float:
+    """Two-sided Student t quantile; inf without a degree of freedom."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + level) / 2)) if degrees > 0 else math.inf
+
+
 def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, float]) -> Slope:
     """Least-squares slope of log(mean over replicates) on log(step) for window[0] <= step <= window[1].
 
@@ -43,8 +50,6 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
     replicates (delta method, t interval). Raises SlopeError for a bad window, fewer than 3 points, fewer than 3
     replicates or a mean that is not positive and finite.
     """
-    from scipy.special import stdtrit
-
     low, high = window
     inside, count = (steps >= low) & (steps <= high), values.shape[1]
     if not 0 < low < high or inside.sum() < 3:
@@ -56,7 +61,7 @@ def loglog_slope(steps: np.ndarray, values: np.ndarray, window: tuple[float, flo
         raise SlopeError("a mean in the window is not positive and finite")
     # least squares are linear in the logarithms of the means
     slope, se = log_contrast(slope_weights(np.log(steps[inside].astype(np.float64))), values[inside])
-    reach = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * se
+    reach = t_quantile(count - 1) * se
     return Slope(slope, se, slope - reach, slope + reach, (float(low), float(high)))
 
 

@@ -10,7 +10,8 @@ from scipy.optimize import brentq
 
 from dpexp.engine.result import CellData
 from dpexp.store.simulating import checkpoint_steps
-from dpexp.store.stats import interval, paired_difference, summarise, t_quantile, too_far
+from dpexp.store.stats import interval, paired_difference, summarise, too_far
+from dpexp.theory.slopes import t_quantile
 
 RNG = np.random.default_rng(31)
 

@@ -18,7 +18,8 @@ from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.gather import Gathered, Line
 from dpexp.reporting.results.labels import COEFFICIENTS
 from dpexp.store.reading import OnlySummaries
-from dpexp.store.stats import CI_LEVEL, interval, paired_difference, t_quantile
+from dpexp.store.stats import CI_LEVEL, interval, paired_difference
+from dpexp.theory.slopes import t_quantile
 
 MAIN = "param_distance_sq"
 """compared where all cells have it, else every metric that all have"""

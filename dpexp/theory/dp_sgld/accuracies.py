@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from dpexp.theory.slopes import t_quantile
+
 NORMAL = 1.959964
 """two-sided 95% quantile of the normal law"""
-
-
-def _student(degrees: int) -> float:
-    """Two-sided 95% quantile of Student's law; inf without a degree of freedom."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, (1 + 0.95) / 2)) if degrees > 0 else math.inf
 
 
 class Accuracy(NamedTuple):
@@ -28,7 +23,7 @@ class Accuracy(NamedTuple):
     @property
     def seeds_reach(self) -> float:
         """Half the 95% Student t interval over replicates."""
-        return _student(self.seeds - 1) * self.se
+        return t_quantile(self.seeds - 1) * self.se
 
     @property
     def test_reach(self) -> float:
@@ -47,7 +42,7 @@ def difference(a: Accuracy, b: Accuracy) -> dict[str, Any]:
     linear classifiers err on the same records and differ by less. `seeds` and `records`: -1, 0 or 1 for significantly
     lower, undecided, significantly higher, by either.
     """
-    gap, seeds = a.mean - b.mean, _student(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
+    gap, seeds = a.mean - b.mean, t_quantile(min(a.seeds, b.seeds) - 1) * math.hypot(a.se, b.se)
     both = math.hypot(seeds, a.test_reach, b.test_reach)
     signs = {name: int(gap > reach) - int(gap < -reach) for name, reach in (("seeds", seeds), ("records", both))}
     return {"difference": 100 * gap, "seeds_reach": 100 * seeds, "reach": 100 * both, **signs}

@@ -14,9 +14,9 @@ from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
 from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.store.evidence import Evidence, Run
-from dpexp.store.stats import interval, t_quantile
+from dpexp.store.stats import interval
 from dpexp.theory.ldp_sgd.table1 import NON_STRONGLY, remark_exponent
-from dpexp.theory.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance
+from dpexp.theory.slopes import RATE_TOLERANCE, Slope, rate, rate_tolerance, t_quantile
 
 FIRST_COMPARED = 100  # first step at which curves are compared: before, all are at the start
 FIGURE_1 = Used("figure1")

@@ -14,8 +14,7 @@ from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used
 from dpexp.reporting.checks import JOINT, last_decade
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.store.evidence import Evidence, Run
-from dpexp.store.stats import t_quantile
-from dpexp.theory.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights
+from dpexp.theory.slopes import RATE_TOLERANCE, log_contrast, rate, slope_weights, t_quantile
 
 
 def slope_difference(run: Run, metric: str, looks: int) -> tuple[float, float]:

@@ -14,11 +14,10 @@ from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of, predicted_of, 
 from dpexp.reporting.checks import paired_over_decade, predictions_agree
 from dpexp.reporting.claim import Outcome, Verdict
 from dpexp.store.evidence import Evidence, Run
-from dpexp.store.stats import t_quantile
 from dpexp.theory import THEOREMS
 from dpexp.theory.ldp_sgd.terms import psi
 from dpexp.theory.ldp_sgd.theorem4 import log10_summation_b, theorem4_squared_log10
-from dpexp.theory.slopes import RATE_TOLERANCE, log_contrast, slope_weights
+from dpexp.theory.slopes import RATE_TOLERANCE, log_contrast, slope_weights, t_quantile
 
 BELOW_1 = (1 / 3, 0.5, 2 / 3)
 SMALL = Used("linear_d5", "logistic_d5", alpha=BELOW_1)
