@@ -76,7 +76,7 @@ class EpsilonCurve(Printed):
         for place, own in places.items():
             sure = [r["eps"] for r in own.values() if r["role"] == GUARANTEE and not r["secret"]]
             cells = [_cell(own.get(name), min(sure, default=math.inf)) for name in names]
-            lines.append([*(f"{value:g}" for value in place), *cells])
+            lines.append([*map(_number, place), *cells])
         head = [*self.over, "delta", *(f"{name} (attained)" if low else name for low, name in names)]
         last = sorted({r["analysis"] for r in valid if r["released"] == LAST})
         refused = dict.fromkeys(f"{r['analysis']}: {r['reason']}" for r in self.rows if r["role"] == REFUSED)
@@ -159,7 +159,11 @@ class EpsilonCurve(Printed):
 
 def words_of(values: Mapping[str, float]) -> str:
     """A setting as `key = value` of what is swept."""
-    return ", ".join(f"{key} = {value:g}" for key, value in values.items())
+    return ", ".join(f"{key} = {_number(value)}" for key, value in values.items())
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
 def _cell(row: Row | None, best: float) -> str:
