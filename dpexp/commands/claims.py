@@ -35,17 +35,17 @@ def claims(
     ledger, selected = verdicts.read_ledger(folder), set(matching([claim.id for claim in known], ids))
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
     if judge:
-        fresh = verdicts.judge(mine, folder)
-        verdicts.write_rows(folder, fresh, known, {claim.paper for claim in known})
-        moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
+        by_id = verdicts.judge(mine, folder)
+        verdicts.write_rows(folder, by_id, known, {claim.paper for claim in known})
+        moved = [row for row in by_id.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
         remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.outcome['measured']}" for row in moved]
-        rows = list(fresh.values())
     elif {*ids} <= {claim.paper for claim in known}:
-        rows = verdicts.stored_rows(folder, ledger, mine)
+        by_id = verdicts.stored_rows(folder, ledger, mine)
     else:
-        rows = verdicts.judge_or_read(mine, folder, ledger)
+        by_id = verdicts.judge(mine, folder, ledger)
     headlines = {name: headline for paper in papers().values() for name, headline in paper.headlines.items()}
-    everything = verdicts.stored_rows(folder, verdicts.read_ledger(folder), known) if out else rows
+    rows = list(by_id.values())
+    everything = [*verdicts.stored_rows(folder, verdicts.read_ledger(folder), known).values()] if out else rows
     texts: dict[str, Callable[[], str]] = {
         "table": lambda: verdicts.listed(everything), "md": lambda: "\n\n".join(map(verdicts.section, everything)),
         "differences": lambda: verdicts.differences(everything, papers().values()),

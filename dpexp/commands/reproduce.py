@@ -14,7 +14,6 @@ from dpexp.core.errors import UsageError
 from dpexp.core.terminal import note
 from dpexp.core.text import columns, counted, guess
 from dpexp.papers import papers as known_papers
-from dpexp.reporting.ledger.verdicts import experiments_of
 from dpexp.reporting.paper import Paper
 from dpexp.store.verifying import compare, published
 
@@ -90,5 +89,5 @@ def _of_papers(papers: Sequence[Paper], results: Path) -> list[list[str]]:
 
 def _experiments(paper: Paper) -> list[str]:
     """The experiments that a paper needs."""
-    needs = (name for figure in paper.figures for name in figure.needs)
-    return sorted({*paper.configs, *experiments_of(paper.claims), *needs})
+    drawn = (name for figure in paper.figures for name in figure.needs)
+    return sorted({*paper.configs, *drawn, *(name for claim in paper.claims for name in claim.experiments)})

@@ -66,19 +66,19 @@ class Claim(Check):
     """paper/place/topic"""
     place: str
     """where the quotation is printed"""
+    source: Source = "paper"
+    """ours: the statement completes, corrects or sharpens the paper"""
+    quote: str = ""
+    """the paper's own words, verbatim, at most 25 of them; empty where the claim is ours"""
     statement: str
     kind: Literal["guarantee", "upper", "rate", "prediction", "ordering", "value"]
+    false_if: str = ""
+    """what would make the claim false, in one sentence"""
     tolerance: str
     """what counts as agreement, and why"""
     expected: Verdict
     why: str = ""
     """why we expect that verdict"""
-    quote: str = ""
-    """the paper's own words, verbatim, at most 25 of them; empty where the claim is ours"""
-    source: Source = "paper"
-    """ours: the statement completes, corrects or sharpens the paper"""
-    false_if: str = ""
-    """what would make the claim false, in one sentence"""
     version: str = ""
     """the text that was judged, of a claim that is expected to be false, misprinted or misleading"""
     authors_answer: str = ""

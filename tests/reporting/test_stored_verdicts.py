@@ -72,7 +72,7 @@ def test_a_named_claim_is_judged_now_and_the_ledger_is_read(results, few):
     for name, one in stored.items():
         assert {key: one[key] for key in fresh[name].outcome} == fresh[name].outcome
     document = read_document(results / verdicts.FILE)
-    document["verdicts"][STORED[0]]["found"]["verdict"] = (
+    document["verdicts"][STORED[0]]["outcome"]["verdict"] = (
         "not testable"  # by hand: what the ledger says is not believed
     )
     write_document(results / verdicts.FILE, document)

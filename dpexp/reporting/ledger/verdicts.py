@@ -8,9 +8,9 @@ to `claims/<paper>.md`, with all claims of a paper; `docs/differences.md` has wh
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from dpexp.core.files import Damaged, lock
 from dpexp.core.terminal import each
 from dpexp.core.text import columns, few
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.claim import VERDICTS, WRONG, Claim
+from dpexp.reporting.claim import VERDICTS, WRONG, Claim, Outcome
 from dpexp.reporting.paper import Paper, ToKnow
 from dpexp.reporting.templates import filled
 from dpexp.reporting.text_table import markdown_table
@@ -30,23 +30,19 @@ from dpexp.store.reading import config_typed, numbers_held, say_once
 
 FILE = "claims.json"
 LOCK = ".claims.lock"
-PARTS = {"claim": "claim", "outcome": "found", "results": "results"}
-"""fields of a row, and their names in the file"""
+STORED = ("claim", "outcome", "results")
+"""fields of a row that are in the file"""
 PATIENCE_S = 30.0
 """how long a writer waits for another one"""
 State = Literal["judged", "stored", "stale", "missing"]
 """judged now from the results that are here; read from the ledger, judged from the same results; from others; never"""
-WORDS = ("id", "paper", "place", "source", "quote", "statement", "kind", "false_if", "tolerance", "why", "version",
-         "authors_answer")  # fmt: skip
-"""fields of a claim that are stored"""
-OUTCOME = ("predicted", "measured", "uncertainty", "verdict", "numbers")
-"""fields of its outcome"""
 
 
 def words_of(claim: Claim) -> dict[str, Any]:
     """The words of a claim, for programs."""
-    own = {name: getattr(claim, name) for name in WORDS}
-    return own | {"expected_verdict": claim.expected, "configs": [place_of(name) for name in claim.experiments]}
+    texts = {name: text for name, text in vars(claim).items() if isinstance(text, str) and name != "expected"}
+    configs = [place_of(name) for name in claim.experiments]
+    return {"id": claim.id, "paper": claim.paper, **texts, "expected_verdict": claim.expected, "configs": configs}
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class Judgement:
 
     def document(self, results: Path) -> dict[str, Any]:
         """The row with stable keys; a row that is stale or missing has null as its verdict and values."""
-        outcome = self.outcome if self.is_current else dict.fromkeys(OUTCOME)
+        outcome = self.outcome if self.is_current else dict.fromkeys(part.name for part in fields(Outcome))
         run = "" if self.is_current else shell(["claims", self.id], results)
         return {**self.claim, **outcome, "state": self.state, "reason": self.reason, "run": run}
 
@@ -99,7 +95,7 @@ def read_ledger(results: Path) -> dict[str, Judgement]:
     """The stored rows by the id of the claim; none, with a note, where the file is damaged."""
     try:
         stored = read_document(results / FILE)["verdicts"]
-        rows = {name: Judgement(**{part: row[key] for part, key in PARTS.items()}) for name, row in stored.items()}
+        rows = {name: Judgement(**row) for name, row in stored.items()}
         # a checksum does not see that two rows have changed places
         if moved := next((name for name, row in rows.items() if row.id != name), None):
             raise Damaged(f"another claim's verdict stands under {moved}")
@@ -122,17 +118,17 @@ def write_rows(results: Path, fresh: Mapping[str, Judgement], known: Sequence[Cl
             rows = {**read_ledger(results), **fresh}
             own = {claim.id: replace(rows[claim.id], claim=words_of(claim)) for claim in known if claim.id in rows}
             judged = own | {name: row for name, row in rows.items() if row.paper not in papers}
-            verdicts = {name: {key: getattr(row, part) for part, key in PARTS.items()} for name, row in judged.items()}
+            verdicts = {name: {part: getattr(row, part) for part in STORED} for name, row in judged.items()}
             write_document(results / FILE, {"schema_version": SCHEMA_VERSION, "verdicts": verdicts})
     except OSError as error:
         message = f"{results / FILE} cannot be written: {error.strerror or error}"
         raise UsageError(message, "use --results DIR for another folder") from None
 
 
-def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence[Claim]) -> list[Judgement]:
+def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence[Claim]) -> dict[str, Judgement]:
     """The rows of claims, in their order; stale where they were not judged from the results that are here."""
-    numbers = numbers_held(results, experiments_of(claim for claim in claims if claim.id in ledger))
-    rows = []
+    numbers = numbers_held(results, (name for claim in claims if claim.id in ledger for name in claim.experiments))
+    rows = {}
     for claim in claims:
         row = ledger.get(claim.id) or Judgement({}, state="missing", reason="not judged yet")
         changed = [name for name in claim.experiments if row.outcome and numbers[name][0] != row.results.get(name)]
@@ -140,13 +136,8 @@ def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence
             trouble = numbers[changed[0]][1]
             reason = f"result missing or stale: {trouble}" if trouble else f"result changed: {results / changed[0]}"
             row = replace(row, state="stale", reason=reason)
-        rows.append(replace(row, claim=words_of(claim)))
+        rows[claim.id] = replace(row, claim=words_of(claim))
     return rows
-
-
-def experiments_of(claims: Iterable[Claim]) -> list[str]:
-    """The experiments whose results some claims read, each once."""
-    return list(dict.fromkeys(name for claim in claims for name in claim.experiments))
 
 
 def command(experiments: Iterable[str], results: Path) -> str:
@@ -156,31 +147,29 @@ def command(experiments: Iterable[str], results: Path) -> str:
     return shell(["run", *shlex.split(configs)], results)
 
 
-def judge(claims: Sequence[Claim], results: Path) -> dict[str, Judgement]:
-    """Fresh rows by the ids of the claims. Raises ResultsMissing, with the command that runs all that they need."""
+def judge(
+    claims: Sequence[Claim], results: Path, ledger: Mapping[str, Judgement] | None = None
+) -> dict[str, Judgement]:
+    """Claims judged now; with a ledger, the stored rows of those whose replicates are not here, as in a fresh clone.
+
+    Without one ResultsMissing is raised, with the command that runs all that they need.
+    """
     # read before the checks: results that change meanwhile make the row stale, and never a false one current
-    numbers = numbers_held(results, experiments_of(claims), whole=True)
-    if missing := {name: trouble for name, (_, trouble) in numbers.items() if trouble}:
+    numbers = numbers_held(results, (name for claim in claims for name in claim.experiments), whole=True)
+    missing = {name: trouble for name, (_, trouble) in numbers.items() if trouble}
+    if missing and ledger is None:
         message = f"claims need results that are missing or stale: {few(list(missing.values()), 1)}"
         raise ResultsMissing(message, f"run: {command(missing, results)}")
     # an experiment is read once for all claims
-    evidence, rows = Evidence(results), {}
+    evidence, rows = Evidence(results), stored_rows(results, ledger or {}, claims)
     for claim in each(claims, "claim", lambda claim: claim.id):
-        read = {name: numbers[name][0] for name in claim.experiments}
-        outcome = asdict(claim.judged(evidence.only(claim.experiments)))
-        rows[claim.id] = Judgement(words_of(claim), outcome, read, "judged")
-    return rows
-
-
-def judge_or_read(claims: Sequence[Claim], results: Path, ledger: Mapping[str, Judgement]) -> list[Judgement]:
-    """Every claim judged now; the stored row of those whose replicates are not here, as in a fresh clone."""
-    numbers = numbers_held(results, experiments_of(claims), whole=True)
-    missing = {name: trouble for name, (_, trouble) in numbers.items() if trouble}
-    fresh = judge([claim for claim in claims if not missing.keys() & set(claim.experiments)], results)
-    rows = []
-    for claim, row in zip(claims, stored_rows(results, ledger, claims), strict=True):
-        reason = next((missing[name] for name in claim.experiments if name in missing), row.reason)
-        rows.append(fresh.get(claim.id) or (replace(row, reason=reason) if row.state == "missing" else row))
+        if trouble := next((missing[name] for name in claim.experiments if name in missing), ""):
+            row = rows[claim.id]
+            rows[claim.id] = replace(row, reason=trouble) if row.state == "missing" else row
+        else:
+            read = {name: numbers[name][0] for name in claim.experiments}
+            outcome = asdict(claim.judged(evidence.only(claim.experiments)))
+            rows[claim.id] = Judgement(words_of(claim), outcome, read, "judged")
     return rows
 
 
@@ -217,16 +206,14 @@ def section(row: Judgement) -> str:
     return _filled("claim.md", row=row, configs=[Path(path).stem for path in row.claim["configs"]])
 
 
-def warnings(judgements: Iterable[Judgement]) -> list[str]:
+def warnings(rows: Sequence[Judgement]) -> list[str]:
     """A line for every verdict that is not the expected one, and for every reason why others are not current."""
-    lines = []
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for row in judgements:
-        if row.is_surprising:
-            lines.append(f"unexpected: {row.id}: {row.verdict}; {row.outcome['measured']}")
-        # an edit makes many claims stale: a line for each reason, and not for each claim
-        elif not row.is_current:
-            by_reason.setdefault((row.state, row.reason), []).append(row.id)
+    lines = [f"unexpected: {row.id}: {row.verdict}; {row.outcome['measured']}" for row in rows if row.is_surprising]
+    # an edit makes many claims stale: a line for each reason, and not for each claim
+    by_reason = defaultdict[tuple[str, str], list[str]](list)
+    for row in rows:
+        if not row.is_current:
+            by_reason[row.state, row.reason].append(row.id)
     return lines + [f"{state}: {few(ids, 1)}: {reason}" for (state, reason), ids in by_reason.items()]
 
 
@@ -240,15 +227,14 @@ def link(row: Judgement, words: str, page: str = "") -> str:
 def index(judgements: Sequence[Judgement], headlines: Mapping[str, str]) -> str:
     """The headlines, what the verdicts mean, and counts that lead to the pages."""
     # a column of zeros for stale rows would look like a fault
-    verdicts = [*VERDICTS, *([NOT_CURRENT] if NOT_CURRENT in tally(judgements) else [])]
+    verdicts = [*VERDICTS, *{NOT_CURRENT} & tally(judgements).keys()]
 
     def counts(source: str) -> list[list[str]]:
-        papers = by_paper(judgements)
-        own = {name: tally([r for r in rows if r.claim["source"] == source]) for name, rows in papers.items()}
-        return [
-            [f"[{name}]({PAGE.format(name)})", str(of.total()), *(str(of[verdict]) for verdict in verdicts)]
-            for name, of in own.items()
-        ]
+        table = []
+        for paper, rows in by_paper(judgements).items():
+            own = tally([row for row in rows if row.claim["source"] == source])
+            table.append([f"[{paper}]({PAGE.format(paper)})", str(own.total()), *(str(own[name]) for name in verdicts)])
+        return table
 
     by_id = {row.id: row for row in judgements}
     return _filled("claims.md", headlines=headlines, by_id=by_id, counts=counts, verdicts=verdicts)
@@ -273,7 +259,7 @@ def contradicted(sentence: ToKnow, by_id: Mapping[str, Judgement]) -> list[str]:
 def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str:
     """What does not hold as printed, by paper: claims with such a verdict, and declared differences."""
     wrong = [row for row in judgements if row.claim["source"] == "paper" and row.outcome.get("verdict") in WRONG]
-    rows = [(of, [row for row in wrong if row.paper == of.id]) for of in papers]
+    rows = [(of, by_paper(wrong).get(of.id, [])) for of in papers]
     return _filled(DIFFERENCES, papers=[(of, own) for of, own in rows if own or of.differences])
 
 
