@@ -18,7 +18,6 @@ from dpexp.papers import figures, papers, theories
 from dpexp.plugins.loaded import shell
 from dpexp.reporting.page import Section, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
-from dpexp.reporting.results.draw import figure_of
 from dpexp.reporting.results.result_table import content_of
 from dpexp.reporting.statement import tabled
 from dpexp.reporting.text_table import Content
@@ -61,6 +60,8 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
 
 def _draw(sections: Sequence[Section], results: Path) -> None:
     """Add the shipped figures that the results allow to the first of their experiments, else its own."""
+    from dpexp.reporting.results.draw import figure_of
+
     names = [section.name for section in sections]
     work = {word: figure for word, figure in figures().items() if {*figure.needs} & {*names}}
     for name in [name for name in names if not any(name in figure.needs for figure in work.values())]:

@@ -43,7 +43,7 @@ _TYPES = {"O": "string", "i": "int64", "f": "double"}
 """of columns, by numpy's kinds, as the summary's file calls them"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Generation:
     """Derived files that belong together, every byte of them checked."""
 

@@ -189,6 +189,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
+@lru_cache(maxsize=1)  # a file is read once for the estimators of a cell, which follow each other
 def cell_of(generation: Generation, cell_id: str) -> CellData:
     """The numbers of one cell, replicate by replicate. Raises ResultsMissing, also where only summaries are there."""
     return _trajectory(generation, cell_id, Stored.data)

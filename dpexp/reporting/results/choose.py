@@ -120,9 +120,9 @@ def choose(
     reserved = _reserved(declared, vary)
     names = needed(lines, vary, reserved)
     axes = [name for name in names if name not in NO_AXIS and all(is_number(line.get(name)) for line in lines)]
+    usual, least = (STEP, SWEEP) if checkpoints >= SWEEP else (DOTS, LEAST_CURVE)
     counts = {name: len({line[name] for line in lines} - {math.inf}) for name in axes if name not in reserved}
-    longest, least = max(counts, key=counts.__getitem__, default=""), SWEEP if checkpoints >= SWEEP else LEAST_CURVE
-    x = declared.x or (longest if counts.get(longest, 0) >= least else STEP if checkpoints >= SWEEP else DOTS)
+    x = declared.x or max((n for n in counts if counts[n] >= least), key=counts.__getitem__, default=usual)
     if x not in (STEP, DOTS, *axes):
         raise UsageError(f"--x {x}: not every cell has a number for it", f"numbers: {', '.join([STEP, *axes])}")
     free = [name for name in names if name not in (x, *reserved)]
@@ -199,6 +199,6 @@ def _colour(free: Sequence[str], lines: Sequence[Settings], sections: Mapping[st
     def rank(group: Sequence[str]) -> tuple[bool, bool, int]:
         return "algorithm" in group, group[0].partition(".")[0] in ("mu", "eps"), count(group)
 
-    method = method if count(method) <= MOST_COLOURS else []
-    groups = [method, *([name] for name in free if name not in method)]
+    # a part of the method has no more levels than all of it, which comes first
+    groups = [method, *([name] for name in free)]
     return max((group for group in groups if group and count(group) <= MOST_COLOURS), key=rank, default=[])

@@ -14,9 +14,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 
 from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
@@ -30,17 +36,12 @@ from dpexp.reporting.results.labels import STATISTICS, Metric, level_labels, met
 from dpexp.reporting.templates import filled
 from dpexp.store.stats import is_coordinate
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
 LOGARITHMIC = 8.0
 """largest over smallest from which an axis of positive numbers is logarithmic"""
 MOST_ROWS, MOST_MARKERS = 200, 30
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
-INDEX = re.compile(r"(?<== )(\d\.\d\d)")
+INDEX = re.compile(r"(?<== )\d\.\d\d")
 """J in the name of a prediction"""
 NO_THEORY = (
     "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that does not depend on "
@@ -58,9 +59,8 @@ def figure_of(
                   lambda results: draw(gather(folders, figure.only or None), figure, theories()))  # fmt: skip
 
 
-def draw(gathered: Gathered, declaration: Declaration | None = None, theories: Sequence[Theory] = ()) -> Drawing:
+def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] = ()) -> Drawing:
     """The figure, its numbers and its caption. Raises UsageError where it cannot be drawn as declared."""
-    declared = declaration or Declaration()
     # whiskers are quantiles, and boxes are rows
     declared = replace(declared, statistic="quantiles", x=DOTS) if declared.kind == "box" else declared
     gathered = gathered.of(declared.estimator, declared.statistic)
@@ -72,8 +72,21 @@ def draw(gathered: Gathered, declaration: Declaration | None = None, theories: S
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
         raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
-    words, remark = caption(scene, gathered), " ".join(["", *_theory_sentence(scene)])
-    return Drawing(scene.draw(), scene.numbers(), words, gathered.constants, remark=remark)
+    theory, last = theory_sentence(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
+    # what the picture cannot say by itself; parameters are in the head of the CSV
+    caption = filled("dpexp.reporting.results", "caption.txt", scene=scene, gathered=gathered, last=last,
+                     own_records=OWN_RECORDS, theory=theory)  # fmt: skip
+    return Drawing(scene.draw(), scene.numbers(), " ".join(caption.splitlines()), gathered.constants,
+                   remark=f" {theory}" if theory else "")  # fmt: skip
+
+
+def theory_sentence(curves: Iterable[str]) -> str:
+    """The curves of theory by their names, once for all that differ in their index J alone; empty without a curve."""
+    indices: dict[str, list[str]] = {}
+    for name in curves:
+        indices.setdefault(INDEX.sub("{}", name), []).append((INDEX.findall(name) or [""])[0])
+    words = "; ".join(name.replace("{}", " to ".join(sorted({min(own), max(own)}))) for name, own in indices.items())
+    return words and f"Theory, for at most three colours: {words}."
 
 
 class Scene:
@@ -92,54 +105,45 @@ class Scene:
         self.plan = plan = choose(settings, sections, checkpoints, declared)
         self.steps, self.turned = plan.x == STEP, plan.x == DOTS
         """turned: rows are along the vertical axis, and values along the other one"""
-        factors = {"panel": plan.panel, "colour": plan.colour, "style": plan.style, "row": plan.row}
-        self.labels = {key: level_labels(factor, self.words, settings) for key, factor in factors.items()}
-        if len(self.labels["row"]) > MOST_ROWS:
-            message = f"{len(self.labels['row'])} settings are too many for one figure"
-            raise UsageError(message, "--only picks cells, such as mu=1")
+        parts = ("panel", "colour", "style", "row")
+        self.labels = {part: level_labels(getattr(plan, part), self.words, settings) for part in parts}
+        if (rows := len(plan.row.levels)) > MOST_ROWS:
+            raise UsageError(f"{rows} settings are too many for one figure", "--only picks cells, such as mu=1")
         self.colours = style.colours_of(plan.colour)
         self.theory: dict[str, str] = {}
-        """kinds of curves by their names: `bound, Theorem 3` is a bound"""
+        """kinds of curves, by their names: `bound, Theorem 3` is a bound"""
         self.table = self._table()
         self.kinds = list(dict.fromkeys(self.theory.values()))
         # markers of a line with many points would hide all else
         many = not self.turned and self.table["x"].nunique() > MOST_MARKERS
         self.markers = [""] * len(style.MARKERS) if many or self.steps else style.MARKERS
-        calm = self.table[self.table["n_diverged"] == 0]
-        self.y_log = not metric.share and _spans_decades(calm["mean"])
+        self.y_log = not metric.share and _spans_decades(self.table["mean"][self.table["n_diverged"] == 0])
         self.x_log = self.steps or (not self.turned and _spans_decades(self.table["x"]))
-        finite = self.table["x"][np.isfinite(self.table["x"])]
-        first, last = finite.min(), finite.max()
+        first, last = self.table["x"][np.isfinite(self.table["x"])].agg(["min", "max"])
         # infinity is a fifth beyond the last finite number
         self.beyond = last * max((last / first) ** 0.18, 1.5) if self.x_log else last + max(0.18 * (last - first), 0.5)
         self.table["at"] = self.table["x"].clip(upper=self.beyond)
 
     def _table(self) -> pd.DataFrame:
         """(a)"""
-        import pandas as pd
-
         plan, parts = self.plan, []
         # theory of the first colour, a middle one and the last: more curves cannot be distinguished
         hues = {0, len(self.colours) // 2, len(self.colours) - 1}
-        for number, line in enumerate(self.lines):
+        codes = zip(plan.panel.codes, plan.colour.codes, plan.style.codes, plan.row.codes, strict=True)
+        for number, (line, (panel, colour, dashes, row)) in enumerate(zip(self.lines, codes, strict=True)):
             rows = line.rows[line.rows["step"] > 0] if self.steps else line.rows.tail(1)
-            colour, curves = plan.colour.codes[number], {}
-            if self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned)):
-                curves = line.curves(self.theories, rows["step"].to_numpy(), drawn=True)
-            kinds = {name: name.partition(",")[0] for name in curves}
-            self.theory |= kinds
+            has_theory = self.declared.theory and (is_coordinate(line.metric) or (colour in hues and not self.turned))
+            curves = line.curves(self.theories, rows["step"].to_numpy(), drawn=True) if has_theory else {}
+            self.theory |= {name: name.partition(",")[0] for name in curves}
+            by_kind = {self.theory[name]: values for name, values in curves.items()}
             # within a row by the colour
-            place = plan.row.codes[number] + 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
+            place = row + 0.5 * ((colour + 0.5) / len(self.colours) - 0.5)
             x = rows["step"] if self.steps else place if self.turned else float(line.settings[plan.x])
-            parts.append(rows.assign(line=number, panel=plan.panel.codes[number], colour=colour, x=x,
-                                     style=plan.style.codes[number],
-                                     **{kinds[name]: values for name, values in curves.items()}))  # fmt: skip
+            parts.append(rows.assign(line=number, panel=panel, colour=colour, style=dashes, x=x, **by_kind))
         return pd.concat(parts, ignore_index=True).sort_values(["panel", "line", "step"], kind="stable")
 
     def numbers(self) -> pd.DataFrame:
         """What is drawn: the settings of every line, its rows and the curves of theory."""
-        import pandas as pd
-
         lines, value = self.table["line"], "mean" if self.declared.statistic == "mean" else "median"
         columns = {column_of(name): [self.lines[k].settings.get(name) for k in lines] for name in self.plan.names}
         own = ["step", "mean", "ci_lo", "ci_hi", "n", "n_diverged", *["q25", "q75"] * self.boxes]
@@ -149,21 +153,17 @@ class Scene:
     @cached_property
     def slopes(self) -> dict[int, float]:
         """By panel what theory gives its first estimator; no panel where it gives none, or several."""
-        slopes = {}
+        first, exponents = dict[int, str](), dict[int, set[float | None]]()
         plain = self.steps and self.y_log and self.metric.error and self.declared.statistic == "mean"
-        for panel in range(len(self.plan.panel.levels)) if plain and not self.declared.theory else ():
-            lines = [line for line, code in zip(self.lines, self.plan.panel.codes, strict=True) if code == panel]
-            own = [line for line in lines if line.estimator == lines[0].estimator]
-            exponents = {line.exponent(self.theories) for line in own if line.run.cell}
-            if len(exponents) == 1 and (slope := exponents.pop()) is not None:
-                slopes[panel] = slope
-        return slopes
+        lines = zip(self.lines, self.plan.panel.codes, strict=True) if plain and not self.declared.theory else ()
+        for line, panel in lines:
+            if line.estimator == first.setdefault(panel, line.estimator) and (cell := line.run.cell):
+                powers = (theory.exponent(cell, line.estimator, line.metric) for theory in self.theories)
+                exponents.setdefault(panel, set()).add(next((power for power in powers if power is not None), None))
+        return {panel: own for panel, (own, *others) in exponents.items() if own is not None and not others}
 
     def draw(self) -> Canvas:
         """(b) As wide as matplotlib's settings say, and as high as panels and words need."""
-        import matplotlib as mpl
-        from matplotlib.figure import Figure as Canvas
-
         width, count = float(mpl.rcParams["figure.figsize"][0]), len(self.labels["panel"])
         # as many columns as there is room for, and more where a page would be too high
         usual = 2 if count in (2, 4) or self.turned else max(3, math.ceil(math.sqrt(count)))
@@ -190,23 +190,21 @@ class Scene:
         x_label = label if self.turned else "steps" if self.steps else parameter_label(self.plan.x)
         self._scale(panels[0], max(3, int(2 * width / columns)), names)
         for number, (axes, (_, inside)) in enumerate(zip(panels, self.table.groupby("panel"), strict=False)):
-            axes.set_title(style.wrapped(self.labels["panel"][number], width / columns - 0.5))
-            axes.set_axisbelow(True)
+            last = number + columns >= count  # no panel is below it
+            own_title = style.wrapped(self.labels["panel"][number], width / columns - 0.5)
+            axes.set(title=own_title, xlabel=x_label if last else "", axisbelow=True)
             axes.use_sticky_edges = False
             axes.margins(0.05, 0.12)
-            last = number + columns >= count  # no panel is below it
             axes.tick_params(labelbottom=last)
             if self.turned:
                 axes.tick_params("y", labelsize=size)
-            axes.set_xlabel(x_label if last else "")
-            key: tuple[int, ...]
-            for key, own in inside.groupby([*["line"] * self.steps, "colour", "style"]):  # type: ignore[assignment]
-                points, look = own.sort_values("x"), key[-2:]
-                _line(self, axes, points, *look)
-                for kind in self.kinds:
-                    _theory(self, axes, points, kind, *look)
-            if number in self.slopes:
-                _reference(axes, inside[inside["n_diverged"] == 0], self.slopes[number])
+            for _, own in inside.sort_values("x").groupby([*["line"] * self.steps, "colour", "style"]):
+                look = own[["colour", "style"]].iloc[0]
+                _line(self, axes, own, *look)
+                _theory(self, axes, own, *look)
+            calm = inside[inside["n_diverged"] == 0]
+            if number in self.slopes and len(calm):
+                _reference(axes, calm, self.slopes[number])
         if self.kinds and self.y_log and not self.turned:
             # room for theory, of which a bound may leave at the top
             low, high = panels[0].get_ylim()
@@ -217,10 +215,7 @@ class Scene:
         return canvas
 
     def _scale(self, axes: Axes, ticks: int, rows: Sequence[str]) -> None:
-        """Scales and the names of few values, of infinity and of rows, with at most so many decades named.
-
-        Panels share them with the first one.
-        """
+        """Scales, at most so many decades named, and names of few values, infinity and rows; all panels share them."""
         if self.y_log:
             style.logarithmic(axes, "x" if self.turned else "y", ticks if self.turned else 6)
         if self.x_log:
@@ -240,28 +235,6 @@ def _spans_decades(values: pd.Series[float]) -> bool:
     """Whether all finite values are positive, and so far apart that an axis should be logarithmic."""
     finite = values[np.isfinite(values)]
     return bool(len(finite) and finite.min() > 0 and finite.max() / finite.min() >= LOGARITHMIC)
-
-
-def caption(scene: Scene, gathered: Gathered) -> str:
-    """What the picture cannot say by itself; parameters are in the head of the CSV."""
-    last = from_to(int(line.rows["step"].iloc[-1]) for line in scene.lines)
-    words = {"last": last, "own_records": OWN_RECORDS, "theory": _theory_sentence(scene)}
-    text = filled("dpexp.reporting.results", "caption.txt", scene=scene, gathered=gathered, **words)
-    return " ".join(text.splitlines())
-
-
-def _theory_sentence(scene: Scene) -> list[str]:
-    return [f"Theory, for at most three colours: {_in_short(scene.theory)}."] if scene.theory else []
-
-
-def _in_short(names: Iterable[str]) -> str:
-    """Names of curves, once for all that differ in their index J alone, with its range."""
-    indices: dict[tuple[str, str], list[str]] = {}
-    for name in names:
-        start, index, end = INDEX.split(name) if INDEX.search(name) else (name, "", "")
-        indices.setdefault((start, end), []).append(index)
-    ranges = {key: " to ".join(dict.fromkeys((min(own), max(own)))) for key, own in indices.items()}
-    return "; ".join(f"{start}{index}{end}" for (start, end), index in ranges.items())
 
 
 def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -> None:
@@ -295,31 +268,25 @@ def _line(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -
         axes.plot(*point, "x", transform=edge, color=colour, markersize=6, markeredgewidth=1.5, clip_on=False)
 
 
-# --- (c)
-
-
-def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, kind: str, hue: int, dashes: int) -> None:
-    """A curve of theory, in the colour and dashes of the line that it is for; a bound is paler than what is near. Of
-    rows a mark each."""
-    from matplotlib.colors import to_rgb
-    from matplotlib.lines import Line2D
-
-    if scene.turned:
-        axes.plot(rows[kind], rows["at"], "|", color="black", markersize=9, gid="theory", zorder=5)
-        return
-    # an asymptote says nothing of the start
-    rows = rows[np.isfinite(rows["x"]) & ((kind != "asymptote") | (rows["step"] >= rows["step"].max() / style.GUIDE))]
-    if rows[kind].notna().any():
-        colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[hue])))
-        look = {**style.THEORY[scene.kinds.index(kind)], "linestyle": style.STYLES[dashes]}
-        # an artist sets no limits: a bound may be far above
-        axes.add_artist(Line2D(rows["at"], rows[kind], color=tuple(colour), gid="theory", zorder=2.5, **look))
+def _theory(scene: Scene, axes: Axes, rows: pd.DataFrame, hue: int, dashes: int) -> None:
+    """(c) Curves of theory, in the colour and dashes of the line that they are for; a bound is paler than what is near.
+    Of rows a mark each."""
+    for kind, look in zip(scene.kinds, style.THEORY, strict=False):
+        if scene.turned:
+            axes.plot(rows[kind], rows["at"], "|", color="black", markersize=9, gid="theory", zorder=5)
+            continue
+        # an asymptote says nothing of the start
+        first = rows["step"].max() / style.GUIDE if kind == "asymptote" else 0
+        own = rows[np.isfinite(rows["x"]) & (rows["step"] >= first)]
+        if own[kind].notna().any():
+            colour = 1 - (0.55 if kind == "bound" else 1) * (1 - np.array(to_rgb(scene.colours[hue])))
+            curve = Line2D(own["at"], own[kind], linestyle=style.STYLES[dashes], color=tuple(colour), **look)
+            # an artist sets no limits: a bound may be far above
+            axes.add_artist(curve).set(gid="theory", zorder=2.5)
 
 
 def _reference(axes: Axes, rows: pd.DataFrame, slope: float) -> None:
-    """A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
-    if rows.empty:
-        return
+    """(c) A dotted guide of the slope of theory below all curves of the panel, over the last decade and a half."""
     last = float(rows["step"].max())
     late = rows[rows["step"] >= last / style.GUIDE]
     # where a guide that touches a curve from below is at the last step
@@ -327,13 +294,8 @@ def _reference(axes: Axes, rows: pd.DataFrame, slope: float) -> None:
     style.guide(axes, (start, last), level, slope, f"slope {'$-$' if slope < 0 else ''}{fraction(abs(slope))}")
 
 
-# --- (d)
-
-
 def _entries(scene: Scene) -> list[Any]:
-    """Handles with their labels."""
-    from matplotlib.lines import Line2D
-
+    """(d) Handles with their labels."""
     entry = partial(Line2D, [], [], color=style.GREY, markersize=4.5, linestyle="")
     dotted, styled, line = not scene.steps, bool(scene.plan.style.names), "" if scene.turned else "-"
     handles = []

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from dpexp.core.text import counted, guess
 from dpexp.reporting.results.choose import ESTIMATOR, FROM, TERM
 from dpexp.reporting.results.labels import COEFFICIENTS, STATISTICS
 from dpexp.store.folder import experiments_in
+from dpexp.store.generation import Generation
 from dpexp.store.reading import cell_of, cells_of, command_of, load_generation, say_once, summary_of
 from dpexp.store.stats import is_coordinate
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from dpexp.config.cells import Cell
-    from dpexp.engine.result import CellData
-    from dpexp.store.generation import Generation
 
 DEFAULT_METRICS = ("param_distance_sq", "loss_gap", "test_accuracy", "grad_norm", "objective", "train_loss")
 """the first of these that the results have is the default, else their first metric"""
@@ -40,29 +39,25 @@ Curves = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One cell of a result: its parameters as the manifest has them and by column, and its row of cells.parquet."""
+    """One cell of the result in a folder, with its row of cells.parquet and its parameters by column."""
 
+    folder: Path
     generation: Generation
-    parameters: dict[str, Any]
-    settings: Settings
     row: dict[str, Any]
-
-    @property
-    def folder(self) -> Path:
-        return self.generation.folder.root
+    settings: Settings
 
     @cached_property
     def cell(self) -> Cell | None:
         """The cell made again; None where it needs a plug-in, or has parameters of another version."""
         # pydantic's errors of parameters are ValueErrors
         with suppress(ResultsMissing, ValueError):
-            return stored_cell(self.folder.name, self.parameters)
+            return stored_cell(self.folder.name, self.generation.manifest["cells"][self.row["cell_id"]])
         return None
 
     @property
     def own_records(self) -> bool:
         """Whether it was computed from a user's own records."""
-        return "released" in self.generation.manifest["computed_from"][str(self.row["cell_id"])]
+        return "released" in self.generation.manifest["computed_from"][self.row["cell_id"]]
 
 
 @dataclass(frozen=True)
@@ -144,41 +139,36 @@ def gather(
     import pandas as pd
 
     # compared with today's code once, and not once for every cell
-    generations = [load_generation(folder.parent, folder.name, renamed, partial) for folder in folders]
-    rows, known, remarks = list[dict[str, Settings]](), list[dict[str, Settings]](), list[str]()
-    for folder, generation in zip(folders, generations, strict=True):
-        records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
-        rows.append({str(row["cell_id"]): row for row in records if row["status"] != "failed"})
+    generations = {folder: load_generation(folder.parent, folder.name, renamed, partial) for folder in folders}
+    known, remarks = list[dict[str, Settings]](), list[str]()
+    for folder, generation in generations.items():
         if renamed and (why := generation.why_stale()):
             remarks.append(f"{folder} is not what today's code gives: {why}")
         # `only` selects a cell without a row by its parameters
         trees = generation.manifest["cells"]
         own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
-        known.append({**dict(zip(trees, own, strict=True)), **rows[-1]})
-    selection = [frozenset(own) for own in known] if only is None else select(only, known)
-    cells: list[tuple[Generation, dict[str, Any], Settings]] = []
-    for folder, generation, there, selected in zip(folders, generations, rows, selection, strict=True):
-        if missing := len(selected - there.keys()):
+        records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
+        rows = {row["cell_id"]: row for row in records if row["status"] != "failed"}
+        known.append(dict(zip(trees, own, strict=True)) | rows)
+    cells, frames = list[tuple[Path, Generation, Settings]](), list[pd.DataFrame]()
+    selection = known if only is None else select(only, known)
+    for (folder, generation), columns, selected in zip(generations.items(), known, selection, strict=True):
+        shown = {cell: row for cell, row in columns.items() if cell in selected and "status" in row}
+        if missing := len(selected) - len(shown):
             part = f"{missing} of {counted(len(selected), 'cell')}"
             remarks.append(f"{folder}: {part} not shown: missing or failed (run: {command_of(generation.folder)})")
             say_once(remarks[-1])
-        trees = generation.manifest["cells"].items()
-        cells += [(generation, tree, there[cell]) for cell, tree in trees if cell in selected & there.keys()]
+        summary, places = summary_of(generation), {cell: len(cells) + k for k, cell in enumerate(shown)}
+        frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
+        cells += [(folder, generation, row) for row in shown.values()]
     if not cells:
         raise UsageError("no cell has results", "; ".join(remarks))
-    flats = [flat(tree) for _, tree, _ in cells]
-    settings, section_of = named(flats, [str(row["budget"]) for _, _, row in cells])
-    if len(folders) > 1:
-        # by a name, or a path where two results have the same name
-        names = [folder.name for folder in folders]
-        origins = {folder: folder.name if names.count(folder.name) == 1 else str(folder) for folder in folders}
-        settings = [{FROM: origins[cell[0].folder.root], **own} for cell, own in zip(cells, settings, strict=True)]
-    runs = tuple(Run(*cell[:2], own, cell[2]) for cell, own in zip(cells, settings, strict=True))
-    frames = []
-    for generation in generations:
-        places = {run.row["cell_id"]: k for k, run in enumerate(runs) if run.generation is generation}
-        summary = summary_of(generation)
-        frames.append(summary.assign(run=summary["cell_id"].map(places)).dropna(subset="run").astype({"run": int}))
+    flats = [flat(generation.manifest["cells"][row["cell_id"]]) for _, generation, row in cells]
+    settings, section_of = named(flats, [str(row["budget"]) for *_, row in cells])
+    # a result goes by its name, or by its path where two have the same name
+    names = [folder.name for folder in folders]
+    origins = {folder: folder.name if names.count(folder.name) == 1 else str(folder) for folder in folders}
+    runs = tuple(Run(*cell, {FROM: origins[cell[0]], **own}) for cell, own in zip(cells, settings, strict=True))
     return Gathered(runs, pd.concat(frames, ignore_index=True), section_of | {FROM: FROM}, tuple(remarks))
 
 
@@ -228,31 +218,18 @@ class Line:
 
     def replicate_values(self) -> np.ndarray:
         """By checkpoint and replicate, [K, R]; of the distance the square is stored. Raises OnlySummaries."""
-        data = _data(self.run)
+        data = cell_of(self.run.generation, self.run.row["cell_id"])
         column = "param_distance_sq" if self.metric == "param_distance" else self.metric
         values = data.values[data.estimators.index(self.estimator), :, data.metrics.index(column)]
         return values if column == self.metric else np.sqrt(values)
 
-    def exponent(self, theories: Sequence[Theory]) -> float | None:
-        """That of the first theory that has one; None for a cell that cannot be made again."""
-        cell = self.run.cell
-        exponents = (theory.exponent(cell, self.estimator, self.metric) for theory in theories if cell)
-        return next((value for value in exponents if value is not None), None)
-
     def curves(self, theories: Sequence[Theory], steps: np.ndarray, drawn: bool = False) -> dict[str, np.ndarray]:
         """Those of all theories, none for a cell that cannot be made again; `drawn`: as figures have them."""
-        curves = dict[str, np.ndarray]()
+        cell, curves = self.run.cell, dict[str, np.ndarray]()
         for theory in theories:
-            if cell := self.run.cell:
-                of = (theory.drawn if drawn else None) or theory.curves
-                curves |= of(cell, self.estimator, self.metric, steps)
+            if cell:
+                curves |= ((drawn and theory.drawn) or theory.curves)(cell, self.estimator, self.metric, steps)
         return curves
-
-
-@lru_cache(maxsize=1)
-def _data(run: Run) -> CellData:
-    """The stored numbers of a cell; a file is read once for the estimators that follow each other."""
-    return cell_of(run.generation, str(run.row["cell_id"]))
 
 
 @dataclass(frozen=True)
@@ -281,8 +258,7 @@ def lines_of(gathered: Gathered, metric: str) -> list[Line]:
         return [replace(line, settings={**line.settings, TERM: line.metric}) for lines in by_term for line in lines]
     summary = gathered.summary[gathered.summary["metric"] == metric].sort_values(["run", "step"], kind="stable")
     lines = []
-    key: tuple[int, str]
-    for key, rows in summary.groupby(["run", "estimator"], sort=False):  # type: ignore[assignment]
-        run, name = gathered.runs[key[0]], key[1]
+    for _, rows in summary.groupby(["run", "estimator"], sort=False):
+        run, name = gathered.runs[rows["run"].iloc[0]], str(rows["estimator"].iloc[0])
         lines.append(Line(run, name, {**run.settings, ESTIMATOR: name}, rows[NUMBERS].reset_index(drop=True), metric))
     return lines

@@ -56,9 +56,8 @@ METRICS = {name: Metric(**own) for name, own in WORDS["metrics"].items()}
 def metric_of(name: str, statistic: str = "mean") -> Metric:
     """The metric of this name; of medians and quantiles the words name these, and no symbol is that of a mean."""
     metric = METRICS.get(name, Metric(name.replace("_", " ")))
-    if statistic == "mean":
-        return metric
-    return metric._replace(symbol="", words=f"median {metric.words.removeprefix('mean ')}")
+    median = metric._replace(symbol="", words=f"median {metric.words.removeprefix('mean ')}")
+    return metric if statistic == "mean" else median
 
 
 def level_labels(factor: Factor, words: Words, lines: Sequence[Mapping[str, Any]]) -> list[str]:
