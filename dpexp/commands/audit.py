@@ -9,8 +9,8 @@ from pathlib import Path
 from dpexp.commands.command_answer import Pathname
 from dpexp.config.experiment_file import load_experiment
 from dpexp.core.errors import UsageError
-from dpexp.reporting.audit.bracket import Audited, plan_of
-from dpexp.reporting.audit.bracket import audit as audit_plan
+from dpexp.reporting.audit.audit_cells import Audited, plan_of
+from dpexp.reporting.audit.worlds import audit as audit_plan
 
 
 def audit(

@@ -13,7 +13,7 @@ from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
 from dpexp.reporting.results.choose import FROM
-from dpexp.reporting.results.compared import Pair, certainty, compared, levels, metrics_of, table_of
+from dpexp.reporting.results.compared import Pair, compared, levels, metrics_of, table_of
 from dpexp.reporting.results.gather import Line, gather, lines_of
 from dpexp.reporting.text_table import folded, terminal_width
 from dpexp.store.reading import load_generation
@@ -75,8 +75,8 @@ def diff(
         lines.append(f"{'The levels of ' + by if by else 'A and B'} are identical "
                      f"({counted(len(rows), 'comparison')}: {extent} where it is stored).")  # fmt: skip
     else:
-        head, texts = table_of(rows, by)
-        lines += ["", folded(head, texts), "", fill(certainty(len(rows)), terminal_width() or 10_000)]
+        table = table_of(rows, by)
+        lines += ["", folded(table.head, table.rows), "", fill(table.note, terminal_width() or 10_000)]
     if "test_accuracy" in metrics:
         lines += ["", ACCURACIES]
     document = {

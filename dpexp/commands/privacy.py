@@ -32,11 +32,12 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from dpexp.reporting.statement import (
     PrivacyStatement,
     UsersStatement,
+    attack_document,
+    attack_text,
     labelled,
     statement_of_mechanism,
     statement_of_runs,
 )
-from dpexp.reporting.tradeoff import attack_document, attack_text
 
 if TYPE_CHECKING:
     from dpexp.commands.api import Config

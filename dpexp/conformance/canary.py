@@ -20,8 +20,7 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.bracket import audit
-from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, linear_pair, softmax_pair, user_worlds
+from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, audit, linear_pair, softmax_pair, user_worlds
 
 PILOT, RUNS, LEVEL = 600, 3000, 1e-4
 RECORDS, EPOCHS = (1, 2, 4), 3

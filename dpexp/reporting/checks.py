@@ -98,12 +98,12 @@ def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     level, count = 1 - JOINT / len(pairs), len(pairs)
     differences = {pair.label: paired_difference(pair.smaller, pair.larger, level) for pair in pairs}
     ratios = [Ratio(label, d.ratio, d.ratio_lo, d.ratio_hi) for label, d in differences.items()]
-    verdict, wrong, undecided = _within(ratios, -math.inf, 1)
+    verdict, wrong, undecided, reach = _within(ratios, -math.inf, 1)
     values = [r.value for r in ratios]
     measured = f"ratio of means {min(values):.3g} to {max(values):.3g} in {counted(count, 'comparison')}"
     measured += _listed(f"above 1 in {len(wrong)}", [f"{r.label} ({r.value:.3g})" for r in wrong])
     measured += _listed(f"undecided in {len(undecided)}", [f"{r.label} ({r.value:.3g})" for r in undecided])
-    uncertainty = f"+- {_reach(ratios)} at most, joint 95% over {count}, paired by replicate"
+    uncertainty = f"+- {reach} at most, joint 95% over {count}, paired by replicate"
     numbers = {"ratios": {r.label: [r.value, r.low, r.high] for r in ratios}}
     return Outcome(verdict, predicted, measured, uncertainty, numbers)
 
@@ -177,26 +177,24 @@ def predictions_agree(ratios: Sequence[Ratio], tolerance: float, predicted: str)
     """
     if not ratios:
         return Outcome("not at this sample size", predicted, "no run is near enough to the optimum", "none")
-    count, (verdict, wrong, undecided) = len(ratios), _within(ratios, 1 - tolerance, 1 + tolerance)
+    count, (verdict, wrong, undecided, reach) = len(ratios), _within(ratios, 1 - tolerance, 1 + tolerance)
     measured = "measured / predicted: " + "; ".join(f"{r.label} {r.value:.3f}" for r in ratios)
     measured += _listed(f"off in {len(wrong)} of {count}", [r.label for r in wrong])
     measured += _listed(f"undecided in {len(undecided)} of {count}", [r.label for r in undecided])
-    uncertainty = f"+- {_reach(ratios)} at most, joint 95% over {count}; it must lie within {tolerance:.0%}"
+    uncertainty = f"+- {reach} at most, joint 95% over {count}; it must lie within {tolerance:.0%}"
     return Outcome(verdict, predicted, measured, uncertainty, {r.label: [r.value, r.low, r.high] for r in ratios})
 
 
-def _within(ratios: Sequence[Ratio], least: float, most: float) -> tuple[Verdict, list[Ratio], list[Ratio]]:
-    """The verdict on ratios that should be in a range, those wholly outside, and those that are not wholly inside.
+def _within(ratios: Sequence[Ratio], least: float, most: float) -> tuple[Verdict, list[Ratio], list[Ratio], str]:
+    """The verdict on ratios that should be in a range, those wholly outside, those that are not wholly inside, and how
+    far the longest interval reaches.
 
     An interval that is not a number, as of runs that diverged, decides nothing.
     """
     wrong = [r for r in ratios if r.low > most or r.high < least]
     undecided = [r for r in ratios if r not in wrong and not least < r.low <= r.high < most]
-    return "false" if wrong else "not at this sample size" if undecided else "reproduced", wrong, undecided
-
-
-def _reach(ratios: Sequence[Ratio]) -> str:
-    return f"{max(r.high - r.value for r in ratios):.2g}"
+    verdict: Verdict = "false" if wrong else "not at this sample size" if undecided else "reproduced"
+    return verdict, wrong, undecided, f"{max(r.high - r.value for r in ratios):.2g}"
 
 
 def _listed(words: str, cases: Sequence[str]) -> str:

@@ -89,8 +89,7 @@ class Drawing(NamedTuple):
 
     def _repr_png_(self) -> bytes:
         """The picture in a notebook."""
-        with DRAWS:
-            return self.picture("png")
+        return self.picture("png")
 
     def files(self, name: str, formats: Sequence[str]) -> dict[str, bytes]:
         """The picture in every format, then NAME.csv and NAME.caption.txt: name of the file -> its bytes."""

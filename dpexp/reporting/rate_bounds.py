@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
-from dpexp.algorithms.near_the_optimum import Local, curvature_of, local, predicted_errors
+from dpexp.algorithms.near_the_optimum import curvature_of, local, predicted_errors
 from dpexp.algorithms.schedules import Power
 from dpexp.core.errors import UsageError
 from dpexp.core.parameters import Parameters
@@ -98,14 +98,10 @@ def problem_of(family: str, d: int) -> LinearPredictorProblem:
     return problem
 
 
-def _place(s: RateSetting) -> Local:
-    return local(problem_of(s.family, s.d), ConstantBudget(mu=s.mu))
-
-
 def numbers_of(s: RateSetting) -> dict[str, float]:
     """Every number that a rate may take: those of the run and of its problem, under the names of the theorems."""
-    problem, place = problem_of(s.family, s.d), _place(s)
-    curvature = curvature_of(problem)
+    problem = problem_of(s.family, s.d)
+    place, curvature = local(problem, ConstantBudget(mu=s.mu)), curvature_of(problem)
     return {
         "eta": s.eta, "alpha": s.alpha, "mu": s.mu, "d": s.d, "p": problem.p,
         "m": curvature.m, "M": problem.smoothness(),
@@ -246,10 +242,11 @@ class Rate:
         document["worst"] = {"parameters": parameters, "bound": worst.bound, "linearised": worst.linearised,
                              "simulated": worst.simulated, "rerun": command}  # fmt: skip
         page = filled("dpexp.reporting", "rate_verdict.txt", **document, file=file, line=self.statement.line)
-        return Verdict(document, page.rstrip("\n"))
+        return Verdict(document, page)
 
 
 def predicted(s: RateSetting, estimator: str) -> float:
     """E|theta_n - theta*|^2 by the linearised recursion."""
-    (errors,) = predicted_errors([_place(s)], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
+    place = local(problem_of(s.family, s.d), ConstantBudget(mu=s.mu))
+    (errors,) = predicted_errors([place], np.array([s.n]), np.array([s.eta]), s.alpha, of_loss=False)
     return float(getattr(errors, estimator)[0, 0])

@@ -279,8 +279,7 @@ class Receipt(Printed):
             "card": card.model_dump(),
             "neighboring_relation": card.relation,
             "records_public": self.records_public,
-            # mu is a search over the whole curve, which the page does without
-            "readings": [{**self._block(reading), "gdp": self._gdp(reading)} for reading in self.readings],
+            "readings": [self._block(reading, with_mu=True) for reading in self.readings],
             "stated": [
                 {**number.model_dump(exclude_none=True), "verdict": verdict, "word": word, "reason": reason}
                 for number, verdict, word, reason in self.verdicts
@@ -289,14 +288,11 @@ class Receipt(Printed):
             "notes": card.notes,
         }
 
-    def _gdp(self, reading: Reading) -> dict[str, float | None] | None:
-        """The mu of the best analysis at the smallest delta, up to it; of single records."""
-        floor = min(self.card.delta)
-        _, best = reading.best(floor)
-        return gaussian_of(best, floor) if best and self.card.group == 1 else None
+    def _block(self, reading: Reading, with_mu: bool = False) -> dict[str, Any]:
+        """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair.
 
-    def _block(self, reading: Reading) -> dict[str, Any]:
-        """Epsilons, then advantage and rates of the best analysis at the smallest delta and of a pair."""
+        The mu of that analysis, up to that delta, is a search over the whole curve, and only of single records.
+        """
         rows = []
         for delta in self.card.delta:
             (eps, by), (attained, pair) = reading.best(delta), reading.attained(delta)
@@ -317,13 +313,15 @@ class Receipt(Printed):
             upper = by.of_group(self.card.group)
             block["advantage"] = [upper.advantage, pair and pair.advantage]
             block["tpr"] = [[rate, upper.tpr(rate), pair and pair.tpr(rate)] for rate in RATES]
+        if with_mu:
+            block["gdp"] = gaussian_of(by, floor) if by and self.card.group == 1 else None
         return block
 
     def text(self) -> str:
         """One screen: what holds, what does not, what an attacker attains, what is not known."""
         blocks = [self._block(reading) for reading in self.readings]
         return filled("dpexp.reporting", "receipt.txt", card=self.card, public=self.records_public,
-                      verdicts=self.verdicts, blocks=blocks, table=self._table, between=_between)  # fmt: skip
+                      verdicts=self.verdicts, blocks=blocks, table=self._table, up=up, down=down)  # fmt: skip
 
     def _table(self, block: dict[str, Any]) -> str:
         """Epsilons, proved and attained; where the last iterate alone is released, without those of all iterates."""
@@ -335,7 +333,3 @@ class Receipt(Printed):
             for r in block["eps"]
         ]
         return columns(rows, ["delta", "eps", *heads.values(), "analysis"])
-
-
-def _between(upper: float, lower: float | None) -> str:
-    return f"at most {up(upper)}" + ("" if lower is None else f", attained {down(lower)}")

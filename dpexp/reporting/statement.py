@@ -1,7 +1,7 @@
 """Privacy statements: of a mechanism, of everything that a config runs, and of users.
 
 Of each mechanism a statement has the analyses, whose epsilons are rounded up, what pairs of neighbours attain, rounded
-down, and a sentence on the best guess of an attacker.
+down, and a sentence on the best guess of an attacker. Tests of one record have error rates, by each of them.
 """
 
 from __future__ import annotations
@@ -41,6 +41,14 @@ SENT, ORDER, ATTAINED = "all that is sent", "order", "attained: a lower bound"
 ORDER_KNOWN = (
     "the order of a run on private records is drawn from a seed that is published, so it can be computed again"
 )
+ROLES = {"above": "guarantee", "below": "attained"}
+"""of analyses, by the side from which they bound the loss"""
+CURVE = (*(round(10 ** (-4 + k / 6), 12) for k in range(24)), 0.9, 0.99)
+"""false positive rates of a curve: 1e-4 to 0.68, six a decade, and two close to 1"""
+RATES = (1e-3, 1e-2, 1e-1)
+"""false positive rates of the table"""
+PRIOR = 0.5
+"""probability that the record is in the data, of the Bayes error"""
 
 
 def success(analyses: Sequence[Analysis], deltas: Sequence[float]) -> float:
@@ -232,6 +240,29 @@ def tabled(parts: Sequence[MechanismAnalyses]) -> list[list[str]]:
     return rows
 
 
+def attack_document(rows: Sequence[Analysis]) -> list[dict[str, Any]]:
+    """The key `statements` of a tradeoff of `dpexp privacy --json`; `curve` has false positive and negative rates."""
+    return [
+        {"analysis": row.name, "released": row.released, "role": ROLES[row.side],
+         "tpr": [[rate, row.tpr(rate)] for rate in RATES],
+         "bayes_error": [[PRIOR, row.bayes_error(PRIOR)]], "advantage": row.advantage,
+         "curve": [[rate, row.beta(rate, True)] for rate in CURVE]}
+        for row in each(rows, "attack", lambda row: row.name)
+    ]  # fmt: skip
+
+
+def attack_text(rows: Sequence[Analysis]) -> str:
+    """A table to read: of a guarantee what helps the attacker is rounded up, of a lower bound down."""
+    head = ["analysis", "released", *(f"TPR @ FPR {rate:g}" for rate in RATES), "advantage", "Bayes error", ""]
+    cells = []
+    for row in each(rows, "attack", lambda row: row.name):
+        below = row.side == "below"
+        more, less = (down, up) if below else (up, down)
+        numbers = [*(more(row.tpr(rate)) for rate in RATES), more(row.advantage), less(row.bayes_error(PRIOR))]
+        cells.append([row.name, row.released, *numbers, ROLES[row.side] * below])
+    return filled("dpexp.reporting", "tradeoff.txt", table=columns(cells, head))
+
+
 def analyses_of(name: str, mechanism: Mechanism, deltas: Sequence[float]) -> MechanismAnalyses:
     """Of a mechanism given by its parameters."""
     upper, lower = every_analysis(mechanism), with_last_iterate(mechanism.lower_bounds())
@@ -297,12 +328,10 @@ def labelled(released: Sequence[tuple[Released, str, Mapping[str, Any]]]) -> dic
     differ between them, and by a number where even those agree.
     """
     words = [{k: fraction(v) if isinstance(v, float) else str(v) for k, v in own.items()} for _, _, own in released]
-    alike = defaultdict[str, list[dict[str, Any]]](list)
-    for (_, name, _), own in zip(released, words, strict=True):
-        alike[name].append(own)
-    differing = {name: varying(group) for name, group in alike.items()}
+    named = [(name, own) for (_, name, _), own in zip(released, words, strict=True)]
+    differing = {name: varying(own for other, own in named if other == name) for name in dict(named)}
     labels: dict[str, Released] = {}
-    for (mechanism, name, _), own in zip(released, words, strict=True):
+    for (mechanism, *_), (name, own) in zip(released, named, strict=True):
         label = ", ".join([name, *(f"{key} = {own[key]}" for key in differing[name] if key in own)])
         labels[label if label not in labels else f"{label} ({len(labels) + 1})"] = mechanism
     return labels

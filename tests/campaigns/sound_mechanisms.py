@@ -22,9 +22,8 @@ from scipy.stats import beta, binom
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
-from dpexp.reporting.audit import audit_cells
-from dpexp.reporting.audit import bracket as auditing
-from dpexp.reporting.audit.bracket import audit
+from dpexp.reporting.audit import audit_cells, worlds
+from dpexp.reporting.audit.worlds import audit
 
 LEVEL = 1e-3
 RUNS = 400
@@ -147,8 +146,8 @@ def drawn(seed):
 
 def row_of(one, seed):
     """What an audit finds; None where the config is refused, or nothing of it can be audited."""
-    with patch.multiple(audit_cells, **one.copy), patch.object(auditing, "PILOT", PILOT), suppress(ConfigError):
-        found = auditing.plan_of(read_experiment(one.config, "sound.yaml"))[0]
+    with patch.multiple(audit_cells, **one.copy), patch.object(worlds, "PILOT", PILOT), suppress(ConfigError):
+        found = audit_cells.plan_of(read_experiment(one.config, "sound.yaml"))[0]
         return audit(found[0], RUNS, LEVEL, seed) if found else None
     return None
 

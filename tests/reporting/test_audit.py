@@ -11,8 +11,8 @@ from dpexp.commands.audit import audit
 from dpexp.config.experiment_file import read_experiment
 from dpexp.engine.linear import linear_pass
 from dpexp.inference import central_newton
-from dpexp.reporting.audit import bracket
-from dpexp.reporting.audit.bracket import plan_of
+from dpexp.reporting.audit.audit_cells import plan_of
+from dpexp.reporting.audit.worlds import audit as audit_plan
 from tests.conftest import call, share
 from tests.reporting.test_audit_faults import users_exchanged
 
@@ -84,7 +84,7 @@ run:       {n: 100000, replicates: 8, seed: 1}
 def of_a_fit(seed, runs):
     """The audit of a central fit, whose estimate of 400 records is seen."""
     ((worlds,), _) = plan_of(read_experiment(CENTRAL, "audited.yaml"))
-    return bracket.audit(worlds, runs, 1e-3, seed, pilot=runs // 2)
+    return audit_plan(worlds, runs, 1e-3, seed, pilot=runs // 2)
 
 
 @pytest.mark.parametrize("seed", share(range(5), 5))

@@ -19,8 +19,9 @@ from dpexp.engine.softmax import batches as schemes
 from dpexp.engine.softmax import softmax_loop
 from dpexp.engine.softmax import steps as kernel
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit import bracket as auditing
-from dpexp.reporting.audit.bracket import audit, plan_of
+from dpexp.reporting.audit import worlds as auditing
+from dpexp.reporting.audit.audit_cells import plan_of
+from dpexp.reporting.audit.worlds import audit
 from tests.conftest import AT_LENGTH, share
 
 LEVEL = 1e-3

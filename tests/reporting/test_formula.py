@@ -8,8 +8,7 @@ import pytest
 
 from dpexp.core.errors import UsageError
 from dpexp.papers import our_papers
-from dpexp.reporting.declared_claim import Numbers, check_of
-from dpexp.reporting.formula import parse
+from dpexp.reporting.declared_claim import Numbers, check_of, parse
 
 NAMES = {"alpha": 1 / 3, "mu": math.inf, "estimator": "asgd"}
 FUNCTIONS = {"least": min, "half": lambda value: value / 2}

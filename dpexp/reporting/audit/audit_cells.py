@@ -1,4 +1,4 @@
-"""The worlds in which the mechanism of a config is audited.
+"""An audit of an experiment: each mechanism once, in worlds of its own, and brackets [lower bound, claimed].
 
 A copy is audited: the config's algorithm with all its settings but size, on few records, for few steps, with noise for
 a larger target. After two steps the last iterate and the average are all iterates. Users keep budgets and step sizes.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -17,15 +19,16 @@ from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
-from dpexp.config.cells import Cell
+from dpexp.config.cells import Cell, Experiment
 from dpexp.core.seeds import generator
-from dpexp.core.text import counted
+from dpexp.core.text import Printed, columns, counted, down, up
 from dpexp.engine.result import Passed
 from dpexp.privacy.budgets import Budget, ConstantBudget, ListBudget, Target
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.audit.worlds import DELTA, TwoWorlds, linear_pair, owner_pair, softmax_pair, user_worlds
+from dpexp.reporting.audit.worlds import DELTA, Row, TwoWorlds, linear_pair, owner_pair, softmax_pair, user_worlds
+from dpexp.reporting.templates import filled
 
 RECORDS, BATCH, WIDTH = 8, 2, 2
 """of a copy: records, records in a batch, and features"""
@@ -40,6 +43,18 @@ REPLACED = "a record that is replaced"
 WAYS = ((2, 2), (12, 1))
 """steps of a copy of DP-SGD, and replicates that are seen together: in two steps noise that is missing somewhere, or is
 shared, is a large part of all; in twelve batches repeat"""
+
+
+def plan_of(experiment: Experiment) -> tuple[list[TwoWorlds], list[str]]:
+    """The audits of an experiment, each mechanism once, and why others are skipped."""
+    plans, skipped = dict[tuple[str, str, str], TwoWorlds](), dict[str, None]()
+    for audits in map(audits_of, experiment.cells):
+        if isinstance(audits, str):
+            skipped[audits] = None
+            continue
+        for worlds in audits:
+            plans.setdefault((worlds.label, worlds.size, worlds.protects), worlds)
+    return list(plans.values()), list(skipped)
 
 
 def audits_of(cell: Cell) -> Sequence[TwoWorlds] | str:
@@ -155,3 +170,39 @@ def _label(cell: Cell) -> str:
     changed = {"name", "epochs", "batch_size", "groups", "sampling_rate"}
     own = cell.algorithm.model_dump(exclude_defaults=True, exclude=changed)
     return f"{cell.algorithm.name} on {cell.problem.name}{''.join(f', {key} = {value}' for key, value in own.items())}"
+
+
+@dataclass(frozen=True)
+class Audited(Printed):
+    """The rows of an audit, which hold together with one confidence, and why others were skipped."""
+
+    rows: Sequence[Row]
+    skipped: Sequence[str]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a lower bound exceeds what is claimed."""
+        return int(any(row["alarm"] for row in self.rows))
+
+    def document(self) -> list[Row]:
+        """With the keys of `dpexp audit --json`."""
+        return list(self.rows)
+
+    def text(self) -> str:
+        """A page to read, with epsilons at the first delta."""
+        groups = groupby(self.rows, key=lambda row: (row["mechanism"], row["audited"]))
+        return filled(
+            "dpexp.reporting.audit", "audit.txt", groups=[list(rows) for _, rows in groups], table=_table,
+            alarms=sum(row["alarm"] for row in self.rows), confidence=self.rows[0]["confidence"], skipped=self.skipped,
+        )  # fmt: skip
+
+
+def _table(rows: Sequence[Row]) -> str:
+    eps = f"eps at {rows[0]['eps'][0]['delta']:g}"
+    head = ["who", "released", "statistic", "claimed", "at least", eps, "at least", "runs", ""]
+    return columns([
+        [row["protects"], row["releases"], row["statistic"], up(row["claimed"], 4), down(row["lower_bound"], 4),
+         up(row["eps"][0]["claimed"], 4), down(row["eps"][0]["lower_bound"], 4), f"{row['runs']:,}",
+         "ALARM" * row["alarm"]]
+        for row in rows
+    ], head)  # fmt: skip

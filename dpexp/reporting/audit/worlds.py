@@ -13,7 +13,7 @@ point far away in the direction of the difference show the coordinate along it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.core.errors import UsageError
 from dpexp.core.seeds import generator
+from dpexp.core.terminal import tell
 from dpexp.data.dataset import NORM
 from dpexp.engine.lanes.elementwise import Value, where
 from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
@@ -30,6 +31,7 @@ from dpexp.engine.linear.linear_pass import PassModel
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
 from dpexp.privacy.analyses.composition import composition_of_runs
+from dpexp.privacy.audit.scores import audit_runs
 from dpexp.privacy.budgets import Budget
 from dpexp.problems.canaries import Canaries, LinearCanaries
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -42,6 +44,11 @@ COIN = 2**31
 """the part of a replicate's streams that decides its world, and nothing else"""
 FAR = 4.0
 """length of a record over the clip"""
+PILOT, PASS = 1000, 1000
+"""runs by which thresholds and bets are chosen, and which no test counts; runs between two words of progress"""
+Row = dict[str, Any]
+"""The result of one audit, with the keys of `dpexp audit --json`: `lower_bound` of mu of Gaussian DP, `claimed` mu, or
+the mu that allows the same misses at the reported threshold, and `alarm` whether the runs contradict the claim"""
 
 
 class NothingShown(UsageError):
@@ -115,6 +122,34 @@ def _handed_out(problem: Any, passed: Passed) -> np.ndarray:
         # (a)
         return np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
     raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
+
+
+def audit(
+    audited: TwoWorlds, runs: int, level: float, seed: int, deltas: Sequence[float] = (), pilot: int | None = None
+) -> Row:
+    """So many runs, and a pilot before them; a true claim is contradicted with probability `level` at most."""
+    claim, pilot = audited.claim, PILOT if pilot is None else pilot
+    assert claim is not None
+    parts, total = [], pilot + runs
+    for first in range(0, total, PASS):
+        tell(f"{audited.label}: run {first:,} of {total:,}")
+        parts.append(audited.observe(seed, range(first, min(first + PASS, total))))
+    releases, canary = (np.concatenate(column) for column in zip(*parts, strict=True))
+    # thresholds and bets must not have seen the replicates of the tests
+    result = audit_runs(releases, canary, pilot, claim, level)
+    (point, claimed), process = result.nearest, result.process
+    assert process is not None
+    return {
+        "algorithm": audited.setting.name, "mechanism": audited.label, "claimed": claimed,
+        "lower_bound": point.separation, "unit": "mu at this false positive rate" if claim.mu is None else "mu",
+        "confidence": 1 - level, "method": "trade-off test", "releases": audited.released,
+        "protects": audited.protects, "statistic": audited.statistic, "analysis": claim.name, "source": claim.source,
+        "audited": audited.size, "runs": runs, "alarm": result.contradicts,
+        "false_positive_rate": point.most_false_alarms,
+        "eps": [{"delta": d, "claimed": claim.eps(d), "lower_bound": result.eps(d)} for d in deltas],
+        "e_process": {"largest": process.largest, "alarm_at_run": process.alarm_at},
+        "thresholds": [vars(point) for point in result.points],
+    }  # fmt: skip
 
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:

@@ -17,6 +17,7 @@ from dpexp.core.text import guess
 from dpexp.reporting.results.choose import ESTIMATOR
 from dpexp.reporting.results.gather import Gathered, Line
 from dpexp.reporting.results.labels import COEFFICIENTS
+from dpexp.reporting.text_table import Column, Content, by_column
 from dpexp.store.reading import OnlySummaries
 from dpexp.store.stats import CI_LEVEL, interval, paired_difference
 from dpexp.theory.slopes import t_quantile
@@ -124,21 +125,17 @@ def _compare(pair: Pair, level: float, x: np.ndarray, y: np.ndarray) -> dict[str
     }  # fmt: skip
 
 
-def certainty(rows: int) -> str:
-    """The meaning of significant among so many comparisons."""
-    level = 100 * (1 - (1 - CI_LEVEL) / rows)
-    return f"significant: the {level:.4g}% interval excludes 0, so all rows so marked hold jointly at 95% (Bonferroni)"
-
-
-def table_of(rows: Sequence[dict[str, Any]], by: str) -> tuple[list[str], list[list[str]]]:
-    """Head and rows as a person reads them; levels are in place of A and B where one setting is compared."""
-    head = ["setting", "estimator", "metric", *([f"{by} A", f"{by} B"] if by else []), "A", "B", "A - B",
-            "95% interval", "A / B", "how", "difference"]  # fmt: skip
-    table = [
-        [r["setting"], r["estimator"], r["metric"], *([r["level_a"], r["level_b"]] if by else []),
-         f"{r['a']:.4g}", f"{r['b']:.4g}", f"{r['difference']:+.3g}", f"[{r['ci'][0]:+.3g}, {r['ci'][1]:+.3g}]",
-         f"{r['ratio']:{'.3f' if abs(r['ratio']) >= 0.1 else '.2g'}}", r["how"], "significant" if r["certain"] else "-"]
-        for r in rows
-    ]  # fmt: skip
-    first = int(not any(row[0] for row in table))  # nothing varies beside what is compared
-    return head[first:], [row[first:] for row in table]
+def table_of(rows: Sequence[dict[str, Any]], by: str) -> Content:
+    """The comparisons as a person reads them; levels are in place of A and B where one setting is compared."""
+    columns: dict[str, Column] = {
+        "setting": "{setting}", "estimator": "{estimator}", "metric": "{metric}",
+        **({f"{by} A": "{level_a}", f"{by} B": "{level_b}"} if by else {}),
+        "A": "{a:.4g}", "B": "{b:.4g}", "A - B": "{difference:+.3g}", "95% interval": "[{ci[0]:+.3g}, {ci[1]:+.3g}]",
+        "A / B": lambda row: f"{row['ratio']:{'.3f' if abs(row['ratio']) >= 0.1 else '.2g'}}", "how": "{how}",
+        "difference": lambda row: "significant" if row["certain"] else "-",
+    }  # fmt: skip
+    if not any(row["setting"] for row in rows):  # nothing varies beside what is compared
+        del columns["setting"]
+    level = f"the {100 * (1 - (1 - CI_LEVEL) / len(rows)):.4g}% interval excludes 0"
+    note = f"significant: {level}, so all rows so marked hold jointly at 95% (Bonferroni)"
+    return by_column(columns, rows, note)
