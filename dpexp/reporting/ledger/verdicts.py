@@ -95,7 +95,7 @@ def read_ledger(results: Path) -> dict[str, Judgement]:
     """The stored rows by the id of the claim; none, with a note, where the file is damaged."""
     try:
         stored = read_document(results / FILE)["verdicts"]
-        rows = {name: Judgement(**row) for name, row in stored.items()}
+        rows = {name: Judgement(*(row[part] for part in STORED)) for name, row in stored.items()}
         # a checksum does not see that two rows have changed places
         if moved := next((name for name, row in rows.items() if row.id != name), None):
             raise Damaged(f"another claim's verdict stands under {moved}")
