@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from dpexp.accounting import search
 from dpexp.commands.command_answer import Answer
 from dpexp.commands.mechanism_arguments import kind_of, mechanism_of, numbers, own_values, understood, values_of
-from dpexp.core.errors import DpexpError, UsageError
+from dpexp.core.errors import BoundRefuted, UsageError
 from dpexp.core.terminal import tell
 from dpexp.core.text import columns, down, up
 from dpexp.privacy import calibration
@@ -80,7 +80,7 @@ def calibrate(
             best = [a for a in every_analysis(result) if a.name == solved.analysis]
             attained = with_last_iterate(result.lower_bounds())
             for message in refuted(best, attained, [levels.get("delta", 1e-5)]).values():
-                raise DpexpError(message)
+                raise BoundRefuted(message)
     except search.Unreachable as error:
         hint = "; ".join(dict.fromkeys(a.refused for a in every_analysis(at(1.0)) if a.refused))
         hint += ": neighboring_relation=replace-one" if "for replace-one" in hint else ""

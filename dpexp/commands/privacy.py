@@ -98,6 +98,13 @@ class Stated(Printed):
     attacks: Sequence[Analysis] = ()
     """analyses and lower bounds whose error rates are shown"""
 
+    @property
+    def exit_code(self) -> int:
+        """1 where a pair of neighbours refutes an analysis."""
+        with self.explain_errors():
+            parts = self.statement.parts
+            return int(any(a.valid > b.valid for part in parts for a, b in zip(part.upper, part.analyses, strict=True)))
+
     def document(self) -> dict[str, Any]:
         """For programs."""
         with self.explain_errors():

@@ -29,6 +29,12 @@ class CellFailed(DpexpError):
     exit_code = REFUTED
 
 
+class BoundRefuted(DpexpError):
+    """A guarantee is below what a pair of neighbours attains."""
+
+    exit_code = REFUTED
+
+
 class DataError(UsageError):
     """A data set that cannot be used as it is; the message lists everything that was found."""
 

@@ -1,9 +1,7 @@
 """What a config asks for: budgets of users, a target of a whole run, and the deltas at which epsilon is reported.
 
-The Gaussian-DP parameter mu_i that user i asks for is public and independent of the data. A budget is one of: a
-constant (`mu: 2`, `mu: inf` for no privacy), `{uniform: [low, high]}` drawn once per user, `{list: [...]}` in which
-user i has entry i (the list is repeated), `{choice: {values: [...], probabilities: [...]}}`. A target (epsilon, delta)
-is for algorithms that calibrate their noise to what is released; with delta = 0 it is of every message.
+The Gaussian-DP parameter mu_i that user i asks for is public and independent of the data. A target (epsilon, delta) is
+for algorithms that calibrate their noise to what is released; with delta = 0 it is of every message.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 from dpexp.accounting.binomials import likely_counts
 from dpexp.accounting.gaussian import mu_within
 from dpexp.core.errors import UsageError
-from dpexp.core.parameters import OrInfinite, Parameters, Registry
+from dpexp.core.parameters import Fault, Faults, OrInfinite, Parameters, Registry
 from dpexp.privacy.cap import MOST_EPS, gaussian_mu
 
 Mu = Annotated[float, Field(ge=1e-6), OrInfinite(1e6)]
@@ -75,10 +73,7 @@ class Budget(Parameters):
         return None
 
     def draw(self, u: np.ndarray, first: int) -> np.ndarray:
-        """Budgets of the users first, first + 1, ... from their uniform numbers u in (0, 1], same shape.
-
-        Axis 0 of u runs over users; further axes over replicates.
-        """
+        """Budgets of the users first, first + 1, ... (axis 0) from their uniform numbers u in (0, 1], same shape."""
         values, probabilities = np.array(self.law).T
         # without the last edge, which rounding may leave below 1: a number beyond all edges is the last value's
         return values[np.searchsorted(np.cumsum(probabilities)[:-1], u, side="left")]
@@ -252,8 +247,7 @@ class PureBudget(Budget):
         raise UsageError("the noise of messages by cap sampling depends on the gradient, which no prediction covers")
 
 
-LEAST_DELTA = 1e-12
-"""of a target: composition rounds up by about 1e-15, below which no noise would do"""
+LEAST_DELTA = 1e-12  # of a target: composition rounds up by about 1e-15, below which no noise would do
 
 
 def _zero_or_more(delta: float) -> float:
@@ -262,13 +256,20 @@ def _zero_or_more(delta: float) -> float:
     return delta
 
 
+def _no_larger_than_stated(mu: Budget) -> Budget:
+    drawn = np.empty(0) if type(mu).__module__ == __name__ else mu.draw(np.linspace(1e-9, 1, 1001), 1)
+    if len(drawn) and not (most := np.max(drawn)) <= mu.largest * (1 + 1e-9):  # `largest` is what is stated
+        raise Faults([Fault((), f"lets a user draw {most:.6g}, more than `largest`, {mu.largest:.6g}")])
+    return mu
+
+
 class PrivacySettings(Parameters):
     """Budgets, and the deltas of the reported (epsilon, delta) pairs, which change no number but those.
 
     `eps` and `delta` are the spelling of a target, which is then the budget `mu` (`Target`, `PureBudget`).
     """
 
-    mu: SerializeAsAny[Budget]
+    mu: Annotated[SerializeAsAny[Budget], AfterValidator(_no_larger_than_stated)]
     """budget of every user in Gaussian DP; inf is no privacy; a law: {uniform: [1, 2]}"""
     eps: Annotated[float, Field(ge=1e-3), OrInfinite(1e3)] | None = None
     """the whole run is (eps, delta)-DP: noise is set so that this holds; inf is no privacy"""

@@ -153,7 +153,6 @@ def refuted(analyses: Iterable[Analysis], bounds: Sequence[Analysis], deltas: Se
                 # an absolute 1e-12 too, for guarantees of epsilon 0
                 if covers(analysis, bound) and low > eps * (1 + ROUNDING) + 1e-12:
                     sides = f"{analysis.name} promises {up(eps)}, and {bound.name} attains {down(low)}"
-                    complaints.setdefault(
-                        analysis.name, f"an error of dpexp, please report it: at delta = {delta:g} {sides}"
-                    )
+                    fault = f"an error of dpexp or of a plug-in: at delta = {delta:g} {sides}"
+                    complaints.setdefault(analysis.name, fault)
     return complaints
