@@ -429,7 +429,7 @@ class Population(Parameters):
             return self.d
         if self.design.rows is not None:
             return self.design.table.shape[1]
-        return len(self.coefficients) - 1 if isinstance(self.coefficients, tuple) else 5
+        return max(1, len(self.coefficients) - 1) if isinstance(self.coefficients, tuple) else 5
 
     @property
     def beta(self) -> np.ndarray:
