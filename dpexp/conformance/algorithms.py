@@ -22,7 +22,7 @@ from dpexp.conformance.problems import furthest
 from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
 from dpexp.core.text import counted
 from dpexp.engine.linear.rule import Rule
-from dpexp.privacy.analyses.analysis import Analysis
+from dpexp.privacy.analyses.analysis import Analysis, refuted, with_last_iterate
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.store.simulating import checkpoint_steps
 
@@ -31,6 +31,7 @@ REPLICATES = 9
 """more than the eight that the compiled kernels take at once, and not a multiple of them"""
 STATEMENT = {"analysis", "source", "released", "valid", "reason", "assumptions", "mu", "eps"}
 DELTA = 1e-5
+ROUNDING = 1e-9
 ROOM = 1.5
 """noise that is small but not infinitesimal: its effect is linear up to this factor; no shrinking is 3 to 10 away"""
 
@@ -87,9 +88,6 @@ def _same(subject: Kind, a: np.ndarray, b: np.ndarray, context: str) -> None:
         raise Breach(f"not the same bits {context}: {different}", subject.value.simulate)
 
 
-# --- members ---------------------------------------------------------------------------------------------------
-
-
 def registered_members(subject: Kind) -> str:
     kind = subject.value
     # Every parameter has a default, so that a config may name the algorithm alone.
@@ -126,9 +124,6 @@ def shapes(subject: Kind) -> str:
             bad = f"{kind.metrics[m]} of {kind.estimators[e]} at step {passed.steps[k]}"
             raise Breach(f"{toy}: {bad} is {values[0, e, k, m, r]}", kind.simulate)
     return f"{', '.join(tried)}: [settings, {len(kind.estimators)}, K, {len(kind.metrics)}, R], finite"
-
-
-# --- the same numbers ------------------------------------------------------------------------------------------
 
 
 def chunks(subject: Kind) -> str:
@@ -174,9 +169,6 @@ def seeds_matter(subject: Kind) -> str:
     if np.array_equal(values, _values(cells, [0, 1], seed=cells[0].run.seed + 1)):
         raise Breach("two seeds give the same numbers", subject.value.simulate)
     return "replicates 0 and 1 differ, and so do two seeds"
-
-
-# --- noise -----------------------------------------------------------------------------------------------------
 
 
 def noise_scales(subject: Kind) -> str:
@@ -225,12 +217,6 @@ def _multiplier(cell: Cell) -> float:
     return multiplier if multiplier > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
 
 
-ROUNDING = 1e-9
-
-
-# --- statements ------------------------------------------------------------------------------------------------
-
-
 def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
     for toy in sorted_toys(subject)[:3]:
         for cell in toy.private():
@@ -251,6 +237,8 @@ def statement(subject: Kind) -> str:
                 raise Breach(f"{toy}: upper_bounds() holds a {type(analysis).__name__}", kind.mechanism)
             if missing := STATEMENT - set(analysis.statement([DELTA])):
                 raise Breach(f"{toy}: a statement lacks {', '.join(sorted(missing))}", kind.mechanism)
+        if wrong := refuted(statements, with_last_iterate(released.lower_bounds()), [DELTA]):
+            raise Breach(f"{toy}: {'; '.join(wrong.values())}", kind.mechanism)
         pairs = released.description()
         if not pairs or not all(len(pair) == 2 and all(isinstance(w, str) and w for w in pair) for pair in pairs):
             raise Breach(f"{toy}: description() is a list of (topic, sentence)", kind.mechanism)
@@ -260,6 +248,21 @@ def statement(subject: Kind) -> str:
             raise Breach(f"{toy}: the ledger has no column eps_{DELTA:g}", kind.mechanism)
         count += len(statements)
     return f"{count} statements, with who is protected"
+
+
+def bounds(subject: Kind) -> str:
+    """No upper bound is below what a pair attains, where parameters without a default are small numbers."""
+    kind, tried = subject.value, list[Any]()
+    required = [name for name, field in kind.model_fields.items() if field.is_required()]
+    for size in (1, 2, 5):
+        with suppress(ValidationError):
+            tried.append(kind(**dict.fromkeys(required, size)))
+    for mechanism in tried:
+        if wrong := refuted(mechanism.upper_bounds(), with_last_iterate(mechanism.lower_bounds()), [DELTA]):
+            raise Breach(f"{mechanism}: {'; '.join(wrong.values())}", kind.upper_bounds)
+    if not any(mechanism.lower_bounds() for mechanism in tried):
+        raise NotTried("no `lower_bounds` of small parameters to compare with")
+    return f"{counted(len(tried), 'setting')}, and what pairs of neighbours attain there"
 
 
 def within_budget(subject: Kind) -> str:
@@ -304,9 +307,8 @@ def _extremes(
         lengths.append(float(np.linalg.norm(sent, axis=-1).max()))
         return sent
 
-    reached = [
-        furthest(problem, rng, partial(send, memory=memory), enough) for memory in _memories(rule, problem.p, rng)
-    ]
+    memories = _memories(rule, problem.p, rng)
+    reached = [furthest(problem, rng, partial(send, memory=memory), enough) for memory in memories]
     return float(np.max(reached)), max(lengths)
 
 

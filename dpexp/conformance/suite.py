@@ -15,15 +15,17 @@ SUITE: dict[str, tuple[Promise[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
     "weight": weight_checks.CHECKS,
+    "mechanism": (Promise("bounds", "No upper bound is below what a pair of neighbours attains.", algorithms.bounds),),
 }
 """kind -> its checks, in the order in which they are made"""
 
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
-    """The problems, algorithms and weights that a plug-in adds."""
+    """The problems, algorithms, weights and mechanisms that a plug-in adds."""
     yield from (Subject("problem", name, value) for name, value in plugin.problems.items())
     yield from (Subject("algorithm", name, value) for name, value in plugin.algorithms.items())
     yield from (Subject("weight", name, value) for name, value in plugin.weights.items())
+    yield from (Subject("mechanism", name, value) for name, value in plugin.mechanisms.items())
 
 
 def built_in() -> Iterator[Subject[Any]]:

@@ -56,10 +56,6 @@ def lengths(subject: Subject[type[Weight]]) -> str:
 
 
 CHECKS: tuple[Promise[type[Weight]], ...] = (
-    Promise(
-        "between 0 and 1",
-        "Weights of rows and of drawn users are numbers from 0 to 1.",
-        between,
-    ),
+    Promise("between 0 and 1", "Weights of rows and of drawn users are numbers from 0 to 1.", between),
     Promise("reach", "No weighted row is longer, and no two are farther apart, than stated: a search.", lengths),
 )
