@@ -181,6 +181,8 @@ def curve_of(name: str, values: dict[str, Any], over: Sequence[str], hue: str = 
     if absent := [key for key in keys if key not in values]:
         raise UsageError(f"--over {absent[0]}: no values of '{absent[0]}' are given", EXAMPLE)
     swept = {key: _swept(key, values[key], key in WHOLE or int in kind_of(name).types(key)) for key in keys}
+    if hue and len(swept[hue]) == 1:
+        raise UsageError(f"--hue {hue} has one value", EXAMPLE)
     count = math.prod(map(len, swept.values()))
     if count > MOST_SETTINGS:
         raise UsageError(f"{count:,} settings; at most {MOST_SETTINGS:,} are computed")

@@ -85,7 +85,8 @@ class EpsilonCurve(Printed):
 
     @property
     def _parameters(self) -> str:
-        return ", ".join(f"{key} = {value}" for key, value in self.fixed.items())
+        phases = {key: value if isinstance(value, list) else [value] for key, value in self.fixed.items()}
+        return ", ".join(f"{key} = {', then '.join(map(str, values))}" for key, values in phases.items())
 
     @property
     def figure(self) -> Figure:
