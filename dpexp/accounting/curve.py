@@ -248,6 +248,9 @@ def mu_up_to(profile: Curve, floor: float, close: float = _CLOSE_MU) -> float:
         return profile.mu
     deltas = [largest_delta * (floor / largest_delta) ** (k / 16) for k in range(17)]
     eps = {d: 0.0 if d == largest_delta else profile.eps(d) for d in deltas} if largest_delta < 1 else {1.0: math.inf}
+    # a Renyi curve says more of delta at an epsilon than of epsilon at a large delta
+    by_eps = profile.rdp is not None and math.isinf(profile.unsampled)
+    eps = {largest_delta: 0.0} | {profile.delta(at): at for at in [*eps.values()][1:]} if by_eps else eps
     if not all(map(math.isfinite, eps.values())):  # or (h) at epsilon 0
         return profile.unsampled
 
@@ -263,7 +266,8 @@ def mu_up_to(profile: Curve, floor: float, close: float = _CLOSE_MU) -> float:
         if not cells:
             break
         # the product of two small deltas would be 0
-        new = {middle: profile.eps(middle) for middle in (math.sqrt(a) * math.sqrt(b) for a, b in cells)}
+        middles = [(eps[a] + eps[b]) / 2 if by_eps else math.sqrt(a) * math.sqrt(b) for a, b in cells]
+        new = {profile.delta(x): x for x in middles} if by_eps else {x: profile.eps(x) for x in middles}
         eps |= new
     else:
         largest = profile.unsampled

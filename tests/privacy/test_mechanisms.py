@@ -71,16 +71,13 @@ def test_the_mu_of_a_statement_covers_its_epsilons_and_no_smaller_one_does(name)
         places = [(analysis.eps(delta), delta) for delta in asked]
         # an analysis may know less of epsilon at a delta than of delta at that epsilon
         places = [(eps, delta if mu_of(eps, delta) <= mu else analysis.delta(eps)) for eps, delta in places]
-        needed = max(mu_of(*place) for place in places)
+        needed = max(mu_of(*place) for place in [(0.0, analysis.advantage), *places])
         assert needed * (1 - 1e-12) <= mu <= 1.02 * needed
 
 
 def test_golden_epsilons_of_noisy_sgd():
     mechanism = of("noisy-sgd")
-    for name, eps in (
-        ("iteration-literal", 1.1581146),
-        ("iteration-symmetrised", 1.1651436),
-    ):
+    for name, eps in (("iteration-literal", 1.1581146), ("iteration-symmetrised", 1.1651436)):
         assert analysis(mechanism, name).eps(1e-5) == pytest.approx(eps, rel=2e-5)
     assert not analysis(mechanism, "iteration-literal").valid
     assert analysis(mechanism, "iteration-symmetrised").valid
