@@ -27,7 +27,7 @@ def audit(
     experiment = load_experiment(Path(config), set)
     plans, skipped = plan_of(experiment)
     if not plans:
-        takes = "audits take ldp-sgd, dp-sgd, dp-sgld, central-newton and algorithms of momentum, with a finite budget"
+        takes = "audits take ldp-sgd, dp-sgd, dp-sgld, central fits and algorithms of momentum, with a finite budget"
         raise UsageError(f"{config}: nothing to audit ({'; '.join(skipped)})", takes)
     # every audit gets an equal share of what may go wrong
     level, share = 1 - confidence, 1 / len(plans)

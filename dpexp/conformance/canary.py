@@ -20,6 +20,7 @@ from dpexp.problems import PROBLEMS
 from dpexp.problems.finite_sum import FiniteSum
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.problems.softmax import Softmax
+from dpexp.reporting.audit.audit_cells import estimate_worlds, has_estimate
 from dpexp.reporting.audit.worlds import NothingShown, TwoWorlds, audit, linear_pair, softmax_pair, user_worlds
 
 PILOT, RUNS, LEVEL = 600, 3000, 1e-4
@@ -58,7 +59,11 @@ def _neighboring_problems(algorithm: Any, family: type) -> Iterator[tuple[bool |
     if family is LinearPredictorProblem:
         for name, kind in PROBLEMS.items():
             if issubclass(kind, LinearPredictorProblem) and issubclass(kind, algorithm.runs_on):
-                yield None, *user_worlds(kind.model_validate({"name": name}), algorithm), 1
+                problem = kind.model_validate({"name": name})
+                if has_estimate(type(algorithm)):
+                    yield None, *estimate_worlds(problem, algorithm)
+                else:
+                    yield None, *user_worlds(problem, algorithm), 1
         return
     for count in RECORDS:
         if family is FiniteSum:

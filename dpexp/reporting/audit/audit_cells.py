@@ -10,11 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from dpexp.algorithms.algorithm import Settings
 from dpexp.algorithms.central_newton_coverage import CentralNewton
+from dpexp.algorithms.covering import FEWEST, Covering
 from dpexp.algorithms.dp_sgd import DpSgd
 from dpexp.algorithms.dp_sgld import DpSgld
 from dpexp.algorithms.finite_sum_run import FiniteSumAlgorithm
@@ -72,6 +74,8 @@ def audits_of(cell: Cell) -> Sequence[TwoWorlds] | str:
             size, n = f"a copy: {FIT_RECORDS} records", np.array([FIT_RECORDS])
             fit, label = WatchedFit(**algorithm.model_dump()), f"{_label(cell)}, mu = {cell.privacy.mu.label}"
             return [TwoWorlds(fit, owner_pair(problem), cell.schedule, cell.privacy.mu, n, REPLACED, label, size)]
+        case Covering() as algorithm, LinearPredictorProblem() as problem if has_estimate(type(algorithm)):
+            return [of_estimate(algorithm, problem, cell.schedule, cell.privacy.mu)]
     return f"{cell.algorithm.name}: no canary is known for it"
 
 
@@ -92,6 +96,46 @@ class WatchedFit(CentralNewton):
         # a fit that diverged is as far as numbers go
         theta = np.clip(np.nan_to_num([fit.theta for fit in fits]), -1e6, 1e6)
         return Passed(steps, self.estimators, (), np.empty((1, 1, len(steps), 0, len(fits))), theta[None, None])
+
+
+def has_estimate(kind: type[Any]) -> bool:
+    """Whether an estimator computes one estimate from a table, which can be handed out."""
+    return issubclass(kind, Covering) and kind.estimate is not Covering.estimate
+
+
+@dataclass(frozen=True)
+class WatchedEstimate:
+    """An estimator with `estimate` that hands out its estimates, as `WatchedFit` does."""
+
+    own: Any
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+    def simulate(
+        self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int,
+        replicates: Sequence[int],
+    ) -> Passed:  # fmt: skip
+        """The same records in every replicate, which differ in the noise."""
+        (x, y), budget = problem.sample(generator(seed, 0, "data"), int(steps[-1])), settings[0][1]
+        model = self.own.model(problem, budget)
+        normals = (generator(seed, r, "noise").standard_normal for r in replicates)
+        theta = np.array([self.own.estimate(model, x[:, 1:], y, budget, draw).theta for draw in normals])
+        # an estimate that diverged is as far as numbers go
+        theta = np.clip(np.nan_to_num(theta), -1e6, 1e6)
+        return Passed(steps, self.own.estimators, (), np.empty((1, 1, len(steps), 0, len(theta))), theta[None, None])
+
+
+def estimate_worlds(problem: LinearPredictorProblem, algorithm: Covering) -> tuple[Any, tuple[Any, Any], int]:
+    """An estimator that hands out its estimates, two problems, and the fewest records that it takes."""
+    return WatchedEstimate(algorithm), owner_pair(problem), FEWEST
+
+
+def of_estimate(algorithm: Covering, problem: LinearPredictorProblem, schedule: Any, budget: Budget) -> TwoWorlds:
+    """An audit of the estimate of few records, of which one is replaced."""
+    size, label = f"a copy: {FIT_RECORDS} records", f"{algorithm.name} on {problem.name}, mu = {budget.label}"
+    fit, steps = WatchedEstimate(algorithm), np.array([FIT_RECORDS])
+    return TwoWorlds(fit, owner_pair(problem), schedule, budget, steps, REPLACED, label, size)
 
 
 def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorProblem) -> list[TwoWorlds]:
