@@ -17,7 +17,7 @@ from dpexp.accounting.curve import implied_delta, mu_up_to
 from dpexp.accounting.gaussian import delta_of
 from dpexp.accounting.loss_steps import Steps
 from dpexp.config.cell_settings import varying
-from dpexp.core.errors import DpexpError
+from dpexp.core.errors import BoundRefuted
 from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, fraction, up
 from dpexp.privacy.analyses.analysis import ALL, LAST, ORDERS, Analysis, refuted, with_last_iterate
@@ -116,7 +116,7 @@ class MechanismAnalyses:
         compared = [replace(a, secret="") if a.secret == ORDER else a for a in upper]
         wrong = refuted(each(compared, "analysis", lambda a: a.name), self.lower, self.deltas)
         for fault in wrong.values() if self.strict else ():
-            raise DpexpError(f"{self.label}: {fault}")
+            raise BoundRefuted(f"{self.label}: {fault}")
         return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in upper]
 
     def covering(self, released: str) -> list[Analysis]:

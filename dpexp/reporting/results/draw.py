@@ -27,6 +27,7 @@ from matplotlib.lines import Line2D
 from dpexp.config.cell_settings import Words
 from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction
+from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
 from dpexp.reporting.digits import from_to
 from dpexp.reporting.figure import Drawing, Figure
@@ -43,10 +44,6 @@ NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
 INDEX = re.compile(r"(?<== )\d\.\d\d")
 """J in the name of a prediction"""
-NO_THEORY = (
-    "theory of ldp-sgd is of param_distance_sq and loss_gap on linear predictors, with noise that does not depend on "
-    "the gradient (delta = 0 has not); see docs page figures"
-)
 
 
 def figure_of(
@@ -71,13 +68,16 @@ def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] =
     lines, metric = lines_of(gathered, name), metric_of(name, declared.statistic)
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
-        raise UsageError(f"no theory says anything of {name} in these results", NO_THEORY)
+        problems = [cell.problem for line in lines if (cell := line.run.cell)]
+        unknown = (own.unknown_curvature() for own in problems if isinstance(own, LinearPredictorProblem))
+        words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=list(filter(None, unknown)))
+        raise UsageError(*words.splitlines())
     theory, last = theory_sentence(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
     # what the picture cannot say by itself; parameters are in the head of the CSV
     caption = filled("dpexp.reporting.results", "caption.txt", scene=scene, gathered=gathered, last=last,
                      own_records=OWN_RECORDS, theory=theory)  # fmt: skip
-    return Drawing(scene.draw(), scene.numbers(), " ".join(caption.splitlines()), gathered.constants,
-                   remark=f" {theory}" if theory else "")  # fmt: skip
+    words, remark = " ".join(caption.splitlines()), theory and f" {theory}"
+    return Drawing(scene.draw(), scene.numbers(), words, gathered.constants, remark)
 
 
 def theory_sentence(curves: Iterable[str]) -> str:
