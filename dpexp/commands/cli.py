@@ -362,7 +362,7 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
         if value not in (None, [], ()) and value is not False
     }
     # JSON is for a program, to which progress means nothing
-    quiet = as_json or values.pop("quiet", False) or values.get("form") == "json"
+    quiet = values.pop("quiet", False) or as_json or values.get("form") == "json"
     if quiet and command == "run":  # which leaves out its notes too
         values["quiet"] = True
     if "results" in options and values.get("profile") == "smoke":
