@@ -7,10 +7,11 @@ import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.ldp_sgd import LdpSgd
+from dpexp.conformance.algorithms import bounds
 from dpexp.conformance.canary import ATTACK, attack_releases
 from dpexp.conformance.check_result import Breach, Subject, carry_out
 from dpexp.privacy.budgets import ConstantBudget
-from dpexp.privacy.mechanisms.mechanism import Stated
+from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import share
 from tests.research import module
 
@@ -37,7 +38,7 @@ class OneEpochAccounted(ftrl.Ftrl):
 
     def mechanism(self, problem, schedule, budget, n):
         stated = ftrl.Trees(sigma=self.sigma(problem, budget), height=self.height(problem), epochs=1)
-        return Stated(self.name, stated, "nodes of trees")
+        return ftrl.Stated(self.name, stated, "nodes of trees")
 
 
 def subject(kind):
@@ -55,6 +56,15 @@ def test_false_algorithms_are_found(seed):
 @pytest.mark.parametrize("seed", share(range(5), 5))
 def test_a_true_one_is_not(seed):
     assert "states 2" in attack_releases(subject(ftrl.Ftrl), seed)
+
+
+def test_a_mechanism_that_states_less_than_its_pair_attains_is_found():
+    class Half(MECHANISMS["sampled-gaussian"]):
+        def upper_bounds(self):
+            return [ftrl.gaussian_analysis("half", "", ftrl.ALL, 0.5, ())]
+
+    with pytest.raises(Breach, match="half promises"):
+        bounds(Subject("mechanism", "half", Half))
 
 
 def test_what_no_world_is_known_for_is_said_to_be_not_attacked():

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from dpexp.theory.slopes import (
-    Rate,
-    Slope,
-    SlopeError,
-    is_asymptotic,
-    local_slopes,
-    log_contrast,
-    loglog_slope,
-    rate,
-)
+from dpexp.theory.slopes import Rate, Slope, SlopeError, is_asymptotic, local_slopes, log_contrast, loglog_slope, rate
 
 RNG = np.random.default_rng(31)
 SPREAD = 0.09  # the relative spread of a squared distance reaches 0.9, as in the runs
