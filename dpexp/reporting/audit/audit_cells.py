@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,32 +71,13 @@ def audits_of(cell: Cell) -> Sequence[TwoWorlds] | str:
             return of_batches(cell, algorithm, problem)
         case FiniteSumAlgorithm() as algorithm, FiniteSum() as problem:
             return of_sum(cell, algorithm, problem)
-        case CentralNewton() as algorithm, LinearPredictorProblem() as problem:
-            size, n = f"a copy: {FIT_RECORDS} records", np.array([FIT_RECORDS])
-            fit, label = WatchedFit(**algorithm.model_dump()), f"{_label(cell)}, mu = {cell.privacy.mu.label}"
+        case Covering() as algorithm, LinearPredictorProblem() as problem if isinstance(
+            algorithm, CentralNewton
+        ) or has_estimate(type(algorithm)):
+            fit, size, n = WatchedEstimate(algorithm), f"a copy: {FIT_RECORDS} records", np.array([FIT_RECORDS])
+            label = f"{_label(cell)}, mu = {cell.privacy.mu.label}"
             return [TwoWorlds(fit, owner_pair(problem), cell.schedule, cell.privacy.mu, n, REPLACED, label, size)]
-        case Covering() as algorithm, LinearPredictorProblem() as problem if has_estimate(type(algorithm)):
-            return [of_estimate(algorithm, problem, cell.schedule, cell.privacy.mu)]
     return f"{cell.algorithm.name}: no canary is known for it"
-
-
-class WatchedFit(CentralNewton):
-    """A central fit that hands out its estimates [settings, 1, replicates, p], and measures nothing of intervals."""
-
-    def simulate(
-        self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int,
-        replicates: Sequence[int],
-    ) -> Passed:  # fmt: skip
-        """The same records in every replicate, which differ in the noise."""
-        from dpexp.inference.fitting import fit_central, plan_central
-
-        x, y = problem.sample(generator(seed, 0, "data"), int(steps[-1]))
-        budget = settings[0][1]
-        planned, mu = plan_central(self.model(problem, budget), len(y)), budget.largest
-        fits = [fit_central(planned, x[:, 1:], y, mu, generator(seed, r, "noise").standard_normal) for r in replicates]
-        # a fit that diverged is as far as numbers go
-        theta = np.clip(np.nan_to_num([fit.theta for fit in fits]), -1e6, 1e6)
-        return Passed(steps, self.estimators, (), np.empty((1, 1, len(steps), 0, len(fits))), theta[None, None])
 
 
 def has_estimate(kind: type[Any]) -> bool:
@@ -105,7 +87,7 @@ def has_estimate(kind: type[Any]) -> bool:
 
 @dataclass(frozen=True)
 class WatchedEstimate:
-    """An estimator with `estimate` that hands out its estimates, as `WatchedFit` does."""
+    """An estimator that hands out its estimates [settings, 1, replicates, p], and measures nothing of intervals."""
 
     own: Any
 
@@ -117,25 +99,22 @@ class WatchedEstimate:
         replicates: Sequence[int],
     ) -> Passed:  # fmt: skip
         """The same records in every replicate, which differ in the noise."""
+        from dpexp.inference.fitting import fit_central, plan_central
+
         (x, y), budget = problem.sample(generator(seed, 0, "data"), int(steps[-1])), settings[0][1]
-        model = self.own.model(problem, budget)
+        model, spent = self.own.model(problem, budget), cast(Any, budget)
+        estimate = partial(self.own.estimate, model)
+        if isinstance(self.own, CentralNewton):
+            estimate, spent = partial(fit_central, plan_central(model, len(y))), budget.largest
         normals = (generator(seed, r, "noise").standard_normal for r in replicates)
-        theta = np.array([self.own.estimate(model, x[:, 1:], y, budget, draw).theta for draw in normals])
         # an estimate that diverged is as far as numbers go
-        theta = np.clip(np.nan_to_num(theta), -1e6, 1e6)
+        theta = np.clip(np.nan_to_num([estimate(x[:, 1:], y, spent, draw).theta for draw in normals]), -1e6, 1e6)
         return Passed(steps, self.own.estimators, (), np.empty((1, 1, len(steps), 0, len(theta))), theta[None, None])
 
 
 def estimate_worlds(problem: LinearPredictorProblem, algorithm: Covering) -> tuple[Any, tuple[Any, Any], int]:
     """An estimator that hands out its estimates, two problems, and the fewest records that it takes."""
     return WatchedEstimate(algorithm), owner_pair(problem), FEWEST
-
-
-def of_estimate(algorithm: Covering, problem: LinearPredictorProblem, schedule: Any, budget: Budget) -> TwoWorlds:
-    """An audit of the estimate of few records, of which one is replaced."""
-    size, label = f"a copy: {FIT_RECORDS} records", f"{algorithm.name} on {problem.name}, mu = {budget.label}"
-    fit, steps = WatchedEstimate(algorithm), np.array([FIT_RECORDS])
-    return TwoWorlds(fit, owner_pair(problem), schedule, budget, steps, REPLACED, label, size)
 
 
 def of_users(cell: Cell, algorithm: OnePassAlgorithm, problem: LinearPredictorProblem) -> list[TwoWorlds]:
