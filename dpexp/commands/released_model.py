@@ -14,7 +14,7 @@ from dpexp.commands.release import Release
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, few, guess, up
-from dpexp.problems.softmax_model import SoftmaxModel, softmax_model
+from dpexp.problems.softmax_model import SoftmaxModel
 from dpexp.store.reading import load_generation, missing
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ReleasedModel(Release):
     @cached_property
     def softmax(self) -> SoftmaxModel | None:
         """The model that the parameters are; None for the problem of a plug-in that does not declare one."""
-        return softmax_model(self.parameters, self.legend) if self.legend.get("kind") == "softmax" else None
+        return SoftmaxModel(self.parameters, self.legend) if self.legend.get("kind") == "softmax" else None
 
     @property
     def names(self) -> list[str]:
@@ -53,7 +53,7 @@ class ReleasedModel(Release):
     @property
     def classes(self) -> list[str]:
         """The rows of `values`; empty where there is only one."""
-        return list(self.softmax.classes) if self.softmax else []
+        return [str(name) for name in self.legend["classes"]] if self.softmax else []
 
     @property
     def values(self) -> np.ndarray:

@@ -6,17 +6,6 @@ from dpexp.problems.linear_losses import HuberLinear, InsensitiveLinear, Mallows
 from dpexp.problems.problem import Problem
 from dpexp.problems.softmax import Softmax
 
-PROBLEMS: Registry[type[Problem]] = Registry(
-    "problem",
-    {
-        "huber-linear": HuberLinear,
-        "mallows-logistic": MallowsLogistic,
-        "pinball-linear": PinballLinear,
-        "insensitive-linear": InsensitiveLinear,
-        "rippled-mean": RippledMean,
-        "sigmoid": Sigmoid,
-        "welsch-regression": WelschRegression,
-        "logistic-ridge": LogisticRidge,
-        "softmax": Softmax,
-    },
-)
+FINITE_SUMS = RippledMean, Sigmoid, WelschRegression, LogisticRidge
+KINDS = HuberLinear, MallowsLogistic, PinballLinear, InsensitiveLinear, *FINITE_SUMS, Softmax
+PROBLEMS: Registry[type[Problem]] = Registry("problem", {kind.model_fields["name"].default: kind for kind in KINDS})

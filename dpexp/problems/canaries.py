@@ -7,19 +7,17 @@ problems; `dpexp.reporting.audit` makes them.
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpexp.data.dataset import Dataset, DataShape, Split
+from dpexp.engine.finite_sum.losses import RecordLoss, record_loss_of
 from dpexp.problems.finite_sum import FiniteSum, Sample
 from dpexp.problems.softmax import Softmax
 
-if TYPE_CHECKING:
-    from dpexp.engine.finite_sum.losses import RecordLoss
-
 NO_LICENCE = "made for an audit"
+LINEAR = record_loss_of(lambda square, along, y, c: (y * along, 0.0 * along, y))
+"""f = y x.w, compiled"""
 
 
 class Canaries(Softmax):
@@ -38,13 +36,13 @@ class Canaries(Softmax):
 
     @property
     def split(self) -> Split:
-        labels, present = np.full(self.records, self.others or 0), np.full(self.records, self.others is not None)
-        labels[0], present[0] = self.canary or 0, self.canary is not None
+        classes = [self.canary] + [self.others] * (self.records - 1)
         # a record whose features are 0 has no gradient: it stands for one that is not there, and leaves the number of
         # records as it is. All entries of the others are alike, so that a clip of each entry is as wrong as it can be
-        x = (present[:, None] * np.full(self.width, self.length / math.sqrt(self.width))).astype(np.float32)
-        names = tuple(map(str, range(self.classes)))
-        data = Dataset("canaries", x, labels.astype(np.int64), names, NO_LICENCE)
+        entries = [0.0 if own is None else self.length / math.sqrt(self.width) for own in classes]
+        x = np.repeat(np.array(entries, np.float32)[:, None], self.width, axis=1)
+        labels, names = np.array([own or 0 for own in classes], np.int64), tuple(map(str, range(self.classes)))
+        data = Dataset("canaries", x, labels, names, NO_LICENCE)
         return Split(data, data)
 
     @property
@@ -60,49 +58,30 @@ class Canaries(Softmax):
         return {"canaries": NO_LICENCE}
 
 
-@cache
-def _linear_loss() -> RecordLoss:
-    """f = y x.w, compiled."""
-    from dpexp.engine.finite_sum.losses import record_loss_of
-
-    return record_loss_of(lambda square, along, y, c: (y * along, 0.0 * along, y))
-
-
 class LinearCanaries(FiniteSum):
-    """f(w; x, y) = y x.w; the gradient of record number `canary` is `slope` times the first unit vector, others are 0.
+    """f(w; x, y) = y x.w; the gradient of the last record is `slope` times the first unit vector, others are 0.
 
     Linear losses are smooth with any constant and the gradient is as long as G allows, so that every statement of
     privacy for G = |slope| and L = `stated_smoothness` covers them.
     """
 
     name: str = "linear-canaries"
-    records_count: int
-    width: int
+    N: int
+    d: int
     slope: float
-    canary: int
     stated_smoothness: float
 
-    @property
-    def count(self) -> int:
-        return self.records_count
+    def sizes(self) -> tuple[int, int]:
+        return self.N, self.d
 
-    @property
-    def dimension(self) -> int:
-        return self.width
-
-    @property
-    def lipschitz(self) -> float:
-        return abs(self.slope)
-
-    @property
-    def smoothness(self) -> float:
-        return self.stated_smoothness
+    def bounds(self) -> tuple[float, float]:
+        return abs(self.slope), self.stated_smoothness
 
     @property
     def record_loss(self) -> RecordLoss:
-        return _linear_loss()
+        return LINEAR
 
     def build(self) -> Sample:
-        x, y = np.zeros((self.count, self.width)), np.zeros(self.count)
-        x[self.canary, 0], y[self.canary] = abs(self.slope), np.sign(self.slope)
+        x, y = np.zeros((self.N, self.d)), np.zeros(self.N)
+        x[-1, 0], y[-1] = abs(self.slope), np.sign(self.slope)
         return Sample(x, y)

@@ -1,8 +1,9 @@
 """Finite sums F(w) = (1/N) sum_i f(w; x_i, y_i) of smooth, Lipschitz, non-convex losses (`momentum`, section 2).
 
-Every problem states G, a bound on |grad f| over all w and all records of the allowed form, and L, a Lipschitz constant
-of grad f in w. They are analytic: an estimate from the data would itself reveal data. Here are a mean with ripples, and
-linear predictors.
+Every problem states G, a bound on |grad f| over all w and all records of the allowed form, up to a part that does not
+depend on the record, and L, a Lipschitz constant of grad f in w. They are analytic: an estimate from the data would
+itself reveal data. Here are a mean with ripples, and linear predictors; their losses are in
+`dpexp.engine.finite_sum.losses`.
 """
 
 from __future__ import annotations
@@ -24,56 +25,54 @@ if TYPE_CHECKING:
 
 
 class Sample(NamedTuple):
-    """The data of a problem, float64."""
+    """Records x [N, d] and responses y [N], float64; y is 0 where the loss has no response."""
 
     x: np.ndarray
-    """[N, d]"""
     y: np.ndarray
-    """[N]; zeros where the loss has no response"""
 
 
 class FiniteSum(Problem):
-    """A finite sum: the data, the loss of one record, its constants, and F and its gradient.
-
-    A class has the properties `count` N, `dimension` d, `lipschitz` G (no record's gradient is longer, up to a part
-    that does not depend on the data) and `smoothness` L, and `build`.
-    """
+    """A finite sum. A class has `sizes`, `bounds` and `build`, and its loss is known by its name or `record_loss`."""
 
     fields_of_loss: ClassVar[tuple[str, ...]] = ()
-    """names of the parameters that are constants of the loss"""
+    """attributes that are the constants of the loss"""
 
-    @property
-    def count(self) -> int:
+    def sizes(self) -> tuple[int, int]:
+        """N and d."""
         raise NotImplementedError
 
-    @property
-    def dimension(self) -> int:
+    def bounds(self) -> tuple[float, float]:
+        """G and L."""
         raise NotImplementedError
-
-    @property
-    def lipschitz(self) -> float:
-        raise NotImplementedError
-
-    @property
-    def smoothness(self) -> float:
-        raise NotImplementedError
-
-    @property
-    def constants(self) -> np.ndarray:
-        """Constants of the loss, float64."""
-        return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
 
     def build(self) -> Sample:
         """The data, made or read anew; `records` keeps it."""
         raise NotImplementedError
 
-    def memory(self) -> int:
-        # the records, and as much again while they are made
-        return 8 * 2 * self.count * (self.dimension + 2)
-
     def start(self) -> np.ndarray:
         """w_1, [d]; it does not depend on the data."""
         return np.zeros(self.dimension)
+
+    @property
+    def count(self) -> int:
+        return self.sizes()[0]
+
+    @property
+    def dimension(self) -> int:
+        return self.sizes()[1]
+
+    @property
+    def lipschitz(self) -> float:
+        return self.bounds()[0]
+
+    @property
+    def smoothness(self) -> float:
+        return self.bounds()[1]
+
+    @property
+    def constants(self) -> np.ndarray:
+        """Constants of the loss, float64."""
+        return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
 
     @property
     def record_loss(self) -> RecordLoss:
@@ -83,9 +82,14 @@ class FiniteSum(Problem):
         return LOSSES[self.name]
 
     @property
+    @kept_once(8)
     def records(self) -> Sample:
         """The data, built once in a process."""
-        return _records(self)
+        return Sample(*(np.ascontiguousarray(part, dtype=np.float64) for part in self.build()))
+
+    def memory(self) -> int:
+        # the records, and as much again while they are made
+        return 8 * 2 * self.count * (self.dimension + 2)
 
     def objective(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """F(w) and grad F(w) [d]."""
@@ -94,11 +98,6 @@ class FiniteSum(Problem):
         out = np.empty(self.dimension)
         data = Data(self.record_loss, *self.records, self.constants)
         return slope(data, np.asarray(w, dtype=np.float64), out), out
-
-
-@kept_once(8)
-def _records(problem: FiniteSum) -> Sample:
-    return Sample(*(np.ascontiguousarray(part, dtype=np.float64) for part in problem.build()))
 
 
 class RippledMean(FiniteSum):
@@ -119,21 +118,11 @@ class RippledMean(FiniteSum):
     amplitude: Positive = 0.25
     frequency: Positive = 2.0
 
-    @property
-    def count(self) -> int:
-        return self.N
+    def sizes(self) -> tuple[int, int]:
+        return self.N, self.d
 
-    @property
-    def dimension(self) -> int:
-        return self.d
-
-    @property
-    def lipschitz(self) -> float:
-        return 1 + self.amplitude * self.frequency
-
-    @property
-    def smoothness(self) -> float:
-        return 1 + self.amplitude * self.frequency**2
+    def bounds(self) -> tuple[float, float]:
+        return 1 + self.amplitude * self.frequency, 1 + self.amplitude * self.frequency**2
 
     def build(self) -> Sample:
         z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
@@ -160,10 +149,6 @@ class NonconvexLinear(FiniteSum):
     d: Dimension | None = None
     """parameters of synthetic data, 10 where it is left out"""
     data_seed: Seed = 0
-    slope: ClassVar[float]
-    """largest |derivative| in u = x.w"""
-    curvature: ClassVar[float]
-    """largest |second derivative| in u"""
     regression: ClassVar[bool] = False
 
     @model_validator(mode="after")
@@ -183,13 +168,11 @@ class NonconvexLinear(FiniteSum):
         """The data set with its usual split."""
         return Softmax(data=DataSource.model_validate({"name": self.data}))
 
-    @property
-    def count(self) -> int:
-        return self.N or (1000 if self.data == "synthetic" else self._labelled.shape.records)
-
-    @property
-    def dimension(self) -> int:
-        return (self.d or 10) if self.data == "synthetic" else self._labelled.shape.width
+    def sizes(self) -> tuple[int, int]:
+        if self.data == "synthetic":
+            return self.N or 1000, self.d or 10
+        records, width, _ = self._labelled.shape
+        return self.N or records, width
 
     @property
     def radius(self) -> float:
@@ -197,70 +180,55 @@ class NonconvexLinear(FiniteSum):
         # records of data sets are prepared in float32
         return 1.0 if self.data == "synthetic" else math.sqrt(1.0625) * (1 + 1e-6)
 
-    @property
-    def lipschitz(self) -> float:
-        return self.slope * self.radius
-
-    @property
-    def smoothness(self) -> float:
-        return self.curvature * self.radius**2
-
     def build(self) -> Sample:
         if self.data != "synthetic":
             train, rows = self._labelled.train, slice(self.N)
             return Sample(train.features[rows], np.where(train.labels[rows] == self.positive, 1.0, -1.0))
-        rng, n, d = generator(self.data_seed, 0, "data"), self.count, self.dimension
-        x = rng.standard_normal((n, d))
+        rng = generator(self.data_seed, 0, "data")
+        x = rng.standard_normal(self.sizes())
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         # 3 sqrt(d) x.v, v the unit vector with equal entries; not by BLAS, whose bits differ
         u = 3 * x.sum(axis=1)
         if self.regression:
             # a tenth of the responses are outliers, which the loss should bound
-            wild = rng.random(n) < 0.1
-            return Sample(x, u / 3 + 0.3 * rng.standard_normal(n) + 5 * wild)
+            wild = rng.random(len(u)) < 0.1
+            return Sample(x, u / 3 + 0.3 * rng.standard_normal(len(u)) + 5 * wild)
         chances = np.array([1 / (1 + math.exp(-v)) for v in u])
-        return Sample(x, np.where(rng.random(n) < chances, 1.0, -1.0))
+        return Sample(x, np.where(rng.random(len(u)) < chances, 1.0, -1.0))
 
 
 class Sigmoid(NonconvexLinear):
     """4 s(-y x.w), a smooth count of errors: G = |x|, L = 4 / (6 sqrt 3) |x|^2."""
 
     name: Literal["sigmoid"] = "sigmoid"
-    slope: ClassVar[float] = 1.0
-    curvature: ClassVar[float] = 4 / (6 * math.sqrt(3))
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("height",)
+    height: ClassVar[float] = 4.0
 
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([4.0])
+    def bounds(self) -> tuple[float, float]:
+        return self.radius, 4 / (6 * math.sqrt(3)) * self.radius**2
 
 
 class WelschRegression(NonconvexLinear):
     """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
 
     name: Literal["welsch-regression"] = "welsch-regression"
-    curvature: ClassVar[float] = 1.0
-    regression: ClassVar[bool] = True
     fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
+    regression: ClassVar[bool] = True
     c: Positive = 2.0
 
-    @property
-    def lipschitz(self) -> float:
-        return self.c / math.sqrt(2 * math.e) * self.radius
+    def bounds(self) -> tuple[float, float]:
+        return self.c / math.sqrt(2 * math.e) * self.radius, self.radius**2
 
 
 class LogisticRidge(NonconvexLinear):
-    """log(1 + exp(-y x.w)) + lam sum_j w_j^2 / (1 + w_j^2).
+    """log(1 + exp(-y x.w)) + lam sum_j w_j^2 / (1 + w_j^2): G = |x|, L = |x|^2 / 4 + 2 lam.
 
-    The ridge does not depend on the data, so it adds nothing to a difference between neighbours: G = |x| bounds the
-    part of a gradient that does. L = |x|^2 / 4 + 2 lam.
+    The ridge does not depend on the data, so it adds nothing to a difference between neighbours, nor to G.
     """
 
     name: Literal["logistic-ridge"] = "logistic-ridge"
-    slope: ClassVar[float] = 1.0
-    curvature: ClassVar[float] = 0.25
     fields_of_loss: ClassVar[tuple[str, ...]] = ("lam",)
     lam: Positive = 0.1
 
-    @property
-    def smoothness(self) -> float:
-        return super().smoothness + 2 * self.lam
+    def bounds(self) -> tuple[float, float]:
+        return self.radius, self.radius**2 / 4 + 2 * self.lam

@@ -7,53 +7,36 @@ constants: L of the data part and the smoothness of every record's loss. No numb
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PrivateAttr,
-    SerializerFunctionWrapHandler,
-    WithJsonSchema,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_serializer, model_validator
 
 from dpexp.core.errors import DataError
 from dpexp.core.files import FOLDER, State, hash_of_data, place_of, state_of
 from dpexp.core.parameters import Parameters, RecordCount, Seed, integral
 from dpexp.core.seeds import generator
-from dpexp.data.dataset import (
-    BIAS,
-    GROUP,
-    NORM,
-    VALIDATION,
-    Dataset,
-    DataShape,
-    Split,
-    held_out,
-    prepare,
-    split,
-    split_by_draws,
-)
-from dpexp.data.encode import limits_of, none_read
-from dpexp.data.labelled import DATASETS, TEST_FRACTION, columns_of_file, load_split, read_labelled
+from dpexp.data import dataset
+from dpexp.data.dataset import NORM, Dataset, DataShape, Split, held_out
+from dpexp.data.encode import limits_of, none_read, remarks
+from dpexp.data.labelled import DATASETS, TEST_FRACTION, Shipped, columns_of_file, load_split, read_labelled
 from dpexp.data.public_inputs import BLANKS, PublicInputs
 from dpexp.data.records import FORMATS, read_record_table
 from dpexp.problems.problem import Problem
 from dpexp.theory.dp_sgld.softmax_constants import data_lipschitz, minimiser_radius, smoothness_of_norm
 
-_RANDOM_FEATURES_SEED = 20220205
 NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
     "chosen by looking at it."
 )
 BY_PLACE = "The number of records counts as public."
-BY_THEMSELVES = "No count of records is used: probabilities, steps and noise follow from the stated {records:,}, and "
-BY_THEMSELVES += "each record falls into its part by itself."
+BY_THEMSELVES = (
+    "No count of records is used: probabilities, steps and noise follow from the stated {:,}, and each record falls "
+    "into its part by itself."
+)
 
 
 def _tuples(value: Any, entry: Callable[[Any], Any] = lambda entry: entry) -> Any:
@@ -99,24 +82,20 @@ class DataSource(Parameters):
     """about how many there are, a public number, from which probabilities, steps and noise follow where records are
     added or removed"""
 
-    _folder: Path | None = PrivateAttr(None)
+    _folder: Path | None = None
 
     @model_validator(mode="after")
     def _one_source(self) -> DataSource:
         self._folder = None if self.path is None else FOLDER.get()
         if (self.name is None) == (self.path is None):
             raise ValueError(f"give a name ({', '.join(DATASETS)}) or a path, for instance {{name: digits}}")
-        others = [
-            key for key, value in self if key not in ("name", "path") and value not in (None, (), "", ".", "pixels")
-        ]
-        if self.path is None:
-            if others:
-                raise ValueError(f"{', '.join(sorted(others))}: only for data with a path, not for {self.name!r}")
-            return self
+        stated = self.model_dump(exclude_defaults=True, exclude={"name", "path"})
+        if self.name and stated:
+            raise ValueError(f"{', '.join(sorted(stated))}: only for data with a path, not for {self.name!r}")
         if self._folder is None:
             return self
-        place, path = self.place, self.path
-        blank = next((name for name, levels in (self.categories or {}).items() if set(levels) <= BLANKS), None)
+        place, path, levels_of = self.place, self.path, self.categories or {}
+        blank = next((name for name, levels in levels_of.items() if set(levels) <= BLANKS), None)
         for wrong, message in (
             (not place.exists(), f"{path}: no such file (a path in a config starts at the config's folder)"),
             (place.is_dir(), f"{path} is a folder, not a table (of images, features are read from a .parquet file)"),
@@ -134,10 +113,14 @@ class DataSource(Parameters):
         return hash(self.model_dump_json())
 
     @model_serializer(mode="wrap")
-    def _as_stored(self, dumped: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _as_stored(self, dumped: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         # what is not used is not written, so that cells without it keep their names
         spare = ("missing", "leave_out", "records", "thousands")
         return {k: v for k, v in dumped(self).items() if v or k not in spare if (k, v) != ("decimal", ".")}
+
+    @property
+    def shipped(self) -> Shipped | None:
+        return DATASETS[self.name] if self.name else None
 
     @property
     def place(self) -> Path:
@@ -151,10 +134,8 @@ class DataSource(Parameters):
         """Statements about a table's columns."""
         ranges = {name: limits_of(name, pair) for name, pair in (self.ranges or {}).items()}
         days = tuple(name for name, pair in (self.ranges or {}).items() if isinstance(pair[0], str))
-        return PublicInputs(
-            ranges, self.categories or {}, self.missing, self.leave_out, days, decimal=self.decimal,
-            thousands=self.thousands,
-        )  # fmt: skip
+        stated = PublicInputs(ranges, self.categories or {}, self.missing, self.leave_out, days)
+        return replace(stated, decimal=self.decimal, thousands=self.thousands)
 
 
 class Softmax(Problem):
@@ -185,25 +166,12 @@ class Softmax(Problem):
     @property
     def group_draws(self) -> np.ndarray | None:
         """Numbers [n] by which training records fall into groups by themselves; None where places decide."""
-        return None if self.train.draws is None else self.train.draws[:, GROUP]
+        return None if self.train.draws is None else self.train.draws[:, dataset.GROUP]
 
     @property
-    def shape(self) -> DataShape:
-        """Training records, length of a prepared record and classes; shipped data are not read for it."""
-        if self.data.name is None:
-            return DataShape(self._parts[0], self.train.features.shape[1], len(self.train.classes))
-        known = DATASETS[self.data.name].shape
-        return DataShape(self._parts[0], (self.random_features or known.width) + 1, known.classes)
-
-    @property
-    def held_out_records(self) -> int:
-        """Records on which an accuracy is measured."""
-        return self._parts[1]
-
-    @property
-    def _parts(self) -> tuple[int, int]:
+    def parts(self) -> tuple[int, int]:
         """Records to train on, and held out: public numbers, which follow from the stated one where one is stated."""
-        source = DATASETS[self.data.name] if self.data.name else None
+        source = self.data.shipped
         records = source.shape.records if source else self.data.records
         if records is None:
             return len(self.split.train), len(self.split.test)
@@ -215,64 +183,17 @@ class Softmax(Problem):
         validation = held_out(records - test, self.validation_fraction)
         return records - test - validation, validation
 
-    def dealt_anew(self, seed: int) -> Softmax:
-        return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
-
-    def memory(self) -> int:
-        # records as read and prepared, and where a record is replaced by more numbers, these twice; those of the
-        # user's own files have been read by now, so that only what is made of them is counted
-        records, width, _ = self.shape
-        records_read = DATASETS[self.data.name].shape.records if self.data.name else 2 * records
-        directions = 4 * width * width if self.random_features else 0
-        return 4 * records_read * width * (3 if self.data.name or self.random_features else 2) + directions
-
-    def files(self) -> Mapping[str, str]:
-        # as they were when they were first read
-        if self.data.path is None:
-            return {}
-        return {self.data.path: "" if self.data._folder is None else hash_of_data(str(self.data.place))}
-
-    def places(self) -> Sequence[Path]:
-        return () if self.data.path is None else (self.data.place,)
-
-    def legend(self) -> Mapping[str, Any]:
-        return {
-            "kind": self.name,
-            "classes": list(self.train.classes),
-            "columns": [column._asdict() for column in self.train.columns],
-            "target": self.data.target,
-            "bias": BIAS,
-            "random_features": self.random_features,
-            "encoding": self.train.note,
-        }
-
-    def notices(self) -> Sequence[str]:
-        if self.data.name is not None:
-            source = DATASETS[self.data.name]
-            return (f"{source.note} {source.licence}. {NOT_COVERED} {BY_PLACE}",)
-        number = BY_THEMSELVES.format(records=self.data.records) if self.data.records else BY_PLACE
-        return (f"{self.train.note} {NOT_COVERED} {number}",)
-
-    def require_records(self) -> None:
-        parts = self.split if self.data.path and self.data.target else ()
-        if parts and not any(np.any(part.usable) for part in parts if part.usable is not None):
-            table = read_record_table(self.data.place)
-            raise none_read(table, self.remarks())
-
-    def remarks(self) -> Sequence[str]:
-        if not (self.data.path and self.data.target):
-            return ()
-        return _remarked(self.data, state_of(self.data.place))
+    @property
+    def shape(self) -> DataShape:
+        """Training records, length of a prepared record and classes; shipped data are not read for it."""
+        if (source := self.data.shipped) is None:
+            return DataShape(self.parts[0], self.train.features.shape[1], len(self.train.classes))
+        return DataShape(self.parts[0], (self.random_features or source.shape.width) + 1, source.shape.classes)
 
     @property
     def n(self) -> int:
         """Number of training records."""
         return self.shape.records
-
-    @property
-    def d(self) -> int:
-        """Parameters, classes times p: the d of the theory."""
-        return self.shape.classes * self.shape.width
 
     @property
     def lipschitz(self) -> float:
@@ -289,6 +210,46 @@ class Softmax(Problem):
         """Radius of a ball that holds the minimiser for any records."""
         return minimiser_radius(NORM, self.regulariser, self.shape.classes)
 
+    def dealt_anew(self, seed: int) -> Softmax:
+        return self if self.data.path is None else self.model_copy(update={"data_seed": seed})
+
+    def memory(self) -> int:
+        # records as read and prepared, and where a record is replaced by more numbers, these twice; those of the
+        # user's own files have been read by now, so that only what is made of them is counted
+        (records, width, _), source = self.shape, self.data.shipped
+        records_read = source.shape.records if source else 2 * records
+        directions = 4 * width * width if self.random_features else 0
+        return 4 * records_read * width * (3 if source or self.random_features else 2) + directions
+
+    def files(self) -> Mapping[str, str]:
+        # as they were when they were first read
+        if self.data.path is None:
+            return {}
+        return {self.data.path: "" if self.data._folder is None else hash_of_data(str(self.data.place))}
+
+    def places(self) -> Sequence[Path]:
+        return () if self.data.path is None else (self.data.place,)
+
+    def legend(self) -> Mapping[str, Any]:
+        train = self.train
+        return {
+            "kind": self.name, "classes": list(train.classes), "columns": [c._asdict() for c in train.columns],
+            "target": self.data.target, "bias": dataset.BIAS, "random_features": self.random_features,
+            "encoding": train.note,
+        }  # fmt: skip
+
+    def notices(self) -> Sequence[str]:
+        source, records = self.data.shipped, self.data.records
+        note = f"{source.note} {source.licence}." if source else self.train.note
+        return (f"{note} {NOT_COVERED} {BY_THEMSELVES.format(records) if records else BY_PLACE}",)
+
+    def require_records(self) -> None:
+        if self.data.path and not any(np.any(part.usable) for part in self.split):
+            raise none_read(read_record_table(self.data.place), self.remarks())
+
+    def remarks(self) -> Sequence[str]:
+        return _remarked(self.data, state_of(self.data.place)) if self.data.path else ()
+
 
 @lru_cache(maxsize=2)
 def split_of(
@@ -296,13 +257,11 @@ def split_of(
 ) -> Split:
     source = data.name or _records(data, state_of(data.place))
     parts = load_split(source, records=data.records, test_fraction=test_fraction, seed=seed)
-    if validation_fraction is not None:
+    if validation_fraction is not None and parts.train.draws is not None:
+        parts = dataset.split_by_draws(parts.train, validation_fraction, dataset.VALIDATION)
+    elif validation_fraction is not None:
         # part 1 of the role: other draws than those of a random test part
-        parts = (
-            split(parts.train, validation_fraction, generator(seed, 0, "data", 1))
-            if parts.train.draws is None
-            else split_by_draws(parts.train, validation_fraction, VALIDATION)
-        )
+        parts = dataset.split(parts.train, validation_fraction, generator(seed, 0, "data", 1))
     if features is None:
         return parts
     return Split(*(part.with_features(with_random_features(part.features, features)) for part in parts))
@@ -319,25 +278,19 @@ def _records(data: DataSource, state: State) -> Dataset:
 @lru_cache(maxsize=1)
 def _remarked(data: DataSource, state: State) -> tuple[str, ...]:
     """Of a table as it is now."""
-    from dpexp.data.encode import remarks
-
     table = read_record_table(data.place)
     columns, classes = columns_of_file(table.header, table.where, str(data.target), data.public)
-    file = Path(table.where).name
-    lines = remarks(table, columns, classes)
-    return tuple(remark if remark.startswith(table.where) else f"{file}: {remark}" for remark in lines)
+    return tuple(f"{data.place.name}: {line}" for line in remarks(table, columns, classes))
 
 
 def with_random_features(features: np.ndarray, count: int) -> np.ndarray:
     """Prepared features through public random directions, one record at a time; less their own mean, prepared again."""
     from dpexp.engine.softmax.softmax_metrics import add_product
 
-    p = features.shape[1] - 1
-    draws = np.random.Generator(np.random.PCG64(_RANDOM_FEATURES_SEED)).standard_normal((p, count), dtype=np.float32)
-    out = np.empty((len(features), count + 1), np.float32)
-    for k in range(0, len(features), 4096):
-        along = np.zeros((len(features[k : k + 4096]), count), np.float32)
-        add_product(along, np.ascontiguousarray(features[k : k + 4096, :-1]), draws)
-        positive = np.maximum(along, 0)
-        out[k : k + 4096] = prepare(positive - positive.mean(axis=1, keepdims=True))
-    return out
+    directions = np.random.Generator(np.random.PCG64(20220205))
+    draws = directions.standard_normal((features.shape[1] - 1, count), dtype=np.float32)
+    along = np.zeros((len(features), count), np.float32)
+    add_product(along, np.ascontiguousarray(features[:, :-1]), draws)
+    np.maximum(along, 0, out=along)
+    along -= along.mean(axis=1, keepdims=True)
+    return dataset.prepare(along)

@@ -31,18 +31,19 @@ PREPARED = f"score = sum of entry times coefficient + {INTERCEPT}, in entries of
 
 @dataclass(frozen=True)
 class SoftmaxModel:
-    """Weights [classes, p], with what the problem said of them when they were released."""
+    """Weights [classes, p] that were released, and the legend that the problem gave them."""
 
     weights: np.ndarray
-    classes: tuple[str, ...]
-    columns: tuple[PublicColumn, ...]
-    bias: float
-    random_features: int | None
+    legend: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[PublicColumn]:
+        return [column_of(column) for column in self.legend["columns"]]
 
     @property
     def on_own_scale(self) -> bool:
         """Whether every weight belongs to a column; random features and pixels belong to none."""
-        return bool(self.columns) and self.random_features is None
+        return bool(self.columns) and self.legend["random_features"] is None
 
     @property
     def formula(self) -> str:
@@ -51,16 +52,16 @@ class SoftmaxModel:
     @property
     def names(self) -> list[str]:
         """What the coefficients of a class are called, in the order of `coefficients`."""
-        if not self.on_own_scale:
-            kind = "pixel or feature" if self.random_features is None else "random feature"
-            return [*(f"{kind} {k}" for k in range(self.weights.shape[1] - 1)), INTERCEPT]
-        return [*(name for column in self.columns for name in column.entries), OFFSET, INTERCEPT]
+        if self.on_own_scale:
+            return [*(name for column in self.columns for name in column.entries), OFFSET, INTERCEPT]
+        kind = "pixel or feature" if self.legend["random_features"] is None else "random feature"
+        return [*(f"{kind} {k}" for k in range(self.weights.shape[1] - 1)), INTERCEPT]
 
     @property
     def coefficients(self) -> np.ndarray:
         """Of every class, in the user's own units, float64 [classes, names]."""
         weights = np.asarray(self.weights, np.float64)
-        inner, intercept = weights[:, :-1], weights[:, -1:] * self.bias
+        inner, intercept = weights[:, :-1], weights[:, -1:] * self.legend["bias"]
         if not self.on_own_scale:
             return np.concatenate([inner, intercept], axis=1)
         low, high = np.array([limits for column in self.columns for limits in column.entry_limits]).T
@@ -79,22 +80,11 @@ class SoftmaxModel:
         read.header.require([column.name for column in self.columns], read.where)
         # prepared by the lines by which the records were: a record's norm is its own
         features = prepare(encode_features(read, self.columns)[0])
-        if self.random_features is not None:
-            features = with_random_features(features, self.random_features)
+        if (count := self.legend["random_features"]) is not None:
+            features = with_random_features(features, count)
         scores = np.asarray(features, np.float64) @ np.asarray(self.weights, np.float64).T
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         unreadable = unread(read, self.columns)
         shares[list(unreadable)] = np.nan
         return shares, losses(read, unreadable, "have no prediction")
-
-
-def softmax_model(weights: np.ndarray, legend: Mapping[str, Any]) -> SoftmaxModel:
-    """A model from released parameters and their legend."""
-    return SoftmaxModel(
-        weights,
-        tuple(map(str, legend["classes"])),
-        tuple(map(column_of, legend["columns"])),
-        float(legend["bias"]),
-        legend["random_features"],
-    )

@@ -34,7 +34,7 @@ def test_constants_hold_for_every_record():
             step = 0.1 * rng.standard_normal(weights.shape).astype(np.float32)
             moved = oracle.clipped_sum(weights + step, x, y, None, math.inf) - gradient + lam * step
             assert np.linalg.norm(moved) <= DIGITS.smoothness * np.linalg.norm(step) * (1 + 1e-3)
-    assert DIGITS.d == 650
+    assert DIGITS.shape[1:] == (65, 10)
     assert pytest.approx(math.sqrt(2 * math.log(10) / 1e-2)) == DIGITS.radius
 
 

@@ -37,11 +37,11 @@ def test_validation_records_are_training_records_and_no_test_record_is_there():
         whole = Softmax(test_fraction=test_fraction).split
         problem = Softmax(test_fraction=test_fraction, validation_fraction=0.25)
         train, held = problem.split
-        assert (len(train), len(held)) == (problem.n, problem.held_out_records)
+        assert (len(train), len(held)) == problem.parts
         assert len(held) == len(whole.train) // 4
         assert len(train) + len(held) == len(whole.train)
         assert rows_of(train) | rows_of(held) == rows_of(whole.train)
         only_test = rows_of(whole.test) - rows_of(whole.train)
         assert only_test
         assert not only_test & (rows_of(train) | rows_of(held))
-        assert Softmax(test_fraction=test_fraction).held_out_records == len(whole.test)
+        assert Softmax(test_fraction=test_fraction).parts[1] == len(whole.test)

@@ -60,7 +60,7 @@ def test_the_stated_sensitivity_is_the_largest_difference_of_a_loss(name, y):
 
 def test_a_linear_canary_has_the_slope_that_it_says():
     for slope, w in [(0.5, [-2.0, 1.0]), (-3.0, [0.25, 2.0]), (2.0, [1.5, -1.0]), (2.0, [0.0, 1.0])]:
-        problem = canaries.LinearCanaries(records_count=3, width=2, slope=slope, canary=1, stated_smoothness=1.0)
+        problem = canaries.LinearCanaries(N=3, d=2, slope=slope, stated_smoothness=1.0)
         value, gradient = problem.objective(np.array(w))
         assert gradient == pytest.approx([slope / 3, 0.0], rel=1e-12)
         assert value == pytest.approx(gradient @ w, rel=1e-12)

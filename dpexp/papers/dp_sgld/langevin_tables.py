@@ -56,7 +56,7 @@ def tuned_accuracy_rows(results: Path) -> list[dict[str, Any]]:
         at = max(range(len(validated)), key=validated.__getitem__)
         row = candidates.iloc[at]
         of = Softmax(data=DataSource(name=data))
-        accuracy = Accuracy(float(row["mean"]), float(row["se"]), int(row["n"]), of.held_out_records)
+        accuracy = Accuracy(float(row["mean"]), float(row["se"]), int(row["n"]), of.parts[1])
         records.append(
             {
                 "data": data,

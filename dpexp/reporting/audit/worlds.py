@@ -154,8 +154,7 @@ def audit(
 
 def linear_pair(records: int, width: int, smoothness: float = 1.0) -> tuple[LinearCanaries, LinearCanaries]:
     """(a): the last record of a finite sum."""
-    sizes: dict[str, Any] = {"records_count": records, "width": width, "canary": records - 1}
-    first = LinearCanaries(slope=-1.0, stated_smoothness=smoothness, **sizes)
+    first = LinearCanaries(N=records, d=width, slope=-1.0, stated_smoothness=smoothness)
     return first, first.model_copy(update={"slope": 1.0})
 
 
