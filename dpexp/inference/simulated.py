@@ -62,7 +62,7 @@ def can_hold_rows(problem: LinearPredictorProblem) -> bool:
     errors = law.errors
     plain = errors is None or (errors.law == "normal" and errors.heteroscedastic is None)
     rows = all(column.law == "normal" and column.value("mean") == 0 for column in law.columns)
-    return not problem.labels and plain and rows and law.bend == 0
+    return not problem.labels and plain and rows and law.design.rows is None and law.bend == 0
 
 
 Records = tuple[np.ndarray, np.ndarray, np.ndarray]

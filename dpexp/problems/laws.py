@@ -1,7 +1,8 @@
-"""Laws of errors and of rows: as compiled code takes them, and for integrals over errors.
+"""Laws of columns and of errors, one entry each, and a population of them as compiled code takes it.
 
-An error is its size times a unit error e with density f. By `slope` the derivative of a mean in its place is a mean
-again: d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j where f jumps by j at e_0.
+`engine.linear.designs` has the function of a normal number that makes a column or an error, by the same names. An error
+is its size times a unit error e with density f. By `slope` the derivative of a mean in its place is a mean again:
+d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j where f jumps by j at e_0.
 """
 
 from __future__ import annotations
@@ -15,13 +16,53 @@ import numpy as np
 from dpexp.core.caches import kept_once
 from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, normal_density, where
 from dpexp.problems.mallows import gauss_panels
-from dpexp.problems.population import ColumnLaw, ErrorLaw, Population
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.designs import ErrorShape as CompiledErrors
     from dpexp.engine.linear.designs import RowNumbers, RowShape
+    from dpexp.problems.population import ErrorLaw, Population
 
 Function = Callable[[np.ndarray], np.ndarray]
+REQUIRED = math.nan
+
+
+def _normal_quantile(p: Any) -> Any:
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+class ColumnKind(NamedTuple):
+    """A law of columns; functions are of a `population.ColumnLaw`."""
+
+    keys: dict[str, float]  # with their defaults
+    numbers: Callable[[Any], tuple[Any, ...]]  # a, b, low and high of `designs.RowNumbers`; of a factor arrays
+    mean_square: Callable[[Any], float]
+
+
+def _category_numbers(column: Any) -> tuple[Any, ...]:
+    cuts = np.append(_normal_quantile(np.cumsum(column.levels)[:-1]), 40.0)
+    return np.ones(len(cuts) - 1), np.zeros(len(cuts) - 1), cuts[:-1], cuts[1:]
+
+
+COLUMNS = {
+    "normal": ColumnKind({"sd": 1.0, "mean": 0.0}, lambda c: (c.sd, c.mean, 0.0, 0.0), lambda c: c.sd**2 + c.mean**2),
+    "t": ColumnKind(
+        {"df": REQUIRED, "scale": 1.0}, lambda c: (c.df, c.scale, 0.0, 0.0),
+        lambda c: c.scale**2 * c.df / (c.df - 2) if c.df > 2 else math.inf,
+    ),
+    "uniform": ColumnKind(
+        {"low": -1.0, "high": 1.0}, lambda c: (c.high - c.low, c.low, 0.0, 0.0),
+        lambda c: (c.low * c.low + c.low * c.high + c.high * c.high) / 3,
+    ),
+    "bernoulli": ColumnKind(
+        {"p": REQUIRED, "low": 0.0, "high": 1.0}, lambda c: (c.high, c.low, 0.0, _normal_quantile(c.p)),
+        lambda c: c.levels[0] * c.low**2 + c.levels[1] * c.high**2,
+    ),
+    "categorical": ColumnKind({"p": REQUIRED}, _category_numbers, lambda c: c.levels[1]),
+}  # fmt: skip
+ROWS = ("normal", "t", "uniform")
+"""laws of all columns together; `t` is spherical: one factor a row"""
 
 
 class UnitLaw(NamedTuple):
@@ -35,54 +76,27 @@ class UnitLaw(NamedTuple):
     jump: tuple[float, float] | None = None  # where f jumps, and by how much
 
 
-def law_of(errors: ErrorLaw) -> UnitLaw:
-    """The unit law of a population's errors."""
-    if errors.law == "t":
-        return _t(errors.value("df"))
-    if errors.law == "contaminated":
-        return _contaminated(errors.value("share"), errors.value("far") / errors.value("sd"))
-    return UNIT_LAWS[errors.law]
+class ErrorKind(NamedTuple):
+    """A law of errors; functions are of a `population.ErrorLaw`."""
 
-
-def _two_sided(upper: Function) -> Function:
-    """P(e > x) of a symmetric law, from its values at x >= 0."""
-    return lambda x: np.where(x > 0, upper(np.abs(x)), 1 - upper(np.abs(x)))
+    keys: dict[str, float]  # with their defaults
+    unit: Callable[[Any], UnitLaw]
+    size: str = "scale"  # the key of what the unit error is multiplied by
+    numbers: Callable[[Any], tuple[float, float]] | None = None  # for compiled code, which takes a second normal then
 
 
 def _beyond(x: np.ndarray) -> np.ndarray:
-    """exp(-(x + 1)) where x is at least -1."""
-    return np.exp(-np.maximum(x, -1.0) - 1)
+    return np.asarray(np.exp(-np.maximum(x, -1.0) - 1))
 
 
 def _inside(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(1 - np.abs(x), 0.0))
 
 
-UNIT_LAWS = {
-    "normal": UnitLaw(normal_density, np.negative, lambda x: normal_cdf(-x), (-10.0, 10.0)),
-    "laplace": UnitLaw(
-        lambda x: np.exp(-np.abs(x)) / 2, lambda x: -np.sign(x), _two_sided(lambda x: np.exp(-x) / 2), (-40.0, 40.0),
-        kinks=(0.0,),
-    ),
-    "logistic": UnitLaw(
-        lambda x: 0.25 / np.cosh(x / 2) ** 2, lambda x: -np.tanh(x / 2), lambda x: 0.5 * (1 - np.tanh(x / 2)),
-        (-40.0, 40.0),
-    ),
-    "skewed": UnitLaw(
-        lambda x: np.where(x >= -1, _beyond(x), 0.0), lambda x: np.full_like(x, -1.0),
-        lambda x: np.where(x > -1, _beyond(x), 1.0), (-1.0, 40.0), jump=(-1.0, 1.0),
-    ),
-    "bounded": UnitLaw(
-        lambda x: 2 * _inside(x) ** 3, lambda x: -3 * np.sign(x) / np.maximum(_inside(x), 1e-300),
-        _two_sided(lambda x: _inside(x) ** 4 / 2), (-1.0, 1.0), kinks=(0.0,),
-    ),
-}  # fmt: skip
-"""laws without numbers of their own"""
-
-
-def _t(df: float) -> UnitLaw:
+def _t(law: Any) -> UnitLaw:
     from scipy.special import gammaln, stdtr
 
+    df = law.df
     log_mass = float(gammaln((df + 1) / 2) - gammaln(df / 2)) - math.log(df * math.pi) / 2
     # the chance beyond x falls like x^-df: beyond the end it is 1e-16, or what float64 can hold
     end = min(max(40.0, 1e16 ** (1 / df) * math.sqrt(df)), 1e150)
@@ -92,19 +106,51 @@ def _t(df: float) -> UnitLaw:
     )  # fmt: skip
 
 
-def _contaminated(share: float, far: float) -> UnitLaw:
-    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return (1 - share) * normal_density(x), share * normal_density(x / far) / far
+def _contaminated(law: Any) -> UnitLaw:
+    share, far = law.share, law.far / law.sd
 
     def slope(x: np.ndarray) -> np.ndarray:
-        near, wide = parts(x)
+        near, wide = (1 - share) * normal_density(x), share * normal_density(x / far) / far
         return np.asarray(-x * (near + wide / far**2) / np.maximum(near + wide, 1e-300))
 
-    def survival(x: np.ndarray) -> np.ndarray:
-        return np.asarray((1 - share) * normal_cdf(-x) + share * normal_cdf(-x / far))
-
     end = 10.0 * max(1.0, far)
-    return UnitLaw(lambda x: np.add(*parts(x)), slope, survival, (-end, end))
+    return UnitLaw(
+        lambda x: (1 - share) * normal_density(x) + share * normal_density(x / far) / far, slope,
+        lambda x: (1 - share) * normal_cdf(-x) + share * normal_cdf(-x / far), (-end, end),
+    )  # fmt: skip
+
+
+ERRORS = {
+    "normal": ErrorKind(
+        {"sd": 1.0}, lambda law: UnitLaw(normal_density, np.negative, lambda x: normal_cdf(-x), (-10.0, 10.0)), "sd",
+    ),
+    "t": ErrorKind({"df": REQUIRED, "scale": 1.0}, _t, numbers=lambda law: (law.df, 0.0)),
+    "laplace": ErrorKind({"scale": 1.0}, lambda law: UnitLaw(
+        lambda x: np.exp(-np.abs(x)) / 2, lambda x: -np.sign(x),
+        lambda x: np.where(x > 0, np.exp(-np.abs(x)) / 2, 1 - np.exp(-np.abs(x)) / 2), (-40.0, 40.0), kinks=(0.0,),
+    )),
+    "logistic": ErrorKind({"scale": 1.0}, lambda law: UnitLaw(
+        lambda x: 0.25 / np.cosh(x / 2) ** 2, lambda x: -np.tanh(x / 2), lambda x: 0.5 * (1 - np.tanh(x / 2)),
+        (-40.0, 40.0),
+    )),
+    "contaminated": ErrorKind(
+        {"share": 0.1, "sd": 1.0, "far": 10.0}, _contaminated, "sd",
+        lambda law: (_normal_quantile(law.share), law.far / law.sd),
+    ),
+    "skewed": ErrorKind({"scale": 1.0}, lambda law: UnitLaw(
+        lambda x: np.where(x >= -1, _beyond(x), 0.0), lambda x: np.full_like(x, -1.0), _beyond,
+        (-1.0, 40.0), jump=(-1.0, 1.0),
+    )),
+    "bounded": ErrorKind({"support": 1.0}, lambda law: UnitLaw(
+        lambda x: 2 * _inside(x) ** 3, lambda x: -3 * np.sign(x) / np.maximum(_inside(x), 1e-300),
+        lambda x: np.where(x > 0, _inside(x) ** 4 / 2, 1 - _inside(x) ** 4 / 2), (-1.0, 1.0), kinks=(0.0,),
+    ), "support"),
+}  # fmt: skip
+
+
+def law_of(errors: ErrorLaw) -> UnitLaw:
+    """The unit law of a population's errors."""
+    return ERRORS[errors.law].unit(errors)
 
 
 STEP = math.asinh(1.0) / 120
@@ -130,8 +176,7 @@ def tabulated(values: np.ndarray, slopes: np.ndarray) -> Function:
 
 def summed(cells: np.ndarray) -> np.ndarray:
     """Sums over the cells of `GRID` from the middle outwards, where small numbers keep their digits."""
-    middle = len(cells) // 2
-    above, below = np.cumsum(cells[middle:]), np.cumsum(-cells[:middle][::-1])[::-1]
+    above, below = np.cumsum(cells[_HALF:]), np.cumsum(-cells[:_HALF][::-1])[::-1]
     return np.concatenate([below, [0.0], above])
 
 
@@ -151,13 +196,10 @@ def tables_of(errors: ErrorLaw) -> Tables:
 
 def compiled_population(population: Population, own: CompiledErrors) -> tuple[RowShape, CompiledErrors, RowNumbers]:
     """What the engine compiles and the numbers that it is handed; `own` are the problem's errors, without `errors`."""
-    from scipy.special import ndtri
-
     from dpexp.engine.linear import designs
 
     rows, law, d = population.design, population.errors, population.width
-    uniforms, normals, df, kinds = 0, 0, 1.0, list[str]()
-    numbers, table = np.zeros((4, d)), np.zeros((0, d))
+    uniforms, normals, df, kinds, numbers, table = 0, 0, 1.0, list[str](), np.zeros((4, d)), np.zeros((0, d))
     if rows.rows is not None:
         table, uniforms = rows.table, 1
     elif rows.columns is None and rows.law == "t":
@@ -166,19 +208,17 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     elif rows.columns is None and rows.law == "normal" and rows.value("mean") == 0:
         numbers[0] = rows.value("sd")
     else:
-        numbers = np.concatenate([_column_numbers(column) for column in population.columns], axis=1)
+        parts = []
         for column in population.columns:
-            kinds += [column.law, *["more" if column.law == "categorical" else column.law] * (column.width - 1)]
+            parts.append([np.resize(part, column.width) for part in COLUMNS[column.law].numbers(column)])
+            kinds += [column.law, *["more"] * (column.width // column.times - 1)] * column.times
+        numbers = np.concatenate(parts, axis=1)
     errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
+        of_law, unit = ERRORS[law.law].numbers, designs.ERRORS[law.law]
         of_errors[:2], of_errors[4] = law.heteroscedastic or (1.0, 0.0), law.size
-        if law.law == "t":
-            of_errors[2] = law.value("df")
-        if law.law == "contaminated":
-            of_errors[2:4] = ndtri(law.value("share")), law.value("far") / law.value("sd")
-        errors = designs.ErrorShape(
-            "normal", designs.ERRORS[law.law], law.law in ("t", "contaminated"), population.grows
-        )
+        of_errors[2:4] = (0.0, 0.0) if of_law is None else of_law(law)
+        errors = designs.ErrorShape("normal", unit, of_law is not None, population.grows)
     if population.bend:
         of_errors[6], errors = population.mean_square, errors._replace(bends=True)
     (a, b, low, high), (mixing, mix) = numbers, _mixing(population)
@@ -187,17 +227,17 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     return design, errors, designs.RowNumbers(a, b, low, high, mix, df, of_errors, weight, table)
 
 
-def _column_numbers(column: ColumnLaw) -> np.ndarray:
-    """[4, width]: a, b, low and high of `designs.RowNumbers`."""
-    from scipy.special import ndtri
-
-    if column.law == "categorical":
-        cuts = np.append(ndtri(np.cumsum(column.levels)[:-1]), 40.0)
-        return np.stack([np.ones(column.width), np.zeros(column.width), cuts[:-1], cuts[1:]])
-    a, b = {"normal": ("sd", "mean"), "uniform": ("high", "low"), "t": ("df", "scale")}.get(column.law, ("high", "low"))
-    width = column.value("low") if column.law == "uniform" else 0.0
-    cut = float(ndtri(column.levels[1])) if column.law == "bernoulli" else 0.0
-    return np.tile([[column.value(a) - width], [column.value(b)], [0.0], [cut]], column.width)
+def _mixing(population: Population) -> tuple[str, np.ndarray]:
+    """How normals are correlated in place, and its numbers."""
+    rule, d = population.design.correlation, population.width
+    if rule is None:
+        return "independent", np.zeros((2, d))
+    if not isinstance(rule, tuple) and (r := rule.ar1) is not None:
+        return "ar1", np.stack([np.full(d, math.sqrt((1 - r) * (1 + r))), np.full(d, r)])
+    root = np.linalg.cholesky(population.correlation)
+    if isinstance(rule, tuple):
+        return "matrix", root
+    return "exchangeable", np.stack([np.diag(root), np.append(root[-1, :-1], 0.0)])
 
 
 def response_of(population: Population, own: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,17 +253,3 @@ LINKS: dict[str, Callable[..., Value]] = {
     "cloglog": lambda t, e, k: where(e <= 1.0 - exp(-exp(t)), 1.0, 0.0),
 }
 """responses of errors, and labels by the chance of a 1"""
-
-
-def _mixing(population: Population) -> tuple[str, np.ndarray]:
-    """How normals are correlated in place, and its numbers."""
-    rule, d = population.design.correlation, population.width
-    if rule is None:
-        return "independent", np.zeros((2, d))
-    root = np.linalg.cholesky(population.correlation)
-    if isinstance(rule, tuple):
-        return "matrix", root
-    if rule.ar1 is not None:
-        r = rule.ar1
-        return "ar1", np.stack([np.full(d, math.sqrt((1 - r) * (1 + r))), np.full(d, r)])
-    return "exchangeable", np.stack([np.diag(root), np.append(root[-1, :-1], 0.0)])

@@ -189,13 +189,10 @@ class LinearPredictorProblem(Problem):
         # convex in both scores, so that the extremes are opposite scores on the longest w x, or one score on the two
         # w x that are farthest apart, if 0 is between the bounds
         low, high = min(self.score_bounds()[0], 0.0), max(self.score_bounds()[1], 0.0)
-        reach, across = self.row_weight.reach(), self.row_weight.across()
-        if isinstance(self.row_weight, NoWeight):
-            # users have the rows of the population then; the labels of one row move a canonical score by 1 alone, so
-            # that opposite scores are those of different rows
-            across = self.law.span
-            if self.labels and (low, high) == (-1.0, 1.0) and means.is_canonical(self):
-                reach = max(reach, self.law.pair) / 2
+        reach, across, weight = self.row_weight.reach(), self.row_weight.across(), self.row_weight
+        if isinstance(weight, NoWeight) and self.labels and (low, high) == (-1.0, 1.0) and means.is_canonical(self):
+            # the labels of one row move the score by 1 alone, so that opposite scores are those of different rows
+            reach = max(reach, weight.together) / 2
         return max(reach * (high - low), across * max(abs(low), abs(high)))
 
     @property

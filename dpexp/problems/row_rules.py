@@ -157,7 +157,7 @@ def rows_along(
         root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
         return slices_of(root, slopes, cap)
     mixed = parts.correlated and (parts.discrete or parts.family == "box")
-    cells = math.prod(len(c.levels) ** (c.times if c.law == "bernoulli" else 1) for c in parts.discrete)
+    cells = math.prod(len(c.levels) ** c.times for c in parts.discrete)
     if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
         return _sobol(population)
     fine *= 1 + full
@@ -241,10 +241,11 @@ def _discrete_cells(discrete: list[ColumnLaw]) -> list[tuple[np.ndarray, float]]
     options: list[list[tuple[tuple[float, ...], float]]] = []
     for column in discrete:
         if column.law == "categorical":
-            options.append(list(zip(map(tuple, np.eye(len(column.levels))[:, 1:]), column.levels, strict=True)))
+            options += [
+                list(zip(map(tuple, np.eye(len(column.levels))[:, 1:]), column.levels, strict=True))
+            ] * column.times
         else:
-            ends = column.value("low"), column.value("high")
-            options += [[((v,), p) for v, p in zip(ends, column.levels, strict=True)]] * column.times
+            options += [[((v,), p) for v, p in zip(column.ends, column.levels, strict=True)]] * column.times
     cells = itertools.product(*options)
     return [(np.array([v for vs, _ in cell for v in vs]), math.prod(p for _, p in cell)) for cell in cells]
 

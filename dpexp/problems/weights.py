@@ -62,16 +62,21 @@ class MallowsWeight(Weight):
 
 
 class NoWeight(Weight):
-    """w(x) = 1 of rows that are no longer than `row`."""
+    """w(x) = 1 of rows with bounds of |x|, and of |x - x'| and |x + x'| for different ones; inf where there is none."""
 
     name: Literal["none"] = "none"
     row: float = math.inf
+    apart: float = math.inf
+    together: float = math.inf
 
     def numbers(self) -> tuple[float, ...]:
         return (math.inf,)
 
     def reach(self) -> float:
         return self.row
+
+    def across(self) -> float:
+        return self.apart
 
     @staticmethod
     def weight(norm_sq: Value, k: np.ndarray) -> Value:
