@@ -1,8 +1,7 @@
 """Expectations over the Mallows-weighted covariates x = (1, z), z ~ N(0, sigma_z^2 I_d), w(x) = min(1, c / |x|^2).
 
 (a) An integrand that depends on one direction of z only needs the law of the rest through W_{k,j}(q) = E[w^j] at
-squared length q along that direction and chi-square(k) across it, so that every population quantity of `ldp-sgd` is a
-one-dimensional integral.
+squared length q along that direction and chi-square(k) across it.
 (b) W_{k,j}(q) is the probability of an R so small that the weight is 1, plus an integral over larger R, in t = sqrt(R).
 (c) A second moment across the direction is W_{k+2,j}: E[h(R) R] = k E[h(R')] for R ~ chi-square(k) and R' ~
 chi-square(k + 2), and each of the k coordinates has the same part of it.
@@ -25,11 +24,10 @@ EDGES = (0.5, 1.0, 2.0, 3.5, 5.5, 8.5)
 
 
 @kept_once(16)
-def _legendre(points: int) -> tuple[np.ndarray, np.ndarray]:
+def _legendre(points: int) -> tuple[np.ndarray, ...]:
     from scipy.special import roots_legendre
 
-    x, w = roots_legendre(points)
-    return x, w
+    return tuple(roots_legendre(points))
 
 
 def gauss_panels(edges: np.ndarray, points: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,10 +46,7 @@ def cut(edges: np.ndarray, parts: int) -> np.ndarray:
 
 
 def mean_weight(across: int, power: int, q: np.ndarray, sigma_z: float = 1.0, cap: float = WEIGHT_CAP) -> np.ndarray:
-    """W_{k,j}(q) = E min(1, c / (1 + sigma_z^2 (q + R)))^j with R ~ chi-square(k), k = across, j = power; shape of q.
-
-    across = 0 means R = 0.
-    """
+    """W_{k,j}(q) = E min(1, c / (1 + sigma_z^2 (q + R)))^j, R ~ chi-square(k), k = across (0: R = 0), j = power."""
     from scipy.special import gammainc, gammaln
 
     if power == 0 or math.isinf(cap):
@@ -79,9 +74,8 @@ AxisRule = tuple[np.ndarray, np.ndarray]
 """nodes [K] in z, the standardised coordinate along one direction, and their weights [K]"""
 
 
-def axis_panels(d: int, sigma_z: float, points: int, splits: tuple[float, ...], parts: int, cap: float) -> AxisRule:
-    """The rule of z alone, its weights the density times the step. Panels end where z alone brings |x|^2 to the cap,
-    since the mean weight has a kink there, and at `splits`, where integrands may jump; each is cut into `parts`."""
+def _axis_panels(d: int, sigma_z: float, points: int, splits: tuple[float, ...], parts: int, cap: float) -> AxisRule:
+    """The rule of z alone: panels end where it brings |x|^2 to the cap, and at `splits`; each is cut into `parts`."""
     # (d), where (z sigma_z)^2 = c - 1; below it the mean weight is like a half-integer power, d = 2 or 4
     right = {0.0, *EDGES, *kink_edges(math.sqrt(cap - 1) / sigma_z, d in (2, 4))}
     inside = {split for split in splits if abs(split) < EDGES[-1]}
@@ -91,11 +85,9 @@ def axis_panels(d: int, sigma_z: float, points: int, splits: tuple[float, ...], 
 
 
 @kept_once(64)
-def axis_orders(
-    d: int, sigma_z: float, splits: tuple[float, ...], parts: int, cap: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def axis_orders(d: int, sigma_z: float, splits: tuple[float, ...], parts: int, cap: float) -> tuple[np.ndarray, ...]:
     """Nodes z [K], the weights of E[w^j f(z_1)] and those of E[w^j f(z_1) z_2^2], [3, K], j = 0, 1, 2 first."""
-    z, share = axis_panels(d, sigma_z, POINTS, splits, parts, cap)
+    z, share = _axis_panels(d, sigma_z, POINTS, splits, parts, cap)
     # (c)
     orders = ([mean_weight(k, j, z * z, sigma_z, cap) for j in range(3)] for k in (d - 1, d + 1))
     mass, across = (share * np.stack(own) for own in orders)
@@ -104,9 +96,8 @@ def axis_orders(
 
 @kept_once(64)
 def rule(d: int, sigma_z: float, points: int = 12, splits: tuple[float, ...] = (), parts: int = 1) -> AxisRule:
-    """E[w f(z_1)] as sum weights f(nodes). 12 points a panel, 144 nodes, give 1e-14 (linear) and 2e-13 (logistic) near
-    the optimum."""
-    z, share = axis_panels(d, sigma_z, points, splits, parts, WEIGHT_CAP)
+    """E[w f(z_1)] as sum weights f(nodes): 12 points a panel give 1e-14 (linear), 2e-13 (logistic) at the optimum."""
+    z, share = _axis_panels(d, sigma_z, points, splits, parts, WEIGHT_CAP)
     return z, share * mean_weight(d - 1, 1, z * z, sigma_z)
 
 

@@ -7,6 +7,7 @@ of its longest row, so that statements of stored results open no file.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -59,11 +60,8 @@ def with_content(design: Mapping[str, Any]) -> Mapping[str, Any]:
     """A design with the hash of its table and the length of the longest row (1, z); as it is where it cannot be read,
     which the design says at its place."""
     path, folder = design["rows"], FOLDER.get()
-    if not isinstance(path, str) or folder is None or design.get("sha256") is not None:
-        return design
-    try:
-        rows = public_rows(path, folder, None)
-    except DataError:
-        return design
-    longest = float(np.sqrt(1 + np.max(np.sum(rows**2, axis=1))))
-    return {**design, "sha256": _hash(place_of(path, folder)), "longest": longest}
+    if isinstance(path, str) and folder is not None and design.get("sha256") is None:
+        with suppress(DataError):
+            longest = float(np.sqrt(1 + np.max(np.sum(public_rows(path, folder, None) ** 2, axis=1))))
+            return {**design, "sha256": _hash(place_of(path, folder)), "longest": longest}
+    return design

@@ -170,7 +170,7 @@ def test_a_quantile_moves_the_intercept_in_proportion_to_the_size_of_the_errors(
     assert problem.optimum()[0] - 1 == pytest.approx(size * stats.norm.ppf(0.25), rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ERRORS.keys() - {"t", "contaminated"})
+@pytest.mark.parametrize("name", sorted(ERRORS.keys() - {"t", "contaminated"}))
 def test_density_slope_and_survival_of_a_law_of_errors_belong_together(name):
     law = law_of(ErrorLaw(law=name))
     parts = np.unique([*np.linspace(*law.ends, 4001), *law.kinks])
@@ -185,13 +185,11 @@ def test_density_slope_and_survival_of_a_law_of_errors_belong_together(name):
 
 @pytest.mark.parametrize("cap", [1.0, 1.5, 2.0, 3.0, math.inf])
 def test_sensitivities_of_other_caps_hold_and_are_nearly_attained(cap):
-    weights = "none" if math.isinf(cap) else {"mallows": {"cap": cap}}
-    design = "uniform" if math.isinf(cap) else "normal"
-    population = {"d": 1, "design": design, "weights": weights}
+    weighted = {"design": "uniform", "weights": "none"} if math.isinf(cap) else {"weights": {"mallows": {"cap": cap}}}
     z = np.linspace(-1, 1, 401) if math.isinf(cap) else np.concatenate([np.linspace(-9, 9, 401), [-1, 1]])
     x = np.stack([np.ones_like(z), z], axis=1)
     for name, extra in (("pinball-linear", {"tau": 0.2}), ("huber-linear", {}), ("huber-linear", {"c": 6.0})):
-        kind = PROBLEMS[name](population=population, **extra)
+        kind = PROBLEMS[name](population={"d": 1, **weighted}, **extra)
         theta = np.append(np.zeros(2), np.ones(kind.p - 2))
         ys = (-1.0, 1.0) if kind.p == 2 else np.linspace(-7, 7, 15)
         messages = np.concatenate([kind.gradient(np.tile(theta, (len(z), 1)), x, np.full(len(z), y)) for y in ys])
@@ -264,10 +262,12 @@ def test_the_risk_of_any_loss_of_labels_is_the_mean_over_rows_and_labels():
     assert problem.risk_gap(theta) == pytest.approx(risks - risks[2], rel=1e-6, abs=1e-12)
 
 
-def test_rules_on_rays_have_bounded_numbers_of_points():
+def test_rules_on_rays_have_bounded_numbers_of_points_and_repeat_columns():
     columns = ({"law": "bernoulli", "p": 0.5, "times": 13}, {"law": "normal", "times": 3})
     assert rows_along(Population(design={"columns": columns})).mass.shape[1] < 2e5
     assert rows_along(Population(d=3, design="uniform"), None, False, 10, 16).mass.shape[1] <= 4_000_000
+    factors = Population(design={"columns": ({"law": "categorical", "p": (0.5, 0.3, 0.2), "times": 2},)})
+    assert rows_along(factors).mean(0) == pytest.approx([1, 0.3, 0.2, 0.3, 0.2])
 
 
 CONFIG = """
