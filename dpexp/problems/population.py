@@ -26,11 +26,8 @@ from dpexp.problems.weights import OURS, WEIGHT_CAP, MallowsWeight, NoWeight, We
 RULES = (("intercept", "slopes"), ("nonzero", "value", "intercept"), ("first", "decay", "intercept"))
 """keys of the rules for coefficients"""
 LEAST_EIGENVALUE, MOST_ROW_DF = 1e-8, 200
-Keys = tuple[str | int, ...]
-"""of a place in the config"""
 Size = Annotated[float, Field(ge=1e-6, le=1e6)]
 Vector = tuple[Finite, ...]
-Matrix = tuple[tuple[float, ...], ...]
 Chance = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -89,8 +86,8 @@ class NamedLaw(_Sparse):
         """A number of the law."""
         return float(getattr(self, key))
 
-    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
-        """What is wrong with the law alone."""
+    def faults(self, path: tuple[str | int, ...], kind: str) -> Iterator[Fault]:
+        """What is wrong with the law alone, which is at this path of the config."""
         numbers, keys = self.numbers, self.keys(vars(self))
         if self.law not in self.kinds:
             hint = "{law: t, df: 1}" if self.law == "cauchy" else f"laws: {', '.join(self.kinds)}"
@@ -148,7 +145,7 @@ class RowLaw(NamedLaw):
     sha256: str | None = None
     longest: float | None = None
     """its hash, and the largest |(1, z)| of its rows"""
-    correlation: Correlation | Matrix | None = None
+    correlation: Correlation | tuple[tuple[float, ...], ...] | None = None
     _folder: Path | None = None
 
     def model_post_init(self, context: Any) -> None:
@@ -172,7 +169,16 @@ class RowLaw(NamedLaw):
     def all_faults(self, d: int | None) -> Iterator[Fault]:
         """What is wrong with the law of rows, of `d` columns where the config states d."""
         if self.rows is not None:
-            yield from self._table_faults(d)
+            if others := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
+                yield Fault(("design", others[0]), "does not go with 'rows', which is a law", "keep one of them")
+            try:
+                # stored results state d, and do not read their rows
+                width = d if d and self._folder is None else self.table.shape[1]
+            except DataError as error:
+                yield Fault(("design", "rows"), f"cannot be used: {error.message}", error.hint)
+            else:
+                if d not in (None, width):
+                    yield Fault(("d",), f"is {d}, but the table has {width} columns", "leave out `d`")
         elif self.columns is not None:
             if self.law != "normal" or self.numbers:
                 yield Fault(("design",), "has a law and 'columns': give one of them")
@@ -191,18 +197,6 @@ class RowLaw(NamedLaw):
             if self.law == "t" and self.df is not None and self.df not in range(1, MOST_ROW_DF + 1):
                 hint = f"`columns: [{{law: t, df: {self.df:g}, times: {d or 5}}}]` takes any"
                 yield Fault(("design", "df"), f"must be a whole number, 1 to {MOST_ROW_DF}, got {self.df:g}", hint)
-
-    def _table_faults(self, d: int | None) -> Iterator[Fault]:
-        if others := sorted(self.model_fields_set - {"rows", "sha256", "longest"}):
-            yield Fault(("design", others[0]), "does not go with 'rows', which is a law", "keep one of them")
-        try:
-            # stored results state d, and do not read their rows
-            columns = d if d and self._folder is None else self.table.shape[1]
-        except DataError as error:
-            yield Fault(("design", "rows"), f"cannot be used: {error.message}", error.hint)
-        else:
-            if d not in (None, columns):
-                yield Fault(("d",), f"is {d}, but the table has {columns} columns", "leave out `d`")
 
     def correlation_faults(self, d: int) -> Iterator[Fault]:
         """What is wrong with the correlation of d columns."""
@@ -290,7 +284,7 @@ class ErrorLaw(NamedLaw):
             return self.sd * math.sqrt((self.value("df") - 2) / self.value("df"))
         return self.value(ERRORS[self.law].size)
 
-    def faults(self, path: Keys, kind: str) -> Iterator[Fault]:
+    def faults(self, path: tuple[str | int, ...], kind: str) -> Iterator[Fault]:
         yield from super().faults(path, kind)
         if self.law == "t" and self.sd is not None and self.df is not None and self.df <= 2:
             yield Fault(path, f"is wrong: t with df = {self.df:g} has no standard deviation: give 'scale', or df > 2")
@@ -386,7 +380,7 @@ class Population(Parameters):
         return self.weight.cap if isinstance(self.weight, MallowsWeight) else math.inf
 
     def _unweighted(self) -> NoWeight:
-        """The bounds of rows: of a table from its longest row, of columns from those that are independent of others."""
+        """With bounds of the rows: those of a table follow from its longest row, those of columns are attained."""
         if (longest := self.design.longest) is not None:
             return NoWeight(row=longest, apart=2 * math.sqrt(longest**2 - 1), together=2 * longest)
         largest, apart, gap = 0.0, 0.0, math.inf
@@ -416,9 +410,8 @@ class Population(Parameters):
     def short(self) -> dict[str, float] | None:
         """`d`, `sigma_z`, `beta` and, where errors are set, `sigma`, where these say the same; None elsewhere."""
         rows, errors, beta = self.design, self.errors, self.beta
-        listed = rows.columns is not None or rows.rows is not None
-        plain = not listed and rows.law == "normal" and rows.correlation is None and rows.value("mean") == 0
-        usual = (errors is None or errors.law == "normal") and not self.grows
+        plain = rows.model_dump() == {"law": "normal", "sd": rows.sd, "mean": 0}
+        usual = errors is None or errors.model_dump() == {"law": "normal", "sd": errors.sd}
         logit = self.response is None or self.response.link == "logit"
         if not (plain and usual and logit and len(set(beta)) == 1 and self.cap == WEIGHT_CAP and not self.bend):
             return None
