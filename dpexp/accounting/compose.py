@@ -39,7 +39,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -52,16 +52,15 @@ from dpexp.accounting.search import log_root, narrow, raised
 
 _OUTSIDE = 36.0  # -log of the tilted mass that may lie beyond either end of the window: 2e-16
 MOST_CELLS = 1 << 22  # a wider window is refused
-_LEFT_OUT = 60.0
-"""-log of what may remain of the product at a frequency that is left out: 9e-27, far below what rounding leaves"""
+_LEFT_OUT = 60.0  # -log of the product at a frequency that is left out: 9e-27, far below what rounding leaves
 _AT_ONCE = 1 << 13  # numbers of a spectrum that are raised to a power at once, which stay in the cache
 RATIO, _POWERS = 1.1, range(-170, 340)
-"""rates are powers of it, with these exponents, so that one transform serves nearby deltas and no result depends on
-what was computed before"""
+"""rates are powers of it, with these exponents, so that no result depends on what was computed before"""
+_SHARED, _PRECISE, _ROUNDING = 3, 2e-6, 1_000_000
+"""every third rate serves nearby deltas too, if errors are at most this part of delta: of more factors they are not"""
 _FEW, _MANY = 8, 100_000
 """cells of a law up to which its transform is summed term by term, which rounds less, of more factors than so many"""
-_DEVIATION_RATES = np.geomspace(1e-3, 30, 28)
-"""rates of Chernoff's bound that are tried, times a deviation of the sum: small ones for heavy tails"""
+_DEVIATION_RATES = np.geomspace(1e-3, 30, 28)  # of Chernoff's bound, times a deviation: small ones for heavy tails
 _ROW = 512  # cells of a row of the window
 
 
@@ -128,24 +127,31 @@ class ComposedLoss:
             self._saddles[power] = eps, value - rate * eps - least
         return self._saddles[power]
 
-    def _tilted(self, beyond: Callable[[float, float], bool]) -> Tilted:
-        """At the largest power of RATIO before `beyond`, of its eps and log delta, becomes true."""
-        after = bisect_left(_POWERS, True, key=lambda power: beyond(*self._saddle(power)))
-        # every rate is valid, and a bad one is only loose
-        return _transform(self.laws, self.interval, RATIO ** _POWERS[max(after - 1, 0)], self.side)
+    def _tilted(self, beyond: Callable[[float, float], bool]) -> Iterator[Tilted]:
+        """Near and at the largest power of RATIO before `beyond`, of its eps and log delta, is true: all are valid."""
+        power = _POWERS[max(bisect_left(_POWERS, True, key=lambda power: beyond(*self._saddle(power))) - 1, 0)]
+        shared = power % _SHARED if sum(count for _, count in self.laws) <= _ROUNDING else 0
+        for near in (power - shared, power):
+            yield _transform(self.laws, self.interval, RATIO**near, self.side)
 
     def eps(self, delta: float) -> float:
         """Above: an eps >= 0 with delta(eps) <= delta, inf where none is found. Below: one with delta(eps) >= delta."""
         if not self._coarse or self.lost >= delta:
             return math.inf if self.lost >= delta and self.side == "above" else 0.0
         level = math.log(delta - self.lost)
-        return self._tilted(lambda eps, log_delta: eps >= 0 and log_delta <= level).eps(delta - self.lost)
+        for tilted in self._tilted(lambda eps, log_delta: eps >= 0 and log_delta <= level):
+            if tilted.is_precise(eps := tilted.eps(delta - self.lost)):
+                break
+        return eps
 
     def delta(self, eps: float) -> float:
         """A bound on delta(eps) from this side, eps >= 0."""
         if not self._coarse:
             return self.lost
-        return min(1.0, self.lost + self._tilted(lambda at, _: at >= eps).delta(eps))
+        for tilted in self._tilted(lambda at, _: at >= eps):
+            if tilted.is_precise(eps):
+                break
+        return min(1.0, self.lost + tilted.delta(eps))
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +281,13 @@ class Tilted:
         value += self._sign * math.exp(self.rate * (self._loss(k) - eps)) * charge
         scale = math.exp(min(self.cumulant - self.rate * self._loss(k), 700.0))
         return max(0.0, scale * value * self._tilting) + below_zero
+
+    def is_precise(self, eps: float) -> bool:
+        """Whether errors are next to nothing beside delta(eps)."""
+        if not self._loss(0) <= eps < self._loss(self.cells - 1):
+            return False
+        near, far = self._discounted(min(math.ceil(eps / self.interval) - self.first, self.cells - 1))
+        return self._error <= _PRECISE * (near - far)
 
     @cached_property
     def _losses(self) -> np.ndarray:

@@ -34,16 +34,11 @@ def _special(name: str) -> Function:
     return lambda *x: loaded()(*x)
 
 
-ndtr = _special("ndtr")
-"""Phi(x) of the standard normal law"""
-log_ndtr = _special("log_ndtr")
-"""log Phi(x), also where Phi(x) is below the least number"""
-betainc = _special("betainc")
-"""I_q(k, n - k + 1) = P(Bin(n, q) >= k) for 1 <= k <= n"""
-erfcx = _special("erfcx")
-"""e^(x^2) erfc(x): what the normal law leaves beyond a place, over its density"""
-exprel = _special("exprel")
-"""(e^x - 1) / x, which is 1 at 0"""
+ndtr = _special("ndtr")  # Phi(x) of the standard normal law
+log_ndtr = _special("log_ndtr")  # log Phi(x), also where Phi(x) is below the least number
+betainc = _special("betainc")  # I_q(k, n - k + 1) = P(Bin(n, q) >= k) for 1 <= k <= n
+erfcx = _special("erfcx")  # e^(x^2) erfc(x): what the normal law leaves beyond a place, over its density
+exprel = _special("exprel")  # (e^x - 1) / x, which is 1 at 0
 
 
 def log_sum(x: np.ndarray) -> Floats:

@@ -1,20 +1,18 @@
 """Messages in a secret random order: the epsilon of all of them, rounded up, and what a pair attains, rounded down.
 
-(a) With iid tokens V, delta(eps) <= E (V_1 + .. + V_n)_+ / n (docs page shuffle, theorem 1). Below E = e^eps,
-a = e^eps_0, and c is the radius of the ball of means in units of the noise.
+(a) With iid tokens V, delta(eps) <= E (V_1 + .. + V_n)_+ / n (docs page shuffle, theorem 1); E = e^eps.
 (b) Messages from a cap of directions: V has three values, `cap_cells` of the mechanism of shuffled messages.
-(c) Gaussian messages in R^p with means in the ball: V = e^(c (r + t)) - E e^(c (r - t)) under the blanket
+(c) Gaussian messages in R^p, means in a ball of c noises: V = e^(c (r + t)) - E e^(c (r - t)) under the blanket
     (2 pi)^(-p / 2) e^(-(r + c)^2 / 2), r the norm of a message and t its coordinate along the record. Cells are
-    rectangles of u = r + t = x^2 and w = r - t = y^2, in which the volume is S (x y)^(p - 2) (x^2 + y^2) dx dy with the
-    area S of the unit sphere of R^(p - 1).
+    rectangles of u = r + t = x^2 and w = r - t = y^2, of volume S (x y)^(p - 2) (x^2 + y^2) dx dy with the area S of
+    the unit sphere of R^(p - 1).
 (d) On a cell V is replaced by the two ends of an interval that holds it, its mean kept: convex order rises. Cells with
     the largest densities, of delta / 100, are left out: V is 0 there, and their probability is charged once.
 (e) The farthest negative values are raised, which moves the mean by at most 1e-4 of itself.
-(f) Each value goes to its two neighbours on a grid, mean kept, and `compose` sums them with the kernel x e^(-t x), at
-    most 1 / (t e), whose square has the integral 1 / (4 t^3).
+(f) Each value goes to its two neighbours on a grid, mean kept, and `compose` sums them.
 (g) From below: P0 and P1 are a record's laws on cells, R that of all others. The event that the sum of the scores
     (P0 - E P1) / R is at least 0 shows P(event) - E Q(event), whatever the scores are: they are rounded to the grid at
-    random, their mean kept. The kernel is e^(-t x).
+    random, their mean kept.
 """
 
 from __future__ import annotations
@@ -51,8 +49,8 @@ class Cells(NamedTuple):
         order = np.argsort(-self.densities[:, 1].max(axis=0))
         masses = np.append(0.0, np.cumsum(self.masses[1, order]))
         first = int(np.searchsorted(masses[1:], share))
-        rest = order[first:]
-        return Cells(self.masses[:, rest], self.densities[..., rest], self.missing + float(masses[first]))
+        rest, missing = order[first:], self.missing + float(masses[first])
+        return Cells(self.masses[:, rest], self.densities[..., rest], missing)
 
 
 @lru_cache(maxsize=8)
@@ -100,18 +98,16 @@ def _on_grid(values: np.ndarray, users: int, *masses: np.ndarray) -> tuple[float
     """
     largest, rest = float(values.max()), max(1 - float(masses[0].sum()), 0.0)
 
-    def moments(rate: float) -> tuple[float, float]:
+    def moments(log_rate: float) -> tuple[float, float]:
         """Mean and variance of a value after tilting."""
-        tilted = masses[0] * exp(rate * values)
+        tilted = masses[0] * exp(math.exp(log_rate) * values)
         total = float(tilted.sum()) + rest
         mean = float((tilted * values).sum()) / total
         return mean, float((tilted * values * values).sum()) / total - mean * mean
 
-    def beyond(log_rate: float) -> bool:
-        return users * math.exp(log_rate) * moments(math.exp(log_rate))[0] >= 1
-
-    rate = math.exp(narrow(beyond, math.log(1e-13 / largest), math.log(500 / largest), absolute=0.05).above)
-    deviation = math.sqrt(max(users * moments(rate)[1], 1e-12 * largest**2))
+    ends = math.log(1e-13 / largest), math.log(500 / largest)
+    at = narrow(lambda log_rate: users * math.exp(log_rate) * moments(log_rate)[0] >= 1, *ends, absolute=0.05).above
+    rate, deviation = math.exp(at), math.sqrt(max(users * moments(at)[1], 1e-12 * largest**2))
     # rounding adds 81 n / 4^bits to the variance, relatively; the few values of pure messages have none of their own
     bits = (17 if len(values) < 8 else 16) + (users > 100_000) + (users > 500_000)
     width = max(18 * deviation, largest - float(values.min())) / (1 << bits)
@@ -137,15 +133,13 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
     low, high = over - e * under[::-1]
     upper = np.clip(((record - e * other) / blanket - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
     values, masses = np.concatenate([low, high]), np.concatenate([blanket * (1 - upper), blanket * upper])
-    values, masses = values[masses > 0], masses[masses > 0]
-    lost = cells.missing + 8 * UNIT * (1 + e)
+    values, masses, lost = values[masses > 0], masses[masses > 0], cells.missing + 8 * UNIT * (1 + e)
     if not values.max() > 0:
         return lost
     # (e)
     order = np.argsort(values)
     v, m = values[order], masses[order]
-    moved = v * np.cumsum(m) - np.cumsum(m * v)
-    limit = 1e-4 * abs(float((m * v).sum()))
+    moved, limit = v * np.cumsum(m) - np.cumsum(m * v), 1e-4 * abs(float((m * v).sum()))
     values = np.maximum(values, v[max(int(np.searchsorted(moved, limit)) - 1, 0)])
     try:
         interval, rate, (law,) = _on_grid(values, users, masses)
@@ -158,8 +152,7 @@ def token_delta(cells: Cells, eps: float, users: int) -> float:
 
 def token_eps(cells: Cells, users: int, delta: float, local: float) -> float:
     """Epsilon at delta, rounded up; never above `local`, what holds when the order is known."""
-    smaller = cells.without_largest(delta / 100)
-    blanket, record, other = cells.masses
+    smaller, (blanket, record, other) = cells.without_largest(delta / 100), cells.masses
     chi = float(((record - other) ** 2 / blanket).sum())
     guess = min(max(eps_of(math.sqrt(chi / users), delta), 1e-9 * local), 0.9 * local)
 

@@ -36,9 +36,7 @@ Contracted = Callable[[int], float]
 """R -> a bound on log eta_e(K^R), which never rises; 0 is no contraction"""
 LogContraction = Callable[[float], Contracted]
 """e1 -> the bound on log eta_e1(K^R)"""
-SHARES = (0.1, 0.25, 0.45, 0.65)
-"""parts of the composition's epsilon that are tried for e1; any e1 >= 0 gives a valid bound"""
-
+SHARES = (0.1, 0.25, 0.45, 0.65)  # parts of the composition's epsilon that are tried for e1; any e1 >= 0 is valid
 LEVELS = (-1.5, -3.0, -5.0, -8.0, -12.0, -18.0, -26.0)
 """log of what contractions leave of a delta, for which the fewest steps are tried"""
 LEAST_DELTA = 1e-25
@@ -151,7 +149,11 @@ def least_delta(
         for r in sorted({_fewest(contracted, level, steps) for level in LEVELS}):
             # both orders leave at least what is not contracted
             if math.exp(contracted(r)) < best:
-                best = min(best, _both_orders(contracted(r), composed(r, eps - e1), e1, eps))
+                rest = composed(r, eps - e1)
+                best = min(best, _both_orders(contracted(r), rest, e1, eps))
+                # and the rest, which more steps do not lower
+                if rest >= best:
+                    break
     return best
 
 

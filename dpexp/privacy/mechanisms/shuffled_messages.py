@@ -20,8 +20,7 @@ THEOREM = "docs page shuffle, theorem 1"
 LOCAL = "the budget of one message; also for who sees who sent what"
 MOST_NUMBERS, MOST_RADIUS, LEAST_RADIUS = 2000, 2.5, 1e-3
 """numbers of a message, and radius over the noise, up to which it is computed; a smaller radius is rounded up"""
-MOST_SEPARATED = 20.0
-"""mu from which on one message distinguishes a pair of neighbours"""
+MOST_SEPARATED = 20.0  # mu from which on one message distinguishes a pair of neighbours
 CONDITIONS = (
     "an anonymiser calls the users in a uniformly random order and takes name, address and time off every message",
     "nobody else knows the order, or the seed from which it was drawn",
@@ -77,13 +76,9 @@ class ShuffledMessages(Mechanism):
                 return [local, guarantee("tokens", THEOREM, ALL, lambda _: math.inf, CONDITIONS, refused=why)]
 
         def eps(delta: float) -> float:
-            return shuffle.token_eps(self._cells(), self._users, delta, local.eps(delta))
+            return shuffle.token_eps(self._cells(), self.n - self.known, delta, local.eps(delta))
 
         return [local, guarantee("tokens", THEOREM, ALL, cache(eps), CONDITIONS)]
-
-    @property
-    def _users(self) -> int:
-        return self.n - self.known
 
     def _cells(self) -> shuffle.Cells:
         """Where the tokens of these messages lie."""
@@ -98,15 +93,14 @@ class ShuffledMessages(Mechanism):
 
     def lower_bounds(self) -> list[Analysis]:
         """Of messages in random order; who knows some of the others' sees no less."""
-        users, mu = self._users, self.mu
-        if mu is not None:
+        if (mu := self.mu) is not None:
             if mu > MOST_SEPARATED:
                 return []
             pair = "two records, the others' messages all being those of the second"
             last = "linear losses: the last iterate is the sum of all messages"
             return [
                 self._attained("equal-others", pair, [shuffle.normal_laws(mu)]),
-                attained("sum", LAST, last, lambda delta: eps_of(mu / users**0.5, delta)),
+                attained("sum", LAST, last, lambda delta: eps_of(mu / (self.n - self.known) ** 0.5, delta)),
             ]
         a, (_, record, other) = math.exp(self.pure_eps or 0.0), self._cells().masses
         laws = [(record, other, rest) for rest in (record, other)]
@@ -122,7 +116,8 @@ class ShuffledMessages(Mechanism):
         self, name: str, pair: str, laws: Sequence[shuffle.Laws], accuracy: float = shuffle.MASSES
     ) -> Analysis:
         """The largest epsilon that one of several pairs attains."""
-        eps = cache(lambda delta: max(shuffle.pair_eps(law, self._users, delta, accuracy) for law in laws))
+        users = self.n - self.known
+        eps = cache(lambda delta: max(shuffle.pair_eps(law, users, delta, accuracy) for law in laws))
         return attained(name, ALL, pair, eps)
 
     def description(self) -> list[tuple[str, str]]:
