@@ -45,10 +45,10 @@ def infinite_sensitivity(problem: LinearPredictorProblem, sensitivity: float, bu
     private = budget.constant is None or math.isfinite(budget.constant)
     if not private or math.isfinite(sensitivity):
         return []
-    if math.isfinite(problem.row_weight.reach()):
+    if math.isfinite(problem.law.weight.reach()):
         hint = "give its class `score_bounds`, with a scale `gradient_bound` and `exact_sensitivity` too; or mu: inf"
         return [f"the sensitivity of {problem.name} is not known: its score has no stated bound\n{hint}"]
-    if not isinstance(own := problem.row_weight, NoWeight):
+    if not isinstance(own := problem.law.weight, NoWeight):
         message = f"'population.weights': the weight '{own.name}' does not bound the length of w(x) x"
         return [f"{message}\ngive its class `reach`, or mu: inf"]
     return [

@@ -72,7 +72,7 @@ def _populations(experiment: Experiment) -> list[str]:
             sensitivity = algorithm.sensitivities(problem).exact
         optimum, curvature = ", ".join(f"{v:.4f}" for v in problem.optimum()), problem.curvature()
         text = f"theta* = {optimum}; Hessian eigenvalues {curvature.m:.4g} to {curvature.M:.4g}; "
-        text += f"|w(x) x| <= {problem.row_weight.reach():.4f}; sensitivity {sensitivity:.4f}; "
+        text += f"|w(x) x| <= {problem.law.weight.reach():.4f}; sensitivity {sensitivity:.4f}; "
         text += f"relative error of means over rows {places_of(problem).rows.error:.0e}"
         if problem.labels and isinstance(algorithm, ClippedLdpSgd):
             theta = ", ".join(f"{v:.4f}" for v in clipped_optimum(problem, algorithm.clip))

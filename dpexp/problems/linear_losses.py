@@ -9,7 +9,7 @@ zero on a whole neighbourhood. Theorems 5 and 6 speak of such risks.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -82,6 +82,7 @@ class HuberLinear(LinearPredictorProblem):
     score = staticmethod(huber_score)
     second_derivatives = staticmethod(huber_curvature)
     conditional_risk = staticmethod(huber_risk)
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("c", "kappa", "sigma")
     populations = True
 
     @property
@@ -89,8 +90,9 @@ class HuberLinear(LinearPredictorProblem):
         return self.scale == "joint"
 
     @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.c, normal_moments(self.c).kappa, self.sigma])
+    def kappa(self) -> float:
+        """It makes the scale's derivative 0 in the mean under normal errors."""
+        return normal_moments(self.c).kappa
 
     @property
     def fixed_scale(self) -> float:
@@ -101,8 +103,7 @@ class HuberLinear(LinearPredictorProblem):
         return self.sigma_min
 
     def start(self) -> np.ndarray:
-        beta = np.full(self.d + 1, self.start_beta)
-        return np.append(beta, self.start_sigma) if self.has_scale else beta
+        return np.append(np.full(self.d + 1, self.start_beta), [self.start_sigma] * self.has_scale)
 
     def score_bounds(self) -> tuple[float, float]:
         return -self.c, self.c
@@ -114,8 +115,7 @@ class HuberLinear(LinearPredictorProblem):
         if not self.has_scale:
             return super().gradient_bound()
         # the square is convex in psi^2, so that it is largest at an end
-        kappa = normal_moments(self.c).kappa
-        return max(math.hypot(self.row_weight.reach() * p, (kappa - p * p) / 2) for p in (0.0, self.c))
+        return max(math.hypot(self.law.weight.reach() * p, (self.kappa - p * p) / 2) for p in (0.0, self.c))
 
     def message_radius(self) -> float:
         """sqrt 2 c about the scale's entry (kappa - c^2) / 2, for c < 2.
@@ -130,32 +130,28 @@ class HuberLinear(LinearPredictorProblem):
         """Largest distance of two gradients at one theta: 2 c |x| unless c is large (`furthest_messages`)."""
         if not self.has_scale:
             return super().exact_sensitivity()
-        if isinstance(weight := self.row_weight, MallowsWeight):
-            return furthest_messages(self.c, cap=weight.cap)
-        bounded = isinstance(weight, NoWeight)
-        return furthest_messages(self.c, cap=weight.reach() ** 2) if bounded else self.paper_sensitivity()
+        if isinstance(weight := self.law.weight, MallowsWeight | NoWeight):
+            return furthest_messages(self.c, cap=weight.cap if isinstance(weight, MallowsWeight) else weight.row**2)
+        return self.paper_sensitivity()
 
     def paper_sensitivity(self) -> float:
         """sqrt(8 c^2 + c^4 / 4) (section 5.1), which bounds the blocks apart; 2 sqrt 2 c when the scale is known."""
         if not self.has_scale:
             return self.exact_sensitivity()
-        if self.law.cap != 2:
-            return math.hypot(2 * self.c * self.row_weight.reach(), self.c**2 / 2)
-        return math.sqrt(8 * self.c**2 + self.c**4 / 4)
+        bound = math.hypot(2 * self.c * self.law.weight.reach(), self.c**2 / 2)
+        return math.sqrt(8 * self.c**2 + self.c**4 / 4) if self.law.cap == 2 else bound
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         scale = theta[..., -1] if self.has_scale else np.asarray(self.sigma)
-        # the half of kappa makes the scale's derivative 0 in the mean under normal errors
-        c, kappa = self.constants[:2]
         u = np.abs(y - np.sum(x * theta[..., : self.d + 1], axis=-1)) / scale
-        rho = np.where(u <= c, u * u / 2, c * u - c * c / 2)
-        return self.weight(x) * scale * (rho + kappa / 2)
+        rho = np.where(u <= self.c, u * u / 2, self.c * u - self.c * self.c / 2)
+        return self.weight(x) * scale * (rho + self.kappa / 2)
 
     def mean_loss(self, u: np.ndarray, spread: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """By two look-ups: half the square of a residual, less half the squares beyond c scale."""
         table, a, q = tables_of(self.error_law).integral, u / spread, self.c * scale / spread
         inside = 2 * (table(a + q) - table(a - q)) + q * (2 * a - q)
-        return np.asarray(spread**2 * inside / (2 * scale) + normal_moments(self.c).kappa * scale / 2)
+        return np.asarray(spread**2 * inside / (2 * scale) + self.kappa * scale / 2)
 
 
 class MallowsLogistic(LinearPredictorProblem):
@@ -172,11 +168,11 @@ class MallowsLogistic(LinearPredictorProblem):
     # the part of the loss without the label; -y t is linear in beta
     conditional_risk = staticmethod(lambda t, scale, k: softplus(t))
 
-    def slope_bounds(self) -> tuple[float, float]:
-        return 0.0, 0.25
-
     def score_bounds(self) -> tuple[float, float]:
         return -1.0, 1.0
+
+    def slope_bounds(self) -> tuple[float, float]:
+        return 0.0, 0.25
 
     def loss(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         t = np.sum(x * theta, axis=-1)
@@ -207,10 +203,7 @@ class PinballLinear(LinearPredictorProblem):
     response = staticmethod(lambda t, e, k: t + k[1] * e)
     score = staticmethod(lambda t, y, scale, k: (where(y < t, 1.0 - k[0], -k[0]), 0.0))
     conditional_risk = staticmethod(pinball_risk)
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.tau, self.sigma])
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("tau", "sigma")
 
     def score_bounds(self) -> tuple[float, float]:
         return -self.tau, 1 - self.tau
@@ -255,12 +248,8 @@ class InsensitiveLinear(LinearPredictorProblem):
     response = staticmethod(bounded_response)
     score = staticmethod(lambda t, y, scale, k: (where(y - t > k[0], -1.0, where(t - y > k[0], 1.0, 0.0)), 0.0))
     conditional_risk = staticmethod(insensitive_risk)
-    risk_parts = 8
-    """A fifth power begins at two places, where no panel ends: risks have relative errors of 1e-9."""
-
-    @property
-    def constants(self) -> np.ndarray:
-        return np.array([self.width, self.support])
+    risk_parts = 8  # a fifth power begins at two places, where no panel ends: risks have relative errors of 1e-9
+    fields_of_loss: ClassVar[tuple[str, ...]] = ("width", "support")
 
     def own_errors(self) -> ErrorLaw:
         return ErrorLaw(law="bounded", support=self.support)

@@ -24,11 +24,14 @@ from dpexp.problems.laws import compiled_population, response_of
 from dpexp.problems.mallows import rule
 from dpexp.problems.population import ErrorLaw, Population, RowLaw
 from dpexp.problems.problem import Problem
-from dpexp.problems.weights import MallowsWeight, NoWeight, Weight
+from dpexp.problems.weights import NoWeight
 
 if TYPE_CHECKING:
     from dpexp.engine.linear.linear_pass import PassModel
     from dpexp.engine.linear.measuring import Measured
+
+
+_short_form = kept_once(64)(lambda d, sd, beta: Population(d=d, design=RowLaw(sd=sd), coefficients=beta))
 
 
 class Curvature(NamedTuple):
@@ -63,24 +66,19 @@ class LinearPredictorProblem(Problem):
     population: Population | None = None
     """the law of users, where `d`, `sigma_z`, `beta` and the scale of the errors are not enough"""
 
-    populations: ClassVar[bool] = False
-    """whether a config may give a `population`"""
-    labels: ClassVar[bool] = False
-    """whether responses are labels 0 and 1; y is 1 where the uniform number is at most the chance of 1"""
-    score: ClassVar[Callable[..., Any]]
-    """score(t, y, scale, k) -> (derivative of rho in t, derivative of rho in the scale)"""
-    response_noise: ClassVar[Literal["normal", "uniform"]]
-    """law of the one extra random number from which y is made"""
-    response: ClassVar[Callable[..., Any]]
-    """response(t, e, k) -> y, for the true linear predictor t, response noise e, constants k"""
+    populations: ClassVar[bool] = False  # whether a config may give a `population`
+    labels: ClassVar[bool] = False  # y is 0 or 1, and 1 where the uniform number is at most the chance of 1
+    score: ClassVar[Callable[..., Any]]  # score(t, y, scale, k) -> derivatives of rho in t and in the scale
+    response_noise: ClassVar[Literal["normal", "uniform"]]  # law of the one random number e from which y is made
+    response: ClassVar[Callable[..., Any]]  # response(t, e, k) -> y, for the true predictor t and constants k
+    fields_of_loss: ClassVar[tuple[str, ...]] = ()  # attributes that are the constants k
+    risk_parts: ClassVar[int] = 1  # into which panels are cut; more where `conditional_risk` has kinks
     conditional_risk: ClassVar[Callable[..., Any] | None] = None
     """conditional_risk(t, scale, k): mean of rho over y given x, t the predictor less the true one; of labels the part
     without the label, at the predictor t. With it the loss gap at checkpoints is exact (`population_gaps`, else)"""
     second_derivatives: ClassVar[Callable[..., Any] | None] = None
     """second_derivatives(t, y, scale, k) -> of rho in t twice, in t and the scale, in the scale twice (0 without a
     scale). With it and `slope_bounds` a fit of records can estimate the coefficients of this loss"""
-    risk_parts: ClassVar[int] = 1
-    """parts into which panels are cut; more where `conditional_risk` has kinks"""
 
     @model_validator(mode="before")
     @classmethod
@@ -88,20 +86,17 @@ class LinearPredictorProblem(Problem):
         if not isinstance(values, Mapping) or values.get("population") is None:
             return values
         population = Population.model_validate(values["population"])
-        own: dict[str, Any] = {"population": population, "d": population.width}
-        if population.errors is not None and "sigma" in cls.model_fields:
-            own["sigma"] = population.errors.size
-        return {**values, **own}
+        errors = population.errors if "sigma" in cls.model_fields else None
+        own = {"population": population, "d": population.width}
+        return {**values, **own, **({} if errors is None else {"sigma": errors.size})}
 
     @model_serializer(mode="wrap")
     def _one_form(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # a cell has the short forms or a population, so that the ids of those without one never change
-        values: dict[str, Any] = dump(self)
-        if self.population is None:
-            values.pop("population", None)
-            return values
-        replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
-        return {key: value for key, value in values.items() if key not in replaced}
+        replaced = ["population"]
+        if self.population is not None:
+            replaced = ["d", "sigma_z", "beta", *(["sigma", "support"] if self.population.errors is not None else [])]
+        return {key: value for key, value in dump(self).items() if key not in replaced}
 
     @property
     def has_scale(self) -> bool:
@@ -116,7 +111,7 @@ class LinearPredictorProblem(Problem):
     @property
     def constants(self) -> np.ndarray:
         """The numbers k handed to `response` and `score`, float64."""
-        return np.zeros(1)
+        return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
 
     @property
     def fixed_scale(self) -> float:
@@ -130,18 +125,13 @@ class LinearPredictorProblem(Problem):
 
     @property
     def law(self) -> Population:
-        """The population, in whichever form it was given."""
-        return self.population or Population(d=self.d, design=RowLaw(sd=self.sigma_z), coefficients=self.beta)
+        """The population, in whichever form it was given; its `weight` is w, by which users multiply gradients."""
+        return self.population or _short_form(self.d, self.sigma_z, self.beta)
 
     @property
     def true_coefficients(self) -> np.ndarray:
         """Coefficients that generate y, [d + 1]."""
-        return np.full(self.d + 1, self.beta) if self.population is None else self.population.beta
-
-    @property
-    def row_weight(self) -> Weight:
-        """w, by which a user multiplies its gradient."""
-        return MallowsWeight() if self.population is None else self.population.weight
+        return self.law.beta
 
     def start(self) -> np.ndarray:
         """theta_0, [p]."""
@@ -152,8 +142,8 @@ class LinearPredictorProblem(Problem):
         kind, k = type(self), self.constants
         self.model()
         # compiled code looks up no index: beyond the constants it computes with whatever lies in memory
-        for function in (kind.response, kind.conditional_risk):
-            _ = function and function(0.5, 1.0, k)
+        kind.response(0.5, 1.0, k)
+        _ = kind.conditional_risk and kind.conditional_risk(0.5, 1.0, k)
         score = kind.score(0.5, 1.0, 1.0, k)
         if not isinstance(score, tuple) or len(score) != 2:
             hint = "derivatives by the linear predictor and by the scale: docs page extending"
@@ -162,8 +152,6 @@ class LinearPredictorProblem(Problem):
             if (unknown := means.unknown_means(self)) is not None:
                 raise unknown
             self.mean_loss(np.zeros((1, 2)), np.array([1.0, 1.0 + self.law.grows]), np.ones((1, 1)))
-
-    # --- privacy constants -------------------------------------------------------------------------------------
 
     def score_bounds(self) -> tuple[float, float]:
         """Smallest and largest value of the score in t, over all data and parameters."""
@@ -176,7 +164,7 @@ class LinearPredictorProblem(Problem):
     def gradient_bound(self) -> float:
         """C0, the largest norm of one user's gradient (`ldp-sgd`, Condition 1); inf: not known, as with a scale, whose
         entry is no part of `score_bounds`."""
-        return math.inf if self.has_scale else self.row_weight.reach() * max(abs(s) for s in self.score_bounds())
+        return math.inf if self.has_scale else self.law.weight.reach() * max(abs(s) for s in self.score_bounds())
 
     def message_radius(self) -> float:
         """Radius of a ball about some public point that holds all gradients at one theta."""
@@ -188,8 +176,8 @@ class LinearPredictorProblem(Problem):
             return math.inf
         # convex in both scores, so that the extremes are opposite scores on the longest w x, or one score on the two
         # w x that are farthest apart, if 0 is between the bounds
-        low, high = min(self.score_bounds()[0], 0.0), max(self.score_bounds()[1], 0.0)
-        reach, across, weight = self.row_weight.reach(), self.row_weight.across(), self.row_weight
+        low, high, weight = min(self.score_bounds()[0], 0.0), max(self.score_bounds()[1], 0.0), self.law.weight
+        reach, across = weight.reach(), weight.across()
         if isinstance(weight, NoWeight) and self.labels and (low, high) == (-1.0, 1.0) and means.is_canonical(self):
             # the labels of one row move the score by 1 alone, so that opposite scores are those of different rows
             reach = max(reach, weight.together) / 2
@@ -200,7 +188,7 @@ class LinearPredictorProblem(Problem):
         """Whether two users are as far apart as `exact_sensitivity`, which of unweighted rows of a table, and of labels
         whose loss is no l(t) - y t, is a bound alone."""
         unusual = self.labels and not means.is_canonical(self)
-        return not isinstance(self.row_weight, NoWeight) or not (unusual or self.law.design.rows is not None)
+        return not isinstance(self.law.weight, NoWeight) or not (unusual or self.law.design.rows is not None)
 
     def paper_sensitivity(self) -> float:
         """The sensitivity that the source prints, where it differs from the exact one."""
@@ -214,11 +202,9 @@ class LinearPredictorProblem(Problem):
             return 2 * self.gradient_bound()
         return self.paper_sensitivity() if self.sensitivity == "paper" else self.exact_sensitivity()
 
-    # --- users -------------------------------------------------------------------------------------------------
-
     def weight(self, x: np.ndarray) -> np.ndarray:
         """Weight of the rows x [..., d + 1]."""
-        return self.row_weight.of(np.sum(x * x, axis=-1))
+        return self.law.weight.of(np.sum(x * x, axis=-1))
 
     def gradient(self, theta: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Gradients [..., p] of the loss of users (x [..., d + 1], y [...]) at theta [..., p]."""
@@ -240,11 +226,9 @@ class LinearPredictorProblem(Problem):
         Raises UsageError where y is not t + size e.
         """
         t, e = np.array([[-2.0], [0.0], [3.0]]), np.array([-1.5, 0.5, 1.0, 4.0])
-        if self.response_noise == "normal":
-            moved = type(self).response(t, e, self.constants) - t
-            size = float(moved[1, 2])
-            if size > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
-                return ErrorLaw(law="normal", sd=size)
+        moved = type(self).response(t, e, self.constants) - t if self.response_noise == "normal" else np.zeros((3, 4))
+        if (size := float(moved[1, 2])) > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
+            return ErrorLaw(law="normal", sd=size)
         raise UsageError(
             f"the law of the errors of {self.name} is not known: its response is not t + size e",
             "give its class `own_errors`, or `labels = True` where y is 0 or 1",
@@ -274,15 +258,15 @@ class LinearPredictorProblem(Problem):
 
     def model(self) -> PassModel:
         """The functions and numbers from which the engine simulates this problem."""
-        from dpexp.engine.linear import designs
+        from dpexp.engine.linear.designs import ErrorShape
         from dpexp.engine.linear.kernel import ModelNumbers, ModelShape
         from dpexp.engine.linear.linear_pass import PassModel
 
-        design, errors, numbers = compiled_population(self.law, designs.ErrorShape(self.response_noise))
+        design, errors, numbers = compiled_population(self.law, ErrorShape(self.response_noise))
         if type(self).weight is not LinearPredictorProblem.weight:
             hint = "write a `dpexp.problems.weights.Weight`, and name it in `population: {weights: NAME}`"
             raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
-        response, weight = response_of(self.law, type(self).response), type(self.row_weight).weight
+        response, weight = response_of(self.law, type(self).response), type(self.law.weight).weight
         shape = ModelShape(response, errors, design, type(self).score, weight, self.has_scale)
         law = ModelNumbers(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)
         return PassModel(shape, law, self.start())
@@ -298,14 +282,11 @@ class LinearPredictorProblem(Problem):
         e = rng.standard_normal(size) if self.response_noise == "normal" else 1.0 - rng.random(size)
         return x, type(self).response(x @ self.true_coefficients, e, self.constants)
 
-    # --- optimum and curvature, by quadrature ------------------------------------------------------------------
-
     def optimum(self) -> np.ndarray:
         """theta*, the minimiser of the population risk, [p]."""
         return means.optimum_of(self).copy()
 
-    def _second_order(self) -> tuple[np.ndarray, np.ndarray]:
-        return means.second_order_of(self)
+    _second_order = means.second_order_of
 
     def unknown_curvature(self) -> UsageError | None:
         """Why the curvature of the risk predicts nothing; None where it is known."""
@@ -324,40 +305,35 @@ class LinearPredictorProblem(Problem):
 
     def third_derivative(self) -> np.ndarray | None:
         """That of the population risk at theta*, [p, p, p]; None where it is not known."""
-        return None if means.unknown_means(self) else means.third_derivative_of(self)
+        return means.third_derivative_of(self)
 
     def hessian_lipschitz(self) -> float | None:
         """C1 with |H(theta) - H(theta*)| <= C1 |theta - theta*| for all theta (`ldp-sgd`, Condition 3, in the mean);
         None where no such constant is known."""
-        known = self.population is None and not means.unknown_means(self)
-        return means.hessian_lipschitz_of(self) if known else None
-
-    # --- risk --------------------------------------------------------------------------------------------------
+        return means.hessian_lipschitz_of(self)
 
     @property
     def _integrated(self) -> bool:
         """Whether compiled code integrates the risk along one coordinate."""
         own = type(self)._risk is not LinearPredictorProblem._risk
-        if self.population is not None or (self.labels and not own and not means.is_canonical(self)):
-            return False
-        return own or type(self).conditional_risk is not None
+        known = own or (type(self).conditional_risk is not None and (not self.labels or means.is_canonical(self)))
+        return self.population is None and known
 
     def _risk(self, theta: np.ndarray, measured: Measured) -> np.ndarray:
         """Population risk of states [G, p, 8] and of what was measured of them, up to a constant; [G, 8]."""
         from dpexp.engine.linear.measuring import expectations
 
+        f, place = type(self).conditional_risk, (measured.location.ravel(), measured.spread.ravel())
         try:
-            length = 1.0 if self.labels else self.own_errors().size
+            length = self.error_size
         except UsageError:
             length = 1.0
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a third of that or more, so panels are cut into twice as many parts for twice the spread
         cuts = (1, 2, 4, 8, 16, 32)
         rules = [(3.0 * length * cut, *rule(self.d, self.sigma_z, parts=self.risk_parts * cut)) for cut in cuts]
-        place = measured.location.ravel(), measured.spread.ravel(), measured.scale.ravel()
-        f = type(self).conditional_risk
         assert f is not None
-        mean = expectations(f, *place, rules, self.constants)
+        mean = expectations(f, *place, measured.scale.ravel(), rules, self.constants)
         return mean.reshape(measured.linear.shape) + measured.linear
 
     def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:
@@ -365,9 +341,8 @@ class LinearPredictorProblem(Problem):
         from dpexp.engine.linear.measuring import Centres, measure
 
         # of labels the predictor is counted from 0, and a part of their risk is linear, -E[w y x]'beta
-        origin, slope = np.zeros(self.d + 1) if self.labels else self.true_coefficients, np.zeros(0)
-        if self.labels and self._integrated:
-            slope = -means.mean_label_row(self)
+        origin = np.zeros(self.d + 1) if self.labels else self.true_coefficients
+        slope = -means.places_of(self).label_row if self.labels and self._integrated else np.zeros(0)
         measured = measure(theta, Centres(self.optimum(), origin, slope, self.sigma_z, self.fixed_scale))
         with np.errstate(over="ignore", invalid="ignore"):
             if self._integrated:
@@ -379,22 +354,20 @@ class LinearPredictorProblem(Problem):
         """Metrics of states [G, p, 8] in lanes, which must be contiguous."""
         measured, risk = self._measured(theta)
         least = self.risk(self.optimum()) if self._integrated else 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - least)
+        return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - least)
 
     def risk(self, theta: np.ndarray) -> np.ndarray:
         """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite.
 
-        The error of a risk is at most 1e-13 of it, up to where the standard deviation of the linear predictor is 80
-        times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
+        Of short forms its error is at most 1e-13 of it, up to where the standard deviation of the linear predictor is
+        80 times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
         """
         from dpexp.engine.linear.measuring import in_lanes
 
-        theta = np.asarray(theta, dtype=np.float64)
-        states = theta.reshape(math.prod(theta.shape[:-1]), self.p)
-        if not self._integrated:
-            return gaps.exact_gap(self, states).reshape(theta.shape[:-1])
-        return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(theta.shape[:-1])
+        states = np.asarray(theta, dtype=np.float64).reshape(-1, self.p)
+        if self._integrated:
+            return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(np.shape(theta)[:-1])
+        return gaps.exact_gap(self, states).reshape(np.shape(theta)[:-1])
 
     def risk_gap(self, theta: np.ndarray) -> np.ndarray:
         """F(theta) - F(theta*) for theta [..., p], [...]; NaN where theta is not finite."""

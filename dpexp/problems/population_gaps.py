@@ -45,7 +45,7 @@ def _public_points(problem: LinearPredictorProblem) -> tuple[Places, np.ndarray,
     their losses there."""
     places, best = means.placed(problem, sobol_points(problem.law, POINTS, 1)), optimum_of(problem)
     here = places.means(best)
-    correction = (means.second_order_of(problem)[0] - places.hessian(best, here)) / 2
+    correction = (means.second_order_of(problem)[0] - places.second(best, here, 1)) / 2
     return places, -places.gradient(best, here), correction, _mean_losses(places, best[None])
 
 
@@ -77,7 +77,7 @@ def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
         rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
         # with labels of chance 0 the part that depends on them is left out
         places = Places(problem, rows, np.zeros(rows.mass.shape[1]), np.full(rows.mass.shape[1], size))
-        linear = float(means.mean_label_row(problem) @ beta) if problem.labels else 0.0
+        linear = float(places_of(problem).label_row @ beta) if problem.labels else 0.0
         theta = np.append(away, theta[problem.d + 1 :])
     else:
         places = places_of(problem, full=True)

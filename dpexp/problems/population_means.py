@@ -1,7 +1,7 @@
 """Optimum, curvature and third derivative of the risk of a linear predictor over its population, by quadrature.
 
 The loss of a user is w(x) rho(y - x'beta, scale), or w(x) l(x'beta, label). With u = x'beta less the place of y and v
-the spread of the error, all means over a user's response given x are functions of (u, v, scale): `errors_of` integrates
+the spread of the error, all means over a user's response given x are functions of (u, v, scale): `means_of` integrates
 them over the errors, by panels that end where the score or the density has a kink.
 
 (a) Newton's method finds the optimum. Where errors do not depend on x, all slopes are true and only the intercept and
@@ -15,7 +15,7 @@ derivatives are differences of seven points, whose error is about 1e-11.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,24 +31,21 @@ if TYPE_CHECKING:
     from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_CHUNK = 40_000
-"""numbers of an array at once: those that a processor has at hand"""
+_CHUNK = 40_000  # numbers of an array at once: those that a processor has at hand
+# first and second derivative from seven points a step apart
 _STENCILS = np.array([-1, 9, -45, 0, 45, -9, 1]) / 60, np.array([2, -27, 270, -490, 270, -27, 2]) / 180
-"""first and second derivative from seven points a step apart"""
 
 
 class Means(NamedTuple):
-    """Means over the response given x, [K]: of the score g in t and h in the scale, their products, and derivatives."""
+    """Means over the response given x, [K]."""
 
-    g: np.ndarray
-    h: np.ndarray
+    g: np.ndarray  # of the score in t
+    h: np.ndarray  # of that in the scale
     gg: np.ndarray
     gh: np.ndarray
     hh: np.ndarray
-    dg: np.ndarray
-    """derivative of g in t"""
-    dh: np.ndarray
-    """derivative of h in t, which is that of g in the scale"""
+    dg: np.ndarray  # derivative of g in t
+    dh: np.ndarray  # derivative of h in t, which is that of g in the scale
 
 
 class Places(NamedTuple):
@@ -56,10 +53,8 @@ class Places(NamedTuple):
 
     problem: LinearPredictorProblem
     rows: Rows
-    true: np.ndarray
-    """the place of y: true predictor and bend [K]; 0 of labels"""
-    spread: np.ndarray
-    """of the error, or the chance of the label 1 [K]"""
+    true: np.ndarray  # the place of y: true predictor and bend [K]; 0 of labels
+    spread: np.ndarray  # of the error, or the chance of the label 1 [K]
 
     def means(self, theta: np.ndarray, one: str = "") -> Means:
         """Means at every row: all, or the one of this name."""
@@ -72,6 +67,11 @@ class Places(NamedTuple):
         along = np.eye(self.problem.p)[k]
         return _derivative(lambda h: getattr(self.means(theta + h * along, name), name), step, order)
 
+    @property
+    def label_row(self) -> np.ndarray:
+        """E[w y x] of labels, [d + 1]."""
+        return self.rows.mean(1, self.spread)
+
     def gradient(self, theta: np.ndarray, means: Means) -> np.ndarray:
         """Gradient of the risk, for the means there."""
         gradient = self.rows.mean(1, means.g)
@@ -79,26 +79,16 @@ class Places(NamedTuple):
             gradient = gradient + self.rows.moments(1, means.dg) @ rest
         return np.append(gradient, self.rows.mean(1, means.h)[0]) if self.problem.has_scale else gradient
 
-    def hessian(self, theta: np.ndarray, means: Means) -> np.ndarray:
-        """Hessian of the risk, for the means there."""
-        second = self._second(theta, means, "dg")
+    def second(self, theta: np.ndarray, means: Means, power: int) -> np.ndarray:
+        """Hessian of the risk (power 1), or second moment of a user's gradient (power 2), for the means there."""
+        name, f, side = ("dg", means.dg, means.dh) if power == 1 else ("gg", means.gg, means.gh)
+        matrix, rest = self.rows.moments(power, f), self.rows.beside(theta[: self.problem.d + 1])
+        third = None if rest is None else self.rows.tensor(self.moved(theta, name, 0, 0.02), power)
+        matrix = matrix if third is None else matrix + third @ rest
         if not self.problem.has_scale:
-            return second
-        return bordered(second, self.rows, 1, means.dh, self.moved(theta, "h", -1, 1e-2 * float(theta[-1])))
-
-    def scores(self, theta: np.ndarray, means: Means) -> np.ndarray:
-        """Second moment of the gradient of a user, for the means there."""
-        second = self._second(theta, means, "gg")
-        return bordered(second, self.rows, 2, means.gh, means.hh) if self.problem.has_scale else second
-
-    def _second(self, theta: np.ndarray, means: Means, name: str) -> np.ndarray:
-        """E[w f x x'], f the second derivative `dg` of the loss, or E[w^2 f x x'], f its squared score `gg`; (d)."""
-        power = 1 + (name == "gg")
-        second = self.rows.moments(power, getattr(means, name))
-        if (rest := self.rows.beside(theta[: self.problem.d + 1])) is None:
-            return second
-        third = self.rows.tensor(self.moved(theta, name, 0, 0.02), power)
-        return second if third is None else second + third @ rest
+            return matrix
+        corner = means.hh if power == 2 else self.moved(theta, "h", -1, 1e-2 * float(theta[-1]))
+        return bordered(matrix, self.rows, power, side, corner)
 
 
 def bordered(matrix: np.ndarray, rows: Rows, power: int, side: np.ndarray, corner: np.ndarray) -> np.ndarray:
@@ -111,13 +101,13 @@ def bordered(matrix: np.ndarray, rows: Rows, power: int, side: np.ndarray, corne
 def unknown_means(problem: LinearPredictorProblem) -> UsageError | None:
     """Why means over the responses are not known; None where they are."""
     try:
-        if problem.law.design.rows is not None:
-            _ = problem.law.design.table
-        if problem.labels:
-            return None
-        _ = problem.error_law
+        # rows of stored results are not read
+        _ = problem.law.design.rows and problem.law.design.table
+        _ = problem.error_size
     except UsageError as error:
         return error
+    if problem.labels:
+        return None
     r, score, k = np.linspace(-3.3, 3.7, 41), type(problem).score, problem.constants
     # at t = 0 and elsewhere, since compiled scores see y and t apart
     values = [np.broadcast_to(score(t, t + r, problem.fixed_scale, k)[0], r.shape) for t in (0.0, 1.0, -2.0)]
@@ -132,49 +122,52 @@ def _derivative(f: Callable[[float], np.ndarray], step: float, order: int = 1) -
     return np.asarray(sum(terms) / step**order)
 
 
-# --- one response ---------------------------------------------------------------------------------------------------
+def _halved(low: np.ndarray, high: np.ndarray, lower: Callable[..., np.ndarray], times: int) -> tuple[np.ndarray, ...]:
+    """Cells [K] after so many halvings, each to the half that `lower` (of low end, middle and high end) chooses."""
+    for _ in range(times):
+        middle = (low + high) / 2
+        below = lower(low, middle, high)
+        low, high = np.where(below, low, middle), np.where(below, middle, high)
+    return low, high
 
 
 @kept_once(256)
 def score_kinks(problem: LinearPredictorProblem, scale: float) -> np.ndarray:
     """(c): residuals y - t at which a score has a kink or a jump."""
-    score, k = type(problem).score, problem.constants
 
     def f(r: np.ndarray) -> np.ndarray:
-        g, h = score(0.0, r, scale, k)
+        g, h = type(problem).score(0.0, r, scale, problem.constants)
         return np.broadcast_to(g + 0.37 * np.asarray(h), r.shape)
 
     def bend(low: np.ndarray, high: np.ndarray) -> np.ndarray:
         return np.abs(f((low + high) / 2) - (f(low) + f(high)) / 2)
 
     grid = scale * np.sinh(np.linspace(-16.7, 16.7123, 4001))
-    largest, low, high = np.abs(f(grid)).max(), grid[:-1], grid[1:]
-    for halving in range(56):
-        if halving in (0, 24):
-            # of a smooth score the bend falls like the square of the width, at a kink like the width
-            least = 1e-10 if halving == 0 else 1e-5 * (high - low) / (np.abs(low) + scale)
-            bent = bend(low, high) > least * (largest + 1e-300)
-            low, high = low[bent], high[bent]
-        middle = (low + high) / 2
-        lower, upper = bend(np.stack([low, middle]), np.stack([middle, high]))
-        low, high = np.where(lower >= upper, low, middle), np.where(lower >= upper, middle, high)
+    low, high, largest = grid[:-1], grid[1:], np.abs(f(grid)).max() + 1e-300
+    for times in (24, 32):
+        # of a smooth score the bend falls like the square of the width, at a kink like the width
+        least = 1e-10 if times == 24 else 1e-5 * (high - low) / (np.abs(low) + scale)
+        bent = bend(low, high) > least * largest
+        low, high = _halved(low[bent], high[bent], lambda a, b, c: bend(a, b) >= bend(b, c), times)
     return high
 
 
-def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float, one: str = "") -> Means:
-    """`Means` at places u [K] and spreads [K] of the error: all, or the one of this name."""
+def means_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float, one: str = "") -> Means:
+    """`Means` at places u [K] and spreads [K] of the error, or of labels at predictors u and their chances `spread`:
+    all, or the one of this name."""
+    if problem.labels:
+        return _means_of_labels(problem, u, spread)
     if len(u) > 1 and np.ptp(u) <= 1e-12 * (1 + np.abs(u).max()) and np.ptp(spread) == 0:
         # one place for all rows, but for rounding
-        return Means(*(np.broadcast_to(part, u.shape) for part in errors_of(problem, u[:1], spread[:1], scale, one)))
+        return Means(*(np.broadcast_to(part, u.shape) for part in means_of(problem, u[:1], spread[:1], scale, one)))
     law, score, k = law_of(problem.error_law), type(problem).score, problem.constants
     first, last = map(math.asinh, law.ends)
     base = np.sinh(np.linspace(first, last, 1 + max(12, math.ceil(2 * (last - first)))))
     base = np.union1d(base, np.array(law.kinks))
     kinks, names = score_kinks(problem, scale), (one,) if one else Means._fields
-    found: dict[str, list[np.ndarray]] = {name: [] for name in names}
-    size = max(1, _CHUNK // (len(_NODES) * (len(base) + len(kinks))))
-    for start in range(0, len(u), size):
-        at, wide = u[start : start + size, None], spread[start : start + size, None]
+
+    def block(at: np.ndarray, wide: np.ndarray) -> Iterator[np.ndarray]:
+        """The means of these names, for places and spreads [K, 1]."""
         own = np.clip((at + kinks) / wide, *law.ends)
         edges = np.sort(np.concatenate([np.broadcast_to(base, (len(at), len(base))), own], axis=1), axis=1)
         half, middle = np.diff(edges)[:, :, None] / 2, (edges[:, 1:] + edges[:, :-1])[:, :, None] / 2
@@ -188,38 +181,30 @@ def errors_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray
             if name[0] == "d" and law.jump is not None:
                 jump = dict(zip("gh", score(0.0, wide * law.jump[0] - at, scale, k), strict=True))[name[1]]
                 mean = mean + (jump * law.jump[1] / wide)[:, 0]
-            found[name].append(mean)
-    unknown = Means(*[np.array(math.nan)] * len(Means._fields))
-    return unknown._replace(**{name: np.concatenate(parts) for name, parts in found.items()})
+            yield mean
+
+    size = max(1, _CHUNK // (len(_NODES) * (len(base) + len(kinks))))
+    blocks = [list(block(u[i : i + size, None], spread[i : i + size, None])) for i in range(0, len(u), size)]
+    found = dict(zip(names, map(np.concatenate, zip(*blocks, strict=True)), strict=True))
+    return Means(*(found.get(name, np.full(len(u), math.nan)) for name in Means._fields))
 
 
-def means_of(problem: LinearPredictorProblem, u: np.ndarray, spread: np.ndarray, scale: float, one: str = "") -> Means:
-    """`Means` at places u [K] and spreads [K] of the error, or of labels at predictors u and their chances `spread`."""
-    return _labels(problem, u, spread) if problem.labels else errors_of(problem, u, spread, scale, one)
-
-
-def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
-    """Chances of the label 1 at true predictors t: the largest uniform number with label 1."""
-    response = response_of(problem.law, type(problem).response)
-    low, high = np.zeros_like(t), np.ones_like(t)
-    with np.errstate(over="ignore"):
-        for _ in range(54):
-            middle = (low + high) / 2
-            label = response(t, middle, problem.constants) > 0.5
-            low, high = np.where(label, middle, low), np.where(label, high, middle)
-    return np.asarray(low)
-
-
-def _labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Means:
+def _means_of_labels(problem: LinearPredictorProblem, t: np.ndarray, p: np.ndarray) -> Means:
     """`Means` of a loss of labels at predictors t [K] with chances p [K]."""
-    score, k = type(problem).score, problem.constants
+    score, k, nothing = type(problem).score, problem.constants, np.zeros_like(t)
 
     def mean(shift: float, power: int = 1) -> np.ndarray:
         of_one, of_zero = (np.asarray(score(t + shift, label, 1.0, k)[0]) ** power for label in (1.0, 0.0))
         return np.asarray(p * of_one + (1 - p) * of_zero)
 
-    nothing = np.zeros_like(t)
     return Means(mean(0.0), nothing, mean(0.0, 2), nothing, nothing, _derivative(mean, 0.01), nothing)
+
+
+def chances(problem: LinearPredictorProblem, t: np.ndarray) -> np.ndarray:
+    """Chances of the label 1 at true predictors t: the largest uniform number with label 1."""
+    response, k = response_of(problem.law, type(problem).response), problem.constants
+    with np.errstate(over="ignore"):
+        return _halved(np.zeros_like(t), np.ones_like(t), lambda low, e, high: response(t, e, k) <= 0.5, 54)[0]
 
 
 @kept_once(64)
@@ -241,9 +226,6 @@ def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> Function:
     wide = np.diff(u)
     cells = wide * (means.g[1:] + means.g[:-1]) / 2 - wide**2 * np.diff(means.dg) / 12
     return tabulated(summed(cells), means.g * size)
-
-
-# --- all rows -------------------------------------------------------------------------------------------------------
 
 
 @kept_once(32)
@@ -282,46 +264,40 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     """(a): the minimiser over the problem's population, [p]. Raises UsageError where none is found."""
     if (unknown := unknown_means(problem)) is not None:
         raise unknown
-
     places, q = places_of(problem), problem.d + 1
     if problem.law.design.columns is not None or problem.law.design.rows is not None:
         eigenvalues = np.linalg.eigvalsh(places.rows.moments(1))
         if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
             message = "the design is collinear: its columns and the intercept are linearly dependent"
             raise UsageError(message, "drop a level")
-    theta, spread, slopes_move = problem.true_coefficients, places.spread, not alike(problem)
 
-    def state(theta: np.ndarray) -> tuple[Means, np.ndarray]:
+    def state(theta: np.ndarray) -> tuple[np.ndarray, Means, np.ndarray]:
         means = places.means(theta)
-        return means, places.gradient(theta, means)
+        return theta, means, places.gradient(theta, means)
 
+    theta, spread, slopes_move = problem.true_coefficients, places.spread, not alike(problem)
     if problem.has_scale:
         theta = np.append(theta, spread[0] if np.ptp(spread) == 0 else np.average(spread, weights=places.rows.mass[0]))
-    means, gradient = state(theta)
+    theta, means, gradient = state(theta)
     if not (slopes_move or problem.has_scale) and np.abs(gradient).max() > 1e-14:
         from scipy.optimize import brentq
 
         # one number, by a method that does not mind where the risk is straight
         far = 1e3 * float(spread[0])
-        at_shift = partial(errors_of, problem, spread=spread[:1], scale=problem.fixed_scale)
+        at_shift = partial(means_of, problem, spread=spread[:1], scale=problem.fixed_scale, one="g")
         theta[0] += brentq(lambda u: float(at_shift(np.array([u])).g[0]), -far, far, xtol=1e-15, rtol=1e-15)
-        means, gradient = state(theta)
+        theta, means, gradient = state(theta)
     for _ in range(100):
-        size = float(np.abs(gradient).max())
-        if size <= 1e-13:
+        if (size := float(np.abs(gradient).max())) <= 1e-13:
             break
-        step = np.linalg.solve(places.hessian(theta, means), gradient)
+        step = np.linalg.solve(places.second(theta, means, 1), gradient)
         step[1:q] *= slopes_move
-        for part in 0.5 ** np.arange(30):
-            trial = theta - part * step
-            if problem.has_scale and trial[-1] <= 0:
-                continue
-            trial_means, trial_gradient = state(trial)
-            if np.abs(trial_gradient).max() < size:
-                theta, means, gradient = trial, trial_means, trial_gradient
-                break
-        else:
+        trials = theta - 0.5 ** np.arange(30)[:, None] * step
+        states = (state(trial) for trial in trials if not problem.has_scale or trial[-1] > 0)
+        better = next((found for found in states if np.abs(found[2]).max() < size), None)
+        if better is None:
             break
+        theta, means, gradient = better
     if float(np.abs(gradient).max()) > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
         hint = "smaller coefficients, or another link"
         raise UsageError("no minimiser of the risk was found: the classes are nearly separated, or it is flat", hint)
@@ -332,11 +308,13 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
     means = places.means(theta)
-    return places.hessian(theta, means), places.scores(theta, means)
+    return places.second(theta, means, 1), places.second(theta, means, 2)
 
 
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
+    if unknown_means(problem) is not None:
+        return None
     theta, places = optimum_of(problem), places_of(problem)
     moved, rows = partial(places.moved, theta), places.rows
     tensor = rows.tensor(moved("dg", 0, 0.02 if problem.labels else 0.02 * float(places.spread.min())))
@@ -351,31 +329,26 @@ def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
 
 
 def hessian_lipschitz_of(problem: LinearPredictorProblem) -> float | None:
-    """The largest third derivative of the mean loss in t, times the largest E w |x'u|^3; None with a scale."""
+    """The largest third derivative of the mean loss in t, times the largest E w |x'u|^3, of short forms."""
     from scipy.optimize import minimize_scalar
 
-    if problem.has_scale:
+    if problem.has_scale or problem.population is not None or unknown_means(problem) is not None:
         return None
     size, scale = problem.error_size, problem.fixed_scale
     # a mean over labels is between those of either label
-    levels = (0.0, 1.0) if problem.labels else (size,)
+    levels = np.array([[0.0], [1.0]] if problem.labels else [[size]])
     far = 15.0 if problem.labels else 8 * size + float(np.abs(score_kinks(problem, scale)).max(initial=0.0))
 
     def third(t: np.ndarray) -> np.ndarray:
-        moved = [partial(lambda v, h: means_of(problem, t + h, np.full_like(t, v), scale).dg, v) for v in levels]
-        return np.max([np.abs(_derivative(f, 0.02 * size)) for f in moved], axis=0)
+        u, v = (part.ravel() for part in np.broadcast_arrays(t, levels))
+        moved = _derivative(lambda h: means_of(problem, u + h, v, scale, "dg").dg, 0.02 * size)
+        return np.abs(moved).reshape(len(levels), -1).max(axis=0)
 
     grid, step = np.linspace(-far, far, 1201, retstep=True)
     best = float(grid[int(np.argmax(third(grid)))])
     bounds, options = (best - step, best + step), {"xatol": 1e-7 * far}
     peak = minimize_scalar(lambda t: -float(third(np.array([t]))[0]), bounds=bounds, method="bounded", options=options)
     return -float(peak.fun) * cubic_moment(problem.d, problem.sigma_z)
-
-
-def mean_label_row(problem: LinearPredictorProblem) -> np.ndarray:
-    """E[w y x] of labels, [d + 1]."""
-    places = places_of(problem)
-    return places.rows.mean(1, places.spread)
 
 
 @kept_once(64)
@@ -389,10 +362,9 @@ def clipped_optimum(problem: LinearPredictorProblem, clip: float) -> np.ndarray:
 
     # the clip makes kinks on every ray, so that panels are short
     rows = rows_along(problem.law, None, False, 10, 16)
-    assert problem.labels
     assert isinstance(rows, Points)
     assert rows.norm_sq is not None
-    bound, weight = clip / np.sqrt(rows.norm_sq), problem.row_weight.of(rows.norm_sq)
+    bound, weight = clip / np.sqrt(rows.norm_sq), problem.law.weight.of(rows.norm_sq)
     true, score, k = problem.true_coefficients, type(problem).score, problem.constants
     chance = chances(problem, rows.predictor(true))
 

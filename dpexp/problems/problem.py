@@ -12,9 +12,8 @@ from dpexp.core.parameters import Parameters
 class Problem(Parameters):
     """What is learnt from which data.
 
-    Algorithms need more than this, and each names by `runs_on` the classes that have it: those on fresh users need
-    a `dpexp.problems.linear_predictor.LinearPredictorProblem`, those on a finite sum a
-    `dpexp.problems.finite_sum.FiniteSum`, those on labelled records a `dpexp.problems.softmax.Softmax`.
+    Algorithms name by `runs_on` the classes that they need: `LinearPredictorProblem` for fresh users, `FiniteSum`, or
+    `Softmax` for labelled records.
     """
 
     name: str

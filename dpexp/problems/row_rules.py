@@ -23,18 +23,15 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.problems.laws import compiled_population
-from dpexp.problems.mallows import axis_orders, cut, gauss_panels, symmetrised
-from dpexp.problems.population import ColumnLaw, Population
+from dpexp.problems.mallows import AxisRule, axis_orders, cut, gauss_panels, symmetrised
+from dpexp.problems.population import Population
 from dpexp.problems.slices import Slices, slices_of
 from dpexp.problems.weights import Weight
 
 MOST_CELLS, MOST_POINTS = 10_000, 4_000_000
-WHOLE = 2048
-"""rows of a table over which gaps at checkpoints are sums; of a larger one a sample is"""
-MOST_COLUMNS = 1000
-"""of rows that are points in all coordinates"""
-MOST_PARTS = 200
-"""of equal length, into which a panel is cut"""
+WHOLE = 2048  # rows of a table over which gaps at checkpoints are sums; of a larger one a sample is
+MOST_COLUMNS = 1000  # of a population, which configs refuse to exceed
+MOST_PARTS = 200  # of equal length, into which a panel is cut
 _INNER = np.array([0.0, 0.35, 0.7, 1.0])
 _OUTER = {"t": np.array([0.3, 0.6, 0.8, 0.9, 0.96, 1.0]), "": np.array([0.1, 0.3, 0.6, 1.0])}
 """ends of panels on rays, as shares of the way to the kink and from there to the end"""
@@ -68,32 +65,37 @@ class Points(NamedTuple):
         inner = (self.x * (self.mass[power] * f)[:, None]).T @ self.x
         return np.asarray(self.basis @ inner @ self.basis.T + float(np.sum(self.across[power] * f)) * self._rest)
 
-    @property
-    def _rest(self) -> np.ndarray:
-        return np.asarray(np.eye(len(self.basis)) - self.basis @ self.basis.T)
-
     def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
         """E[w^power f x x x], [d + 1, d + 1, d + 1], symmetric."""
         inner = np.einsum("k,ki,kj,kl->ijl", self.mass[power] * f, self.x, self.x, self.x, optimize=True)
         along = np.einsum("ijl,ai,bj,cl->abc", inner, *[self.basis] * 3, optimize=True)
         return np.asarray(along + symmetrised(self._rest, self.basis @ (self.x.T @ (self.across[power] * f))))
 
+    @property
+    def _rest(self) -> np.ndarray:
+        return np.asarray(np.eye(len(self.basis)) - self.basis @ self.basis.T)
+
 
 Rows = Points | Slices
 
 
-def full_points(x: np.ndarray, population: Population, error: float, mass: np.ndarray | None = None) -> Points:
-    """Points in all coordinates, x [K, d + 1] with their masses [K], equal ones where they are left out."""
-    mass = np.full(len(x), 1 / len(x)) if mass is None else mass
+def _full(x: np.ndarray, population: Population, error: float, mass: np.ndarray | float) -> Points:
+    """Points in all coordinates, x [K, d + 1] with their masses, [K] or the same for all."""
     square = np.sum(x * x, axis=1)
-    weight = population.weight.of(square)
-    return Points(x, np.eye(x.shape[1]), mass * weight ** np.arange(3)[:, None], np.zeros((3, len(x))), square, error)
+    mass = np.broadcast_to(mass, len(x)) * population.weight.of(square) ** np.arange(3)[:, None]
+    return Points(x, np.eye(x.shape[1]), mass, np.zeros((3, len(x))), square, error)
+
+
+def _on_axis(z: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points (1, z) [K, 2] along the unit vector `axis`, and their basis."""
+    return np.stack([np.ones_like(z), z], axis=1), np.stack([np.eye(len(axis) + 1)[0], np.append(0.0, axis)], axis=1)
 
 
 class _Parts(NamedTuple):
     """Columns of a population by how they are integrated."""
 
-    discrete: list[ColumnLaw]
+    enumerated: np.ndarray  # [d] whether a column is
+    options: list[list[tuple[np.ndarray, float]]]  # values of the enumerated ones, and their chances
     family: str  # of the rest: normal, t (of whole rows), box (around the origin); empty: none of these
     sizes: np.ndarray  # [m] standard deviation, scale or half width of every column of the rest
     df: float
@@ -101,9 +103,13 @@ class _Parts(NamedTuple):
 
 
 def _parts_of(population: Population) -> _Parts:
-    rows, columns = population.design, population.columns
-    discrete = [c for c in columns if c.law in ("bernoulli", "categorical")]
-    rest, key, family = [c for c in columns if c not in discrete], "sd", ""
+    rows, key, family = population.design, "sd", ""
+    options: list[list[tuple[np.ndarray, float]]] = []
+    enumerated = [column.law in ("bernoulli", "categorical") for column in population.columns]
+    for column in itertools.compress(population.columns, enumerated):
+        values = np.array(column.ends)[:, None] if column.law == "bernoulli" else np.eye(len(column.levels))[:, 1:]
+        options += [list(zip(values, column.levels, strict=True))] * column.times
+    rest = [column for column, listed in zip(population.columns, enumerated, strict=True) if not listed]
     if rows.columns is None and rows.law == "t":
         family, key = "t", "scale"
     elif all(c.law == "normal" and c.value("mean") == 0 for c in rest):
@@ -111,7 +117,8 @@ def _parts_of(population: Population) -> _Parts:
     elif all(c.law == "uniform" and c.value("low") == -c.value("high") for c in rest):
         family, key = "box", "high"
     sizes = np.array([c.value(key) for c in rest for _ in range(c.times)]) if family else np.zeros(0)
-    return _Parts(discrete, family, sizes, rows.value("df") if family == "t" else 0.0, rows.correlation is not None)
+    df, places = rows.value("df") if family == "t" else 0.0, [column.width for column in population.columns]
+    return _Parts(np.repeat(enumerated, places), options, family, sizes, df, rows.correlation is not None)
 
 
 @kept_once(32)
@@ -128,45 +135,40 @@ def rows_along(
 
     `cuts` divides panels along rays, for functions with kinks of their own; with `full` points have all coordinates.
     """
-    if population.design.rows is not None:
-        return full_points(np.insert(population.design.table, 0, 1.0, axis=1), population, 1e-15)
+    if (rows := population.design).rows is not None:
+        return _full(np.insert(rows.table, 0, 1.0, axis=1), population, 1e-15, 1 / len(rows.table))
     if isinstance(population.weights, Weight):
         # where it has kinks is not known
         return _sobol(population)
     d, slopes, cap = population.width, population.beta[1:] if along is None else np.array(along), population.cap
     parts = _parts_of(population)
-    normal, m = parts.family == "normal", len(parts.sizes)
-    alike = parts.family in ("normal", "t") and not (parts.correlated or parts.discrete) and len(set(parts.sizes)) == 1
+    normal, m, discrete = parts.family == "normal", len(parts.sizes), len(parts.options) > 0
+    alike = parts.family in ("normal", "t") and not (parts.correlated or discrete) and len(set(parts.sizes)) == 1
     # with one coordinate functions may vary along it alone: x_1, if errors are symmetric and nothing is bent
     skewed = population.errors is not None and population.errors.law == "skewed"
     bent = folded and (skewed or population.bend != 0)
     if alike and not full and not bent and (d > 3 - (cuts > 1) or (normal and not folded and cuts == 1)):
-        axis = np.eye(d)[0] if folded or not np.any(slopes) else slopes / np.linalg.norm(slopes)
+        size, axis = float(parts.sizes[0]), np.eye(d)[0]
+        if not folded and np.any(slopes):
+            axis = slopes / np.linalg.norm(slopes)
         if not normal or cuts > 1:
-            return _spherical(parts, axis, cap, folded, (fine, cuts))
+            return _spherical(parts, axis, cap, folded, fine, cuts)
         # how often functions of the predictor, which change over 6 units, change in one of the coordinate's
-        count = max(1, math.ceil(float(parts.sizes[0] * np.linalg.norm(slopes)) / 6))
-        if count <= MOST_PARTS:
-            return normal_axis(float(parts.sizes[0]), axis, cap, count)
-        # far from 0 they are saturated: panels double from there on
-        doubled = 2.0 ** np.arange(math.ceil(math.log2(10 * count))) / count
-        return normal_axis(float(parts.sizes[0]), axis, cap, 4, tuple(map(float, (*doubled, *-doubled))))
-    if d > MOST_COLUMNS:
-        raise ValueError(f"rows of more than {MOST_COLUMNS} columns of their own law are not integrated")
-    if normal and not parts.discrete and d > 3 and not folded and not full and cuts == 1:
+        count, splits = max(1, math.ceil(float(size * np.linalg.norm(slopes)) / 6)), np.zeros(0)
+        if count > MOST_PARTS:
+            # far from 0 they are saturated: panels double from there on
+            splits, count = 2.0 ** np.arange(math.ceil(math.log2(10 * count))) / count, 4
+        return normal_axis(size, axis, cap, count, tuple(np.append(splits, -splits).tolist()))
+    if normal and not discrete and d > 3 and not folded and not full and cuts == 1:
         root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
         return slices_of(root, slopes, cap)
-    mixed = parts.correlated and (parts.discrete or parts.family == "box")
-    cells = math.prod(len(c.levels) ** c.times for c in parts.discrete)
+    mixed, cells = parts.correlated and (discrete or parts.family == "box"), math.prod(map(len, parts.options))
     if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
         return _sobol(population)
     fine *= 1 + full
     while (count := cells * _most_points(parts, fine, cuts)) > MOST_POINTS and max(fine, cuts) > 1:
         fine, cuts = max(1, fine // 2), max(1, cuts // 2)
-    if count > MOST_POINTS:
-        return _sobol(population)
-    x, mass = _on_rays(population, parts, slopes, folded, (fine, cuts))
-    return full_points(x, population, 1e-10, mass)
+    return _sobol(population) if count > MOST_POINTS else _on_rays(population, parts, slopes, folded, fine, cuts)
 
 
 def _most_points(parts: _Parts, fine: int, cuts: int) -> int:
@@ -176,39 +178,27 @@ def _most_points(parts: _Parts, fine: int, cuts: int) -> int:
     return rays * (9 * (14 if cuts == 1 else 6 * cuts) if m else 1)
 
 
-def _axis_basis(axis: np.ndarray) -> np.ndarray:
-    return np.stack([np.eye(len(axis) + 1)[0], np.append(0.0, axis)], axis=1)
-
-
 def normal_axis(sigma_z: float, axis: np.ndarray, cap: float, parts: int = 1, splits: tuple[float, ...] = ()) -> Points:
     """(a): panels are cut into `parts` and end at `splits`, in standard deviations along the unit vector `axis`."""
     z, mass, across = axis_orders(len(axis), sigma_z, splits, parts, cap)
-    x = np.stack([np.ones_like(z), sigma_z * z], axis=1)
-    return Points(x, _axis_basis(axis), mass, sigma_z**2 * across, None, 1e-13)
+    return Points(*_on_axis(sigma_z * z, axis), mass, sigma_z**2 * across, None, 1e-13)
 
 
-def _spherical(parts: _Parts, axis: np.ndarray, cap: float, folded: bool, density: tuple[int, int]) -> Points:
+def _spherical(parts: _Parts, axis: np.ndarray, cap: float, folded: bool, fine: int, cuts: int) -> Points:
     """(b): x = (1, r sin a) along the axis, a the angle, and (r cos a)^2 / (m - 1) in each coordinate across it."""
     m, size = len(axis), float(parts.sizes[0])
-    sine, share = _latitudes(m, folded, density[0])
-    r, radial = _radii(parts, m, np.full(len(sine), math.sqrt(cap - 1) / size), density[1])
-    x = np.stack([np.ones(r.size), size * (r * sine[:, None]).ravel()], axis=1)
+    sine, share = _latitudes(m, folded, fine)
+    r, radial = _radii(parts, np.full(len(sine), math.sqrt(cap - 1) / size), cuts)
     square = (size * r.ravel()) ** 2
     mass = (share[:, None] * radial).ravel() * np.minimum(1.0, cap / (1 + square)) ** np.arange(3)[:, None]
     rest = square * np.repeat(1 - sine**2, r.shape[1]) / (m - 1)
-    return Points(x, _axis_basis(axis), mass, mass * rest, 1 + square, 1e-10)
+    return Points(*_on_axis(size * (r * sine[:, None]).ravel(), axis), mass, mass * rest, 1 + square, 1e-10)
 
 
-def _on_rays(
-    population: Population, parts: _Parts, along: np.ndarray, folded: bool, density: tuple[int, int]
-) -> tuple[np.ndarray, np.ndarray]:
-    """(d) and (e): rows [K, d + 1] and their masses [K]."""
-    fine, cuts = density
+def _on_rays(population: Population, parts: _Parts, slopes: np.ndarray, folded: bool, fine: int, cuts: int) -> Points:
+    """(d) and (e)."""
     m, sizes = len(parts.sizes), parts.sizes
-    # places of the columns: the enumerated ones, and those on rays
-    widths = [column.width for column in population.columns]
-    enumerated = np.repeat([column in parts.discrete for column in population.columns], widths)
-    ones, rest = 1 + np.flatnonzero(enumerated), 1 + np.flatnonzero(~enumerated)
+    ones, rest = 1 + np.flatnonzero(parts.enumerated), 1 + np.flatnonzero(~parts.enumerated)
     directions, share = np.zeros((1, 0)), np.ones(1)
     if m and parts.family == "box":
         directions, share = _faces(m, fine)
@@ -217,54 +207,38 @@ def _on_rays(
         root = np.linalg.cholesky(population.correlation) * sizes[:, None] if parts.correlated else np.diag(sizes)
         uneven = parts.correlated or len(set(sizes)) > 1
         # the first axis: of x_1, or of what the predictor is on the axes of the root
-        first = np.eye(m)[0] if folded else root.T @ along[rest - 1]
-        directions, share = _directions(m, first, folded, fine, 36 if uneven else 4 if cuts > 1 and not folded else 12)
+        first = np.eye(m)[0] if folded else root.T @ slopes[rest - 1]
+        turns = 36 if uneven else 4 if cuts > 1 and not folded else 12
+        directions, share = _directions(first, folded, fine, turns)
         directions = directions @ root.T
-    lengths = np.sqrt(np.sum(directions**2, axis=1))
-    xs, masses = [], []
-    for values, chance in _discrete_cells(parts.discrete):
-        free, radial = population.cap - 1 - float(np.sum(np.square(values))), np.ones((1, 1))
-        z = np.zeros((1, 0))
+    lengths, xs, masses = np.sqrt(np.sum(directions**2, axis=1)), [], []
+    for cell in itertools.product(*parts.options):
+        values, r, radial = np.array([v for own, _ in cell for v in own]), np.zeros((1, 1)), np.ones((1, 1))
         if m:
-            kink = np.sqrt(max(free, 0.0)) / lengths if math.isfinite(free) else np.full(len(share), math.inf)
-            r, radial = _radii(parts, m, kink, cuts)
-            z = (directions[:, None, :] * r[:, :, None]).reshape(-1, m)
-        x = np.ones((len(z), population.width + 1))
-        x[:, ones], x[:, rest] = values, z
+            free = max(population.cap - 1 - float(np.sum(np.square(values))), 0.0)
+            r, radial = _radii(parts, math.sqrt(free) / lengths, cuts)
+        x = np.ones((r.size, population.width + 1))
+        x[:, ones], x[:, rest] = values, (directions[:, None, :] * r[:, :, None]).reshape(r.size, m)
         xs.append(x)
-        masses.append(chance * (share[:, None] * radial).ravel())
-    return np.concatenate(xs), np.concatenate(masses)
+        masses.append(math.prod(chance for _, chance in cell) * (share[:, None] * radial).ravel())
+    return _full(np.concatenate(xs), population, 1e-10, np.concatenate(masses))
 
 
-def _discrete_cells(discrete: list[ColumnLaw]) -> list[tuple[np.ndarray, float]]:
-    """(e): values of the enumerated columns, and their chance."""
-    options: list[list[tuple[tuple[float, ...], float]]] = []
-    for column in discrete:
-        if column.law == "categorical":
-            options += [
-                list(zip(map(tuple, np.eye(len(column.levels))[:, 1:]), column.levels, strict=True))
-            ] * column.times
-        else:
-            options += [[((v,), p) for v, p in zip(column.ends, column.levels, strict=True)]] * column.times
-    cells = itertools.product(*options)
-    return [(np.array([v for vs, _ in cell for v in vs]), math.prod(p for _, p in cell)) for cell in cells]
-
-
-def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors [n, m] and their shares of the sphere, the first axis along `first`; `turns` around it."""
+def _directions(first: np.ndarray, folded: bool, fine: int, turns: int) -> AxisRule:
+    """Unit vectors [n, m], m <= 3, and their shares of the sphere, the first axis along `first`; `turns` around it."""
+    m = len(first)
     if m == 1:
         return np.array([[1.0], [-1.0]]), np.array([0.5, 0.5])
-    if m == 2:
-        angle, share = 2 * math.pi * np.arange(96 * fine) / (96 * fine), np.full(96 * fine, 1 / (96 * fine))
-        if folded:
-            angle, share = gauss_panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, 24 * fine)
-            share = share / (2 * math.pi)
-        units = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if m == 2 and folded:
+        angle, share = gauss_panels(np.array([-0.5, 0.0, 0.5, 1.0, 1.5]) * math.pi, 24 * fine)
+        share = share / (2 * math.pi)
     else:
+        turns = 96 * fine if m == 2 else turns
+        angle, share = 2 * math.pi * np.arange(turns) / turns, np.full(turns, 1 / turns)
+    units = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    if m == 3:
         sine, share = _latitudes(m, folded, fine)
-        around = 2 * math.pi * np.arange(turns) / turns
-        circle = np.stack([np.cos(around), np.sin(around)], axis=1)
-        across = (np.sqrt(1 - sine**2)[:, None, None] * circle).reshape(-1, m - 1)
+        across = (np.sqrt(1 - sine**2)[:, None, None] * units).reshape(-1, m - 1)
         units = np.concatenate([np.repeat(sine, turns)[:, None], across], axis=1)
         share = np.repeat(share, turns) / turns
     # a reflection takes the first axis to `first`
@@ -275,7 +249,7 @@ def _directions(m: int, first: np.ndarray, folded: bool, fine: int, turns: int) 
     return units, share
 
 
-def _latitudes(m: int, folded: bool, fine: int) -> tuple[np.ndarray, np.ndarray]:
+def _latitudes(m: int, folded: bool, fine: int) -> AxisRule:
     """First coordinates of points on the sphere of m >= 3 dimensions, and their shares of it."""
     # the density of one coordinate is proportional to (1 - w^2)^((m - 3) / 2): w = sin(angle)
     edges = np.array([-1.0, 0.0, 1.0] if folded else [-1.0, 1.0]) * math.pi / 2
@@ -284,7 +258,7 @@ def _latitudes(m: int, folded: bool, fine: int) -> tuple[np.ndarray, np.ndarray]
     return np.sin(angle), share / share.sum()
 
 
-def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
+def _faces(m: int, fine: int) -> AxisRule:
     """Points of the faces of [-1, 1]^m and their shares."""
     v, w = gauss_panels(np.array([-1.0, 1.0]), 20 * fine)
     grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(len(v) ** (m - 1), m - 1)
@@ -293,10 +267,10 @@ def _faces(m: int, fine: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(faces), np.tile(share, 2 * m) / (2 * m)
 
 
-def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Radii and their masses [n, J] on rays in m dimensions: panels end at the kink of every ray, each in so many
-    parts; of t rows in the angle a, with r = sqrt(df) tan a."""
-    family, df = parts.family, parts.df
+def _radii(parts: _Parts, kink: np.ndarray, cuts: int) -> AxisRule:
+    """Radii and their masses [n, J] on rays: panels end at the kink [n] of every ray, each in so many parts; of t rows
+    in the angle a, with r = sqrt(df) tan a."""
+    m, family, df = len(parts.sizes), parts.family, parts.df
     kink = np.arctan(kink / math.sqrt(df)) if family == "t" else kink
     end = {"normal": math.sqrt(m) + 8.5, "t": math.pi / 2, "box": 1.0}[family]
     inside = np.minimum(kink, end)[:, None]
@@ -312,13 +286,19 @@ def _radii(parts: _Parts, m: int, kink: np.ndarray, cuts: int) -> tuple[np.ndarr
     return math.sqrt(df) * np.tan(r), step * density
 
 
-def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
-    """Rows [count, d + 1] of a scrambled Sobol sequence; count is a power of 2. Of a table its own, `WHOLE` at most."""
+def sobol_points(population: Population, count: int, *seeds: int) -> Points:
+    """Rows of scrambled Sobol sequences of some seeds, as points of one mass; `count`, a power of 2, of each. Of a
+    table its own rows, `WHOLE` at most."""
     if population.design.rows is not None:
-        table = population.design.table
-        if len(table) > WHOLE:
-            table = table[np.random.default_rng(seed).permutation(len(table))[:WHOLE]]
-        return np.insert(table, 0, 1.0, axis=1)
+        z = population.design.table
+        z = z if len(z) <= WHOLE else z[np.random.default_rng(seeds[0]).permutation(len(z))[:WHOLE]]
+    else:
+        z = np.concatenate([_sobol_rows(population, count, seed) for seed in seeds])
+    return _full(np.insert(z, 0, 1.0, axis=1), population, 1.0, 1 / len(z))
+
+
+def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
+    """Such rows of one seed [count, d], without the leading 1."""
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
 
@@ -340,14 +320,7 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
         column = designs.COLUMNS["categorical" if kind == "more" else kind]
         z[:, j] = column(normals[:, j], more[:, used] if kind == "t" else first, first, j, numbers)
         used += kind == "t"
-    if factored:
-        z = z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None]
-    return np.concatenate([np.ones((count, 1)), z], axis=1)
-
-
-def sobol_points(population: Population, count: int, *seeds: int) -> Points:
-    """Such rows of some seeds as points of one mass."""
-    return full_points(np.concatenate([_sobol_rows(population, count, seed) for seed in seeds]), population, 1.0)
+    return z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None] if factored else z
 
 
 def _sobol(population: Population) -> Points:
