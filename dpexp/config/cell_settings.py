@@ -15,8 +15,7 @@ from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_nam
 from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction, guess, scalar
 
-Settings = dict[str, Any]
-"""parameters of a cell by name, with all their digits"""
+Settings = dict[str, Any]  # parameters of a cell by name, with all their digits
 NON_PRIVATE = "non-private"
 
 

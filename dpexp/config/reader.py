@@ -31,10 +31,8 @@ from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
-MAX_STEPS = 10**12
-"""as `run.n` may be"""
-Part = tuple[Section, Parameters]
-"""a config with a section at one point of its lists, and the value of that section"""
+MAX_STEPS = 10**12  # as `run.n` may be
+Part = tuple[Section, Parameters]  # a config with a section at one point of its lists, and the section's value
 
 
 class Reader:
@@ -55,22 +53,28 @@ class Reader:
         require_none(self.issues)
         # (c)
         require_few(sum(math.prod(map(len, parts.values())) for parts in variants), root.start)
-        cells = list[Cell]()
+        cells, settings = list[Cell](), list[Mapping[str, Part]]()
         for parts in variants:
             for point in itertools.product(*parts.values()):
+                settings.append(dict(zip(parts, point, strict=True)))
                 with collected(self.issues):
-                    cells.append(cell_of(name, dict(zip(parts, point, strict=True)), self.profile))
+                    cells.append(cell_of(name, settings[-1], self.profile))
         require_none(self.issues)
         replicates, *others = {cell.run.replicates for cell in cells}
         if others:
-            message, hint = "'run.replicates' is one number for all cases", "give it in run:"
-            self.issues.append(Issue(root.at("cases"), message, hint))
+            self.issues.append(
+                Issue(root.at("cases"), "'run.replicates' is one number for all cases", "give it in run:")
+            )
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
-                message = f"cells {first} and {number} are the same setting"
-                self.issues.append(Issue(root.start, message, "take one out of the sweep"))
+                here, there = settings[number - 1].items(), settings[first - 1]
+                places = [(c.at(part, key), there[part][0].at(part, key)) for part, (c, _) in here for key in c[part]]
+                place = next((at for at, other in places if at != other), root.start)
+                if place not in [issue.where for issue in self.issues]:
+                    message = f"cells {first} and {number} are the same setting"
+                    self.issues.append(Issue(place, message, "take one out of the sweep"))
         require_none(self.issues)
         shared, swept = shared_names(p for cell in cells for p in cell.own_parameters), differences(cells)
         different = tuple([replace(cells[number - 1], swept=swept, shared=shared) for number in numbers.values()])
@@ -176,9 +180,8 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
         if n is None:
             raise ConfigError([wrong("'run.n' is missing", "the number of steps: n: 10000", "run")])
         if n > MAX_STEPS:
-            raise ConfigError(
-                [wrong(f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}", "fewer epochs", "algorithm")]
-            )
+            message = f"that makes {n:.3g} steps; at most {MAX_STEPS:.0e}"
+            raise ConfigError([wrong(message, "fewer epochs", "algorithm")])
         run = run.model_copy(update={"n": n})
     if privacy.mu.pure_eps is not None and not algorithm.pure_budgets:
         message = f"{own} takes no eps with delta = 0, which is of users who send one message each"

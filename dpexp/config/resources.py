@@ -11,8 +11,7 @@ from dpexp.core.errors import DataError
 from dpexp.core.memory import in_bytes, memory_of_machine
 from dpexp.data import fashion
 
-MOST_BYTES = 10**12
-"""of memory, whatever the machine has"""
+MOST_BYTES = 10**12  # of memory, whatever the machine has
 CHUNK_SETTINGS, CHUNK_REPLICATES = 64, 8
 """how many settings one worker takes at a time, and how many replicates by most algorithms"""
 

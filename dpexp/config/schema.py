@@ -16,8 +16,7 @@ from dpexp.core.parameters import Parameters
 from dpexp.privacy.budgets import BUDGETS, PrivacySettings
 from dpexp.problems.population import Population
 
-_LARGEST = 1.7976931348623157e308
-"""the largest finite number: what is larger, as a program holds it, is infinite"""
+_LARGEST = 1.7976931348623157e308  # the largest finite number: what is larger, as a program holds it, is infinite
 _NUMBER = r"^[+-]?(\.?[iI][nN][fF](inity)?|\d[\d_]*\s*/\s*\d[\d_]*|(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?)$"
 """a number as dpexp reads it from text: only dpexp takes 1/3 for one, and 1e-5, which PyYAML alone reads as text"""
 

@@ -39,12 +39,9 @@ LAW_EXAMPLES = (
 MAX_CELLS = 10_000
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
 """depth of the lists that these keys of a population take"""
-REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}
-"""keys of privacy that one of these replaces"""
-Keys = Annotated[dict[str, Any], Field(default_factory=dict)]
-"""of a section, with their values"""
-Choice = tuple[Any, Mark]
-"""a value out of a list, and where it is"""
+REPLACED = {"mu": ("eps", "delta", "message"), "eps": ("mu",)}  # keys of privacy that one of these replaces
+Keys = Annotated[dict[str, Any], Field(default_factory=dict)]  # of a section, with their values
+Choice = tuple[Any, Mark]  # a value out of a list, and where it is
 
 
 class Case(Parameters):

@@ -20,14 +20,12 @@ from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.core.text import scalar
 
-_MAX_BYTES, _MAX_DEPTH = 1_000_000, 20
-"""of a file"""
+_MAX_BYTES, _MAX_DEPTH = 1_000_000, 20  # of a file
 _TEXTS = frozenset({"categories", "missing", "leave_out"})
 """keys in whose lists, also further down, every value is the text that is written"""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = "check brackets, quotes and indentation"
-Keys = tuple[int | str, ...]
-"""a path to a value: names in mappings and numbers in lists"""
+Keys = tuple[int | str, ...]  # a path to a value: names in mappings and numbers in lists
 
 
 class Position(NamedTuple):
