@@ -54,7 +54,6 @@ def use(path: Path | str) -> Plugin:
 @lru_cache(maxsize=1)
 def use_installed() -> None:
     """Load and register what installed packages offer by an entry point of the group `dpexp.plugins`."""
-
     # sorted, so that the order of names does not follow from the order of installation
     for entry in sorted(metadata.entry_points(group="dpexp.plugins"), key=lambda e: e.module):
         if entry.module in LOADED:
@@ -76,9 +75,8 @@ def _add(loaded: Loaded) -> Plugin:
     """Add every name of a plug-in to its registry. Raises UsageError, also where a name is already defined."""
     loaded.inputs()
     added = _ADDED.setdefault(loaded.name, [])
-    for field, (place, _) in FIELDS.items():
+    for field, registry in registries().items():
         for key, value in getattr(loaded.plugin, field).items():
-            registry: Registry[Any] = resolve_name(place)
             registry.add(key, value, where(loaded, key))
             added.append((registry, key))
     LOADED[loaded.name] = loaded

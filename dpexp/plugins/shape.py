@@ -13,7 +13,6 @@ from typing import Any
 from dpexp.plugins import Plugin
 from dpexp.plugins.importing import Code
 
-Complaint = tuple[str, str, str | type]  # a mistake, what could be done about it, and the class or name at the place
 FIELDS = {
     "problems": ("dpexp.problems:PROBLEMS", "dpexp.core.parameters:Parameters"),
     "algorithms": ("dpexp.algorithms:ALGORITHMS", "dpexp.algorithms.algorithm:Algorithm"),
@@ -25,8 +24,8 @@ FIELDS = {
     "theorems": ("dpexp.theory:THEOREMS", "dpexp.theory.theorem:Theorem"),
 }
 """by field of a Plugin: the registry to which its entries are added, and the class of a theorem, or above the others"""
-# members that a class may lack
-OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")
+OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")  # a class may lack them
+ARGUMENTS = {"weight": 2, "response": 3, "conditional_risk": 3, "score": 4, "second_derivatives": 4}  # how many
 
 
 def place_of(name: str | type, code: Code) -> str:
@@ -43,8 +42,8 @@ def place_of(name: str | type, code: Code) -> str:
     return f"{code.typed}:{places[-1]}" if places else str(code.typed)
 
 
-def complaints(plugin: Plugin) -> Iterator[Complaint]:
-    """Mistakes in the shape of a plug-in: types, names and missing members."""
+def complaints(plugin: Plugin) -> Iterator[tuple[str, str, str | type]]:
+    """Mistakes in the shape of a plug-in, what could be done about each, and the class or name at its place."""
     for field in (entry.name for entry in fields(Plugin)):
         value, is_list = getattr(plugin, field), field not in FIELDS
         if not isinstance(value, (tuple, list) if is_list else Mapping):
@@ -55,7 +54,7 @@ def complaints(plugin: Plugin) -> Iterator[Complaint]:
                 yield from _wrong_entry(field, name, entry)
 
 
-def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[Complaint]:
+def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[tuple[str, str, str | type]]:
     kind, base = "analysis" if field == "analyses" else field[:-1], FIELDS[field][1]
     value = f"the class {entry.__name__}" if isinstance(entry, type) else f"a value of type {type(entry).__name__}"
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
@@ -91,6 +90,9 @@ def _wrong_class(kind: str, name: str, entry: Any, interface: type) -> Iterator[
         needed = not member.startswith("__") and member not in (*OPTIONAL, *entry.model_fields)
         if needed and (value is None or _raises(value)):
             yield f"the class {entry.__name__} has no `{member}`", f"{base.__module__}.{base.__name__} explains it"
+        function = getattr(entry, member, None) if member in ARGUMENTS else None
+        if inspect.isfunction(function) and len(inspect.signature(function).parameters) != ARGUMENTS[member]:
+            yield f"`{member}` takes other arguments", f"it is static; {base.__module__}.{base.__name__} explains it"
 
 
 def _raises(member: object) -> bool:
