@@ -74,7 +74,7 @@ class LinearCanaries(FiniteSum):
     def sizes(self) -> tuple[int, int]:
         return self.N, self.d
 
-    def bounds(self) -> tuple[float, float]:
+    def numbers(self) -> tuple[float, ...]:
         return abs(self.slope), self.stated_smoothness
 
     @property

@@ -2,8 +2,7 @@
 
 Every problem states G, a bound on |grad f| over all w and all records of the allowed form, up to a part that does not
 depend on the record, and L, a Lipschitz constant of grad f in w. They are analytic: an estimate from the data would
-itself reveal data. Here are a mean with ripples, and linear predictors; their losses are in
-`dpexp.engine.finite_sum.losses`.
+itself reveal data. The losses are in `dpexp.engine.finite_sum.losses`.
 """
 
 from __future__ import annotations
@@ -32,17 +31,14 @@ class Sample(NamedTuple):
 
 
 class FiniteSum(Problem):
-    """A finite sum. A class has `sizes`, `bounds` and `build`, and its loss is known by its name or `record_loss`."""
-
-    fields_of_loss: ClassVar[tuple[str, ...]] = ()
-    """attributes that are the constants of the loss"""
+    """A finite sum. A class has `sizes`, `numbers` and `build`; its loss is known by its name, or is `record_loss`."""
 
     def sizes(self) -> tuple[int, int]:
         """N and d."""
         raise NotImplementedError
 
-    def bounds(self) -> tuple[float, float]:
-        """G and L."""
+    def numbers(self) -> tuple[float, ...]:
+        """G, L, and the constants of the loss."""
         raise NotImplementedError
 
     def build(self) -> Sample:
@@ -63,16 +59,16 @@ class FiniteSum(Problem):
 
     @property
     def lipschitz(self) -> float:
-        return self.bounds()[0]
+        return self.numbers()[0]
 
     @property
     def smoothness(self) -> float:
-        return self.bounds()[1]
+        return self.numbers()[1]
 
     @property
     def constants(self) -> np.ndarray:
         """Constants of the loss, float64."""
-        return np.array([getattr(self, field) for field in self.fields_of_loss] or [0.0])
+        return np.array(self.numbers()[2:] or [0.0])
 
     @property
     def record_loss(self) -> RecordLoss:
@@ -107,8 +103,6 @@ class RippledMean(FiniteSum):
     """
 
     name: Literal["rippled-mean"] = "rippled-mean"
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("amplitude", "frequency")
-
     N: RecordCount = 1000
     d: Dimension = 10
     data_seed: Seed = 0
@@ -121,8 +115,9 @@ class RippledMean(FiniteSum):
     def sizes(self) -> tuple[int, int]:
         return self.N, self.d
 
-    def bounds(self) -> tuple[float, float]:
-        return 1 + self.amplitude * self.frequency, 1 + self.amplitude * self.frequency**2
+    def numbers(self) -> tuple[float, ...]:
+        a, b = self.amplitude, self.frequency
+        return 1 + a * b, 1 + a * b**2, a, b
 
     def build(self) -> Sample:
         z = generator(self.data_seed, 0, "data").standard_normal((self.N, self.d))
@@ -201,23 +196,20 @@ class Sigmoid(NonconvexLinear):
     """4 s(-y x.w), a smooth count of errors: G = |x|, L = 4 / (6 sqrt 3) |x|^2."""
 
     name: Literal["sigmoid"] = "sigmoid"
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("height",)
-    height: ClassVar[float] = 4.0
 
-    def bounds(self) -> tuple[float, float]:
-        return self.radius, 4 / (6 * math.sqrt(3)) * self.radius**2
+    def numbers(self) -> tuple[float, ...]:
+        return self.radius, 4 / (6 * math.sqrt(3)) * self.radius**2, 4.0
 
 
 class WelschRegression(NonconvexLinear):
     """(c^2 / 2)(1 - exp(-(x.w - y)^2 / c^2)): G = c / sqrt(2 e) |x|, L = |x|^2."""
 
     name: Literal["welsch-regression"] = "welsch-regression"
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("c",)
     regression: ClassVar[bool] = True
     c: Positive = 2.0
 
-    def bounds(self) -> tuple[float, float]:
-        return self.c / math.sqrt(2 * math.e) * self.radius, self.radius**2
+    def numbers(self) -> tuple[float, ...]:
+        return self.c / math.sqrt(2 * math.e) * self.radius, self.radius**2, self.c
 
 
 class LogisticRidge(NonconvexLinear):
@@ -227,8 +219,7 @@ class LogisticRidge(NonconvexLinear):
     """
 
     name: Literal["logistic-ridge"] = "logistic-ridge"
-    fields_of_loss: ClassVar[tuple[str, ...]] = ("lam",)
     lam: Positive = 0.1
 
-    def bounds(self) -> tuple[float, float]:
-        return self.radius, self.radius**2 / 4 + 2 * self.lam
+    def numbers(self) -> tuple[float, ...]:
+        return self.radius, self.radius**2 / 4 + 2 * self.lam, self.lam

@@ -16,7 +16,6 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.engine.compiled import compiled
 from dpexp.problems.laws import law_of
 from dpexp.problems.population_means import bordered, means_of, optimum_of, placed, unknown_means
 from dpexp.problems.row_rules import sobol_points
@@ -48,14 +47,13 @@ class GaussianMeans:
     def __init__(self, problem: LinearPredictorProblem) -> None:
         if (unknown := unknown_means(problem)) is not None:
             raise unknown
-        points = sobol_points(problem.law, ROWS, 3)
-        places = placed(problem, points)
-        self.points, self.problem = points, problem
+        self.problem, self.points = problem, sobol_points(problem.law, ROWS, 3)
+        places = placed(problem, self.points)
         self.true = places.true
         # a size of 0 has no table
         self.spread = np.maximum(places.spread, 1e-3 * places.spread.max())
         size = problem.error_size
-        self.unit = np.full(len(points.x), size)
+        self.unit = np.full(len(self.true), size)
         if problem.has_scale and np.ptp(self.spread) > 0:
             # in units of its own error every row has the table of one size
             self.unit = self.spread
@@ -64,8 +62,8 @@ class GaussianMeans:
                 raise UsageError(f"the closure of moments is not known where {message}")
         self.levels, self.tables = _tables(problem, self.spread, size)
         self.stretch = self.unit / size
-        self.off = np.zeros(problem.p)
         # (c)
+        self.off = np.zeros(problem.p)
         self.off = self(optimum_of(problem), np.zeros((problem.p, problem.p))).gradient
 
     def __call__(self, m: np.ndarray, c: np.ndarray) -> ScoreMeans:
@@ -83,10 +81,9 @@ class GaussianMeans:
             level = np.maximum(m[q] + deviation * scales, self.problem.scale_min) / self.stretch[:, None]
         across = np.sqrt(np.maximum(variance - along**2, 0.0))
         centre = (middle[:, None] + along[:, None] * scales) / self.unit[:, None]
-        # (b)
-        level = np.interp(level, self.levels, np.arange(len(self.levels)))
-        values = np.zeros((len(x), self.tables.shape[2]))
-        _look_up(self.tables, centre, across / self.unit, level, nodes, np.outer(of_scales, shares), values)
+        level = np.repeat(np.interp(level, self.levels, np.arange(len(self.levels))), len(nodes), axis=1)
+        places = centre[:, :, None] + (across / self.unit)[:, None, None] * nodes
+        values = _interpolated(self.tables, level, places.reshape(len(x), -1), np.outer(of_scales, shares).ravel())
         g, dg, gg, *of_scale = values.T
         gradient, hessian, scores = rows.mean(1, g), rows.moments(1, dg / self.stretch), rows.moments(2, gg)
         if of_scale:
@@ -97,30 +94,18 @@ class GaussianMeans:
         return ScoreMeans(gradient - self.off, hessian, scores)
 
 
-@compiled(cached=True)
-def _look_up(
-    tables: np.ndarray,
-    centre: np.ndarray,
-    across: np.ndarray,
-    level: np.ndarray,
-    nodes: np.ndarray,
-    weights: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Means over nodes of the functions at every row, [R, F], linear between the values of the tables (b)."""
-    for row in range(len(out)):
-        for i in range(centre.shape[1]):
-            low = min(int(level[row, i]), len(tables) - 2)
-            upper = level[row, i] - low
-            for j in range(len(nodes)):
-                place = math.asinh(centre[row, i] + across[row] * nodes[j]) / _STEP + _HALF
-                place = min(max(place, 0.0), 2.0 * _HALF)
-                cell = min(int(place), 2 * _HALF - 1)
-                right = place - cell
-                for k in range(out.shape[1]):
-                    below = (1 - right) * tables[low, cell, k] + right * tables[low, cell + 1, k]
-                    above = (1 - right) * tables[low + 1, cell, k] + right * tables[low + 1, cell + 1, k]
-                    out[row, k] += weights[i, j] * ((1 - upper) * below + upper * above)
+def _interpolated(tables: np.ndarray, level: np.ndarray, centre: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """(b): sums by shares [n] over places [R, n] of the functions [R, F], linear between values of the tables."""
+    from scipy.sparse import csr_array
+
+    place = np.clip(np.arcsinh(centre) / _STEP + _HALF, 0.0, 2.0 * _HALF)
+    low, cell = np.minimum(level.astype(int), len(tables) - 2), np.minimum(place.astype(int), 2 * _HALF - 1)
+    upper, right, corner = level - low, place - cell, low * (2 * _HALF + 1) + cell
+    corners = np.stack([corner, corner + 1, corner + 2 * _HALF + 1, corner + 2 * _HALF + 2], axis=2)
+    inner, outer = (1 - upper) * shares, upper * shares
+    parts = np.stack([inner * (1 - right), inner * right, outer * (1 - right), outer * right], axis=2)
+    flat, ends = tables.reshape(-1, tables.shape[2]), np.arange(len(place) + 1) * parts[0].size
+    return np.asarray(csr_array((parts.ravel(), corners.ravel(), ends), shape=(len(place), len(flat))) @ flat)
 
 
 def _is_homogeneous(problem: LinearPredictorProblem) -> bool:
@@ -153,7 +138,5 @@ def _tables(problem: LinearPredictorProblem, spread: np.ndarray, size: float) ->
     return np.exp(fine), np.concatenate([spline(fine), dh_scale], axis=-1)
 
 
-@kept_once(8)
-def gaussian_means(problem: LinearPredictorProblem) -> GaussianMeans:
-    """`GaussianMeans`, made once for a problem."""
-    return GaussianMeans(problem)
+gaussian_means = kept_once(8)(GaussianMeans)
+"""`GaussianMeans`, made once for a problem"""

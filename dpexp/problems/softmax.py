@@ -32,11 +32,6 @@ NOT_COVERED = (
     "Every record is scaled to norm 1 by itself. No guarantee covers what is measured, accuracy and loss, nor settings "
     "chosen by looking at it."
 )
-BY_PLACE = "The number of records counts as public."
-BY_THEMSELVES = (
-    "No count of records is used: probabilities, steps and noise follow from the stated {:,}, and each record falls "
-    "into its part by itself."
-)
 
 
 def _tuples(value: Any, entry: Callable[[Any], Any] = lambda entry: entry) -> Any:
@@ -177,11 +172,10 @@ class Softmax(Problem):
             return len(self.split.train), len(self.split.test)
         # a stated fraction sets a published test part aside
         published = source.published_test if source and self.test_fraction is None else 0
-        test = published or held_out(records, self.test_fraction or TEST_FRACTION)
-        if self.validation_fraction is None:
-            return records - test, test
-        validation = held_out(records - test, self.validation_fraction)
-        return records - test - validation, validation
+        out = published or held_out(records, self.test_fraction or TEST_FRACTION)
+        if self.validation_fraction is not None:
+            records, out = records - out, held_out(records - out, self.validation_fraction)
+        return records - out, out
 
     @property
     def shape(self) -> DataShape:
@@ -241,7 +235,11 @@ class Softmax(Problem):
     def notices(self) -> Sequence[str]:
         source, records = self.data.shipped, self.data.records
         note = f"{source.note} {source.licence}." if source else self.train.note
-        return (f"{note} {NOT_COVERED} {BY_THEMSELVES.format(records) if records else BY_PLACE}",)
+        number = "The number of records counts as public."
+        if records:
+            number = f"No count of records is used: probabilities, steps and noise follow from the stated {records:,}, "
+            number += "and each record falls into its part by itself."
+        return (f"{note} {NOT_COVERED} {number}",)
 
     def require_records(self) -> None:
         if self.data.path and not any(np.any(part.usable) for part in self.split):

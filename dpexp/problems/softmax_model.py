@@ -1,7 +1,7 @@
 """A released softmax model on the scale of the user's own columns, and what it predicts.
 
 The model saw prepared records: columns scaled by stated ranges, categories as 0/1 entries, all of it divided by its own
-norm |x|, and a constant entry b. In the user's own values the score of a class is `OWN_SCALE` with coefficient =
+norm |x|, and a constant entry b. In the user's own values the score of a class is `formula` with coefficient =
 w / (high - low) and offset = -sum of w low / (high - low) for columns with a range, coefficient = w and no offset for
 the others, intercept = b times the weight of the constant entry. The class with the largest score is predicted.
 """
@@ -23,10 +23,6 @@ from dpexp.data.records import read_record_table
 from dpexp.problems.softmax import with_random_features
 
 OFFSET, INTERCEPT = "(offset)", "(intercept)"
-OWN_SCALE = (
-    f"score = ({OFFSET} + sum of value times coefficient) / |x| + {INTERCEPT}, |x| the norm of the scaled record"
-)
-PREPARED = f"score = sum of entry times coefficient + {INTERCEPT}, in entries of the prepared record"
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,10 @@ class SoftmaxModel:
 
     @property
     def formula(self) -> str:
-        return OWN_SCALE if self.on_own_scale else PREPARED
+        if not self.on_own_scale:
+            return f"score = sum of entry times coefficient + {INTERCEPT}, in entries of the prepared record"
+        sum_of_values = f"({OFFSET} + sum of value times coefficient)"
+        return f"score = {sum_of_values} / |x| + {INTERCEPT}, |x| the norm of the scaled record"
 
     @property
     def names(self) -> list[str]:
