@@ -102,8 +102,7 @@ class Stated(Printed):
     def exit_code(self) -> int:
         """1 where a pair of neighbours refutes an analysis."""
         with self.explain_errors():
-            parts = self.statement.parts
-            return int(any(a.valid > b.valid for part in parts for a, b in zip(part.upper, part.analyses, strict=True)))
+            return int(any(part.is_refuted for part in self.statement.parts))
 
     def document(self) -> dict[str, Any]:
         """For programs."""

@@ -17,7 +17,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.statement import analyses_of
+from dpexp.reporting.statement import MechanismAnalyses, analyses_of
 from dpexp.reporting.templates import filled
 
 if TYPE_CHECKING:
@@ -45,11 +45,20 @@ class EpsilonCurve(Printed):
     settings: tuple[tuple[Mapping[str, float], Mechanism], ...]
 
     @cached_property
+    def _statements(self) -> list[tuple[Mapping[str, float], MechanismAnalyses]]:
+        """Of every setting."""
+        return [(values, analyses_of(self.name, mechanism, self.deltas)) for values, mechanism in self.settings]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a pair of neighbours refutes an analysis."""
+        return int(any(statement.is_refuted for _, statement in self._statements))
+
+    @cached_property
     def rows(self) -> list[Row]:
         """Every number of every setting."""
         rows = []
-        for values, mechanism in each(self.settings, "setting", lambda setting: words_of(setting[0])):
-            statement = analyses_of(self.name, mechanism, self.deltas)
+        for values, statement in each(self._statements, "setting", lambda setting: words_of(setting[0])):
             for a in (*statement.analyses, *statement.lower):
                 role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
                 about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}

@@ -119,6 +119,11 @@ class MechanismAnalyses:
             raise BoundRefuted(f"{self.label}: {fault}")
         return [replace(a, refused=wrong[a.name]) if a.name in wrong else a for a in upper]
 
+    @property
+    def is_refuted(self) -> bool:
+        """Whether a pair of neighbours refutes an analysis."""
+        return any(a.valid > b.valid for a, b in zip(self.upper, self.analyses, strict=True))
+
     def covering(self, released: str) -> list[Analysis]:
         """The valid ones of what is released; all-iterates analyses cover the last iterate too."""
         return [a for a in self.analyses if a.valid and a.secret != ORDER and released in (a.released, LAST)]
