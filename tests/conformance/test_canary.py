@@ -15,7 +15,7 @@ from dpexp.privacy.mechanisms import MECHANISMS
 from tests.conftest import share
 from tests.research import module
 
-ftrl = module("docs/plugins/ftrl.py")
+ftrl, newton = (module(f"docs/plugins/{name}.py") for name in ("ftrl", "newton"))
 
 
 class TenthOfTheNoise(LdpSgd):
@@ -41,6 +41,15 @@ class OneEpochAccounted(ftrl.Ftrl):
         return ftrl.Stated(self.name, stated, "nodes of trees")
 
 
+class TenthOfItsNoise(newton.NoisyNewton):
+    """An estimator of one owner whose noise is a tenth of what it states."""
+
+    name: Literal["little-noise"] = "little-noise"
+
+    def estimate(self, model, x, y, budget, normals):
+        return super().estimate(model, x, y, budget, lambda shape: normals(shape) / 10)
+
+
 def subject(kind):
     return Subject("algorithm", kind().name, kind)
 
@@ -51,6 +60,8 @@ def test_false_algorithms_are_found(seed):
         attack_releases(subject(TenthOfTheNoise), seed)
     with pytest.raises(Breach, match="'nodes of trees'"):
         attack_releases(subject(OneEpochAccounted), seed)
+    with pytest.raises(Breach, match="'gaussian-composition'"):
+        attack_releases(subject(TenthOfItsNoise), seed)
 
 
 @pytest.mark.parametrize("seed", share(range(5), 5))

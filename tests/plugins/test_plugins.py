@@ -165,6 +165,9 @@ def test_budgets_mechanisms_and_theorems_of_a_plug_in_are_used_like_ours(tmp_pat
     assert "laboratory" not in MECHANISMS
     with pytest.raises(ConfigError, match="double"):
         load_experiment(config)
+    less = EVERYTHING.replace("    @property", "    largest = property(lambda self: self.double)\n\n    @property")
+    with using(write(tmp_path, "less.py", less)), pytest.raises(ConfigError, match="lets a user draw 6"):
+        load_experiment(config)
 
 
 CONFIG_WITH_A_LAW = """\
