@@ -1,4 +1,4 @@
-"""The canary audit of `dpexp check`: two false algorithms break a bound that it names, and a true one does not."""
+"""The canary audit of `dpexp check`: three false algorithms break a bound that it names, and a true one does not."""
 
 import math
 from typing import Literal
@@ -19,8 +19,6 @@ ftrl, newton = (module(f"docs/plugins/{name}.py") for name in ("ftrl", "newton")
 
 
 class TenthOfTheNoise(LdpSgd):
-    """A rule that states ten times the noise that it adds."""
-
     name: Literal["tenth"] = "tenth"
 
     def simulate(self, problem, settings, steps, seed, replicates):
@@ -29,8 +27,7 @@ class TenthOfTheNoise(LdpSgd):
 
 
 class OneEpochAccounted(ftrl.Ftrl):
-    """DP-FTRL that restarts its tree in every epoch, with noise and statement for one of its three."""
-
+    # its tree restarts in every epoch
     name: Literal["one-epoch"] = "one-epoch"
 
     def sigma(self, problem, budget):
@@ -42,8 +39,6 @@ class OneEpochAccounted(ftrl.Ftrl):
 
 
 class TenthOfItsNoise(newton.NoisyNewton):
-    """An estimator of one owner whose noise is a tenth of what it states."""
-
     name: Literal["little-noise"] = "little-noise"
 
     def estimate(self, model, x, y, budget, normals):
