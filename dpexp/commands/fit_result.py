@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from dpexp.commands import fit_text
-from dpexp.commands.release import Release
+from dpexp.commands.release import ReleaseAnswer
 from dpexp.core.errors import UsageError
 from dpexp.core.files import read_ordinary
 from dpexp.data.encode import losses, unread
@@ -31,7 +31,7 @@ HINT = "what dpexp fit --out FILE.json wrote"
 
 
 @dataclass(frozen=True)
-class FitResult(Release):
+class FitResult(ReleaseAnswer):
     """A fit, a plan, or a refusal."""
 
     stored: Mapping[str, Any]

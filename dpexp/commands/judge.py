@@ -14,7 +14,7 @@ from dpexp.privacy.judge import answer as privacy
 from dpexp.privacy.judge.answer import Verdict
 from dpexp.privacy.judge.bound import StatedBound, from_function, from_names, place_of, read_file
 from dpexp.privacy.judge.setting import Assumes
-from dpexp.reporting.rate_bounds import COMPARISONS, NAME, Rate, RateAssumptions
+from dpexp.reporting.rate_bounds import COMPARISONS, NAME, RateAssumptions, RateBound
 
 
 def judge(
@@ -39,7 +39,9 @@ def judge(
         raise UsageError(f"{file}:{place}: {message}", 'for instance {"sampling": "poisson", ...}')
     values = with_place({"ASSUMES": assumed or {}}, Position(file, place, 1))
     if callable(function):
-        rate = Rate(StatedBound(function, NAME, *place_of(function)), validated(RateAssumptions, values, ("ASSUMES",)))
+        rate = RateBound(
+            StatedBound(function, NAME, *place_of(function)), validated(RateAssumptions, values, ("ASSUMES",))
+        )
         return rate.rerun(at, seed) if at is not None else rate.judge(seconds, seed, comparisons or COMPARISONS)
     declared = validated(Assumes, values, ("ASSUMES",))
     law = from_function(bound, declared) if callable(bound) else from_names(Path(bound), names, declared)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def privacy(
     *words: Config, mechanism: str | None = None, set: Sequence[str] = (), deployment: bool = False,
     users: Pathname | None = None, over: Sequence[str] = (), tradeoff: bool = False, **parameters: Any,
-) -> Stated | UsersStatement | EpsilonCurve:  # fmt: skip
+) -> PrivacyAnswer | UsersStatement | EpsilonCurve:  # fmt: skip
     """The privacy statement of a config, of a mechanism by its name and parameters, or of a file of `users`.
 
     `.text()` is what the command prints, `.document()` the same for programs. `over` names parameters whose list of
@@ -72,7 +72,7 @@ def privacy(
         # the loss of all releases of own records
         together = [release.document(experiment.deltas) for release in joint(experiment)]
         more = {"together": together, "deployment": deployment}
-        return Stated(config_statement(experiment, deployment), nullcontext, more)
+        return PrivacyAnswer(config_statement(experiment, deployment), nullcontext, more)
     values = values_of([str(word) for word in words], parameters)
     if mechanism is None:
         return _of_users(Path(users or ""), values)
@@ -84,11 +84,11 @@ def privacy(
         statement = statement_of_mechanism(mechanism, mechanism_of(mechanism, values), deltas, orders or ORDERS)
         (part,) = statement.parts
         attacks = [*(a for a in part.analyses if a.valid), *part.lower] if tradeoff else []
-        return Stated(statement, partial(understood, mechanism), {"remark": phases} if phases else {}, attacks)
+        return PrivacyAnswer(statement, partial(understood, mechanism), {"remark": phases} if phases else {}, attacks)
 
 
 @dataclass(frozen=True)
-class Stated(Printed):
+class PrivacyAnswer(Printed):
     """A statement with keys that the command adds to the document, and what an attacker of the mechanism can do."""
 
     statement: PrivacyStatement

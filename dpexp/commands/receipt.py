@@ -9,11 +9,11 @@ from typing import Any
 
 from dpexp.commands.mechanism_arguments import values_of
 from dpexp.core.errors import UsageError
-from dpexp.reporting.receipt_answer import Receipt
+from dpexp.reporting.receipt_answer import ReceiptAnswer
 from dpexp.reporting.run_card import read_card
 
 
-def receipt(*words: object, **fields: Any) -> Receipt:
+def receipt(*words: object, **fields: Any) -> ReceiptAnswer:
     """What holds for a training program that is not dpexp: by a card's path, its fields, or an event of dp_accounting.
 
     Fields are keywords, a mapping or texts key=value, and replace those of the card. `.exit_code` is 0 where all that
@@ -28,10 +28,10 @@ def receipt(*words: object, **fields: Any) -> Receipt:
     card, fields = cards[0] if cards else None, values_of(pairs) | fields
     if isinstance(card, Mapping):
         tree = dict(card) if "events" in card else None  # the state of an accountant
-        return Receipt(read_card(None, fields if tree else {**card, **fields}, tree))
+        return ReceiptAnswer(read_card(None, fields if tree else {**card, **fields}, tree))
     if card is None or isinstance(card, str | os.PathLike):
-        return Receipt(read_card(None if card is None else Path(card), fields, None))
+        return ReceiptAnswer(read_card(None if card is None else Path(card), fields, None))
     tree = getattr(card, "to_named_tuple", None)
     if tree is None:
         raise UsageError(f"a {type(card).__name__} is no card", "give a path, a mapping, or an event of dp_accounting")
-    return Receipt(read_card(None, fields, tree()))
+    return ReceiptAnswer(read_card(None, fields, tree()))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Release(Printed):
+class ReleaseAnswer(Printed):
     """Released parameters that predict."""
 
     digits: ClassVar[str | None] = None

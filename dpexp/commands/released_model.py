@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from dpexp.commands.joint_releases import NOT_PRIVATE, SECRET
-from dpexp.commands.release import Release
+from dpexp.commands.release import ReleaseAnswer
 from dpexp.core.errors import UsageError
 from dpexp.core.files import Damaged
 from dpexp.core.text import columns, few, guess, up
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ReleasedModel(Release):
+class ReleasedModel(ReleaseAnswer):
     """One released set of parameters: of one cell, estimator and replicate."""
 
     digits: ClassVar[str | None] = "%.6g"

@@ -16,7 +16,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import guess
 from dpexp.papers import figures, papers, theories
 from dpexp.plugins.loaded import shell
-from dpexp.reporting.page import Section, page, picture, read_section
+from dpexp.reporting.page import PageSection, page, picture, read_section
 from dpexp.reporting.results.choose import Declaration
 from dpexp.reporting.results.result_table import content_of
 from dpexp.reporting.statement import tabled
@@ -58,7 +58,7 @@ def report(target: Pathname = RESULTS, *, out: Pathname | None = None) -> Path:
     return path
 
 
-def _draw(sections: Sequence[Section], results: Path) -> None:
+def _draw(sections: Sequence[PageSection], results: Path) -> None:
     """Add the shipped figures that the results allow to the first of their experiments, else its own."""
     from dpexp.reporting.results.draw import figure_of
 
@@ -72,7 +72,7 @@ def _draw(sections: Sequence[Section], results: Path) -> None:
             section.pictures.append(picture(figure, results, shell(["plot", word], results)))
 
 
-def _add_numbers(section: Section, results: Path) -> None:
+def _add_numbers(section: PageSection, results: Path) -> None:
     """Add the table of a result and its statement."""
     gathered, manifest = section.gathered, section.manifest
     assert gathered is not None

@@ -29,7 +29,7 @@ SMALL, MOST_POINTS, DPI = 60_000, 500, 150
 
 
 @dataclass
-class Section:
+class PageSection:
     """An experiment of a results folder with everything on the page; what readers refuse has a reason instead."""
 
     name: str
@@ -63,10 +63,10 @@ class Section:
         return any("released" in origin for origin in self.manifest.get("computed_from", {}).values())
 
 
-def read_section(results: Path, name: str) -> Section:
+def read_section(results: Path, name: str) -> PageSection:
     """An experiment as it is stored; why readers refuse it is a part of it, and never raised."""
     folder = Folder(results, name)
-    section = Section(name, command_of(folder))
+    section = PageSection(name, command_of(folder))
     with suppress(Damaged, OSError):
         section.manifest = read_document(folder.manifest)
     try:
@@ -98,7 +98,7 @@ def picture(figure: Figure, results: Path, command: str) -> dict[str, str]:
     return {"name": figure.name, "caption": drawing.caption, "command": command, "source": source}
 
 
-def page(title: str, sections: Sequence[Section]) -> str:
+def page(title: str, sections: Sequence[PageSection]) -> str:
     """The page: the same results give the same characters."""
     return filled("dpexp.reporting", "page.html", title=title, sections=sections, about=about,
                   own_records=OWN_RECORDS, version=VERSION)  # fmt: skip

@@ -151,7 +151,7 @@ class RateComparison:
         }
 
 
-class Rate:
+class RateBound:
     """A stated rate, with what it assumes. Raises UsageError with the place of a parameter that no run has."""
 
     def __init__(self, statement: StatedBound, assumes: RateAssumptions) -> None:

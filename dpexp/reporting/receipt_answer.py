@@ -196,7 +196,7 @@ def readings(card: Card) -> list[Reading]:
     return [reading_of(card.model_copy(update={"sampler": name}), words) for name, words in conditions.items()]
 
 
-class Receipt(Printed):
+class ReceiptAnswer(Printed):
     """The answer to a card; `exit_code` is 0 where everything stated holds, 1 where a number is refuted, 3 else."""
 
     def __init__(self, card: Card) -> None:

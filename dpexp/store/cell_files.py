@@ -176,7 +176,7 @@ def _published(provenance: Path, state: State) -> dict[str, dict[str, Any]]:
 # --- released parameters ---
 
 
-class Model(NamedTuple):
+class ReleasedParameters(NamedTuple):
     """A file of released parameters that has been checked."""
 
     values: np.ndarray
@@ -203,7 +203,7 @@ def write_model(folder: Folder, cell: Cell, values: np.ndarray, metadata: dict[s
     return {**own, "replicates": r, "rule": cell.run.release}
 
 
-def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
+def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> ReleasedParameters:
     """The parameters that a run has released, by what is `released`. Raises Damaged, FileNotFoundError."""
     file = read_table(path := folder.model(cell_id))
     m, name = _metadata(file, cell_id, "parameters"), f"models/{path.name}"
@@ -216,7 +216,7 @@ def model_of(folder: Folder, cell_id: str, released: dict[str, Any]) -> Model:
     # (c)
     if m["digest"] != released.get("digest"):
         raise Damaged(f"{name} is not of the run whose numbers are stored")
-    return Model(values, m)
+    return ReleasedParameters(values, m)
 
 
 def model_to_compute(folder: Folder, cell: Cell, file: Stored) -> str:

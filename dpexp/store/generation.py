@@ -28,7 +28,7 @@ from dpexp.core.files import Damaged, State, digest, lock, state_of
 from dpexp.core.text import counted, few
 from dpexp.engine.result import CellData
 from dpexp.plugins.loading import load_research
-from dpexp.store.cell_files import Model, Stored, digest_of, model_of, stored_cell_file
+from dpexp.store.cell_files import ReleasedParameters, Stored, digest_of, model_of, stored_cell_file
 from dpexp.store.fingerprint import Code, changed, code_of, plugins_missing, today
 from dpexp.store.folder import SCHEMA_VERSION, Folder, TableFile, read_document, read_table, write_document
 from dpexp.store.stats import CI_NAME, summary_columns
@@ -61,7 +61,7 @@ class Generation:
             raise Damaged(f"trajectories/{cell_id}.parquet is not what the summary was computed from")
         return stored
 
-    def model(self, cell_id: str) -> Model:
+    def model(self, cell_id: str) -> ReleasedParameters:
         """The released parameters of a cell. Raises Damaged, FileNotFoundError."""
         return model_of(self.folder, cell_id, self.manifest["computed_from"].get(cell_id, {}).get("released") or {})
 

@@ -17,7 +17,7 @@ from dpexp.theory.dp_sgld.privacy_statements import corollary32, corollary33, ep
 
 
 @dataclass(frozen=True)
-class Case:
+class PrivacyCase:
     """One setting, sigma = 1: the record is +B in one data set and -B in the other, all others are 0."""
 
     name: str
@@ -109,15 +109,15 @@ def _renyi_of_bits(p: float, r: float, order: float) -> float:
 
 
 CASES = (
-    Case("one step, a batch of one", 0.9, 1, 1, 1000, 1.0, 20.0, 60.0),
-    Case("two steps", 0.5, 2, 1, 1000, 1.0, 12.0, 23.1),
-    Case("fifty steps", 0.5, 50, 1, 1000, 1.0, 12.0, 25.9),
-    Case("the first decreasing step", 0.5, 1, 1, 1000, 1.0, 12.0, 23.1, decreasing=True),
-    Case("a batch of ten", 0.5, 200, 10, 2000, 0.1, 30.0, 68.4),
-    Case("larger batches", 0.5, 10, 50, 1000, 1.0, 150.0, 14.4),
-    Case("many small steps", 0.05, 400, 10, 1000, 1.0, 13.0, 15.0),
-    Case("small shifts", 0.5, 10, 100, 1000, 1.0, 25.0, 11.7),
-    Case("full batches", 0.5, 10, 1000, 1000, 1.0, 1000.0, 12.5),
+    PrivacyCase("one step, a batch of one", 0.9, 1, 1, 1000, 1.0, 20.0, 60.0),
+    PrivacyCase("two steps", 0.5, 2, 1, 1000, 1.0, 12.0, 23.1),
+    PrivacyCase("fifty steps", 0.5, 50, 1, 1000, 1.0, 12.0, 25.9),
+    PrivacyCase("the first decreasing step", 0.5, 1, 1, 1000, 1.0, 12.0, 23.1, decreasing=True),
+    PrivacyCase("a batch of ten", 0.5, 200, 10, 2000, 0.1, 30.0, 68.4),
+    PrivacyCase("larger batches", 0.5, 10, 50, 1000, 1.0, 150.0, 14.4),
+    PrivacyCase("many small steps", 0.05, 400, 10, 1000, 1.0, 13.0, 15.0),
+    PrivacyCase("small shifts", 0.5, 10, 100, 1000, 1.0, 25.0, 11.7),
+    PrivacyCase("full batches", 0.5, 10, 1000, 1000, 1.0, 1000.0, 12.5),
 )
 """settings in and out of the region where the printed bound fails"""
 TESTED_ORDERS = (2.0, 8.0, 32.0)

@@ -38,7 +38,7 @@ Curves = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class GatheredRun:
     """One cell of the result in a folder, with its row of cells.parquet and its parameters by column."""
 
     folder: Path
@@ -64,7 +64,7 @@ class Run:
 class Gathered:
     """Runs of one result or several, and the rows of their summaries, whose column `run` is the place in `runs`."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[GatheredRun, ...]
     summary: pd.DataFrame
     sections: dict[str, str]
     """section of every setting"""
@@ -168,7 +168,7 @@ def gather(
     # a result goes by its name, or by its path where two have the same name
     names = [folder.name for folder in folders]
     origins = {folder: folder.name if names.count(folder.name) == 1 else str(folder) for folder in folders}
-    runs = tuple(Run(*cell, {FROM: origins[cell[0]], **own}) for cell, own in zip(cells, settings, strict=True))
+    runs = tuple(GatheredRun(*cell, {FROM: origins[cell[0]], **own}) for cell, own in zip(cells, settings, strict=True))
     return Gathered(runs, pd.concat(frames, ignore_index=True), section_of | {FROM: FROM}, tuple(remarks))
 
 
@@ -195,7 +195,7 @@ def name_of(
 class Line:
     """One estimator of one cell: its settings, `estimator` among them, and NUMBERS by step."""
 
-    run: Run
+    run: GatheredRun
     estimator: str
     settings: Settings
     rows: pd.DataFrame

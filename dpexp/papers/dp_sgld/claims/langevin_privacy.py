@@ -7,29 +7,29 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
 
-from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS, Case
+from dpexp.papers.dp_sgld.cases import CASES, EPS_AT, TESTED_ORDERS, PrivacyCase
 from dpexp.papers.dp_sgld.exact_law import QuadraticLangevin
 from dpexp.papers.dp_sgld.printed import CODE, DELTA, RUNS, PrintedRun
 from dpexp.reporting.checks import above
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.store.evidence import Evidence
 
-PRESCRIBED = Case("sigma and K as prescribed, eps = 1", 0.5, 20, 1, 1000, 1.0, 31.0, 41.1)
+PRESCRIBED = PrivacyCase("sigma and K as prescribed, eps = 1", 0.5, 20, 1, 1000, 1.0, 31.0, 41.1)
 """Theorem 4.1's form at (1, 1e-5), d = 1: eta = 1 / (2 beta), K = 2 log(n^2 / (4 log 1e5)), noise a little above its sigma"""
 
 
 @cache
-def certain(case: Case, order: float) -> float:
+def certain(case: PrivacyCase, order: float) -> float:
     """A lower bound on the exact divergence of the projected iteration."""
     return case.certain(order)
 
 
-def claimed_divergence(case: Case, order: float) -> float:
+def claimed_divergence(case: PrivacyCase, order: float) -> float:
     """Theorem 3.1 with the sum of the steps taken, or Corollary 3.3 for decreasing ones."""
     return order * case.slope
 
 
-def exceeded(cases: Sequence[Case], claimed: Callable[[Case, float], float]) -> Check:
+def exceeded(cases: Sequence[PrivacyCase], claimed: Callable[[PrivacyCase, float], float]) -> Check:
     """A claimed divergence, which is false: compared with what a threshold test certifies, for every case and order."""
 
     def ratios() -> dict[str, float]:

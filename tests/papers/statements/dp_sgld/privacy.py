@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dpexp.accounting.loss_steps import step_loss
-from dpexp.papers.dp_sgld.cases import CASES, Case
+from dpexp.papers.dp_sgld.cases import CASES, PrivacyCase
 from dpexp.papers.dp_sgld.claims.langevin_privacy import PRESCRIBED, attained_epsilons, claimed_divergence, exceeded
 from dpexp.papers.dp_sgld.printed import DELTA, RUNS
 from dpexp.reporting.checks import above, near
@@ -17,7 +17,7 @@ CONSTANT_STEPS = tuple(case for case in CASES if not case.decreasing)
 DECREASING_STEPS = tuple(case for case in CASES if case.decreasing)
 
 
-def _without_constant(case: Case, order: float) -> float:
+def _without_constant(case: PrivacyCase, order: float) -> float:
     """Theorem 3.3 for every c at once: it falls with c, and its limit at 0 is 2 order L^2 sum eta / (n^2 sigma^2)."""
     # the laws are finite mixtures of Gaussians and so satisfy c-LSI for some c; that of Lemma 3.3 is too large for them
     return 2 * order * case.lipschitz**2 * case.eta * case.steps / case.n**2
@@ -34,7 +34,7 @@ def lemma_3_3() -> dict[str, float]:
     return ratios
 
 
-def _mean(case: Case) -> float:
+def _mean(case: PrivacyCase) -> float:
     """E theta_K = (eta B / m) q sum of c^k."""
     c = 1 - case.eta * case.strong_convexity
     return case.eta * case.size / case.batch_size * case.q * (1 - c**case.steps) / (1 - c)
