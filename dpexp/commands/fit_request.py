@@ -15,8 +15,7 @@ from dpexp.data.regression import Roles
 from dpexp.inference.models import loss_of
 from dpexp.problems.linear_losses import HuberLinear
 
-MU = (1e-6, 1e6)
-"""ends of a budget that is not inf"""
+MU = (1e-6, 1e6)  # ends of a budget that is not inf
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from dpexp.inference.user_scale import COLUMNS, Inference, read_inference
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_BYTES = 50_000_000
-"""of a file that can be a fit"""
+MOST_BYTES = 50_000_000  # of a file that can be a fit
 HINT = "what dpexp fit --out FILE.json wrote"
 
 

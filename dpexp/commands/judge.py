@@ -39,9 +39,8 @@ def judge(
         raise UsageError(f"{file}:{place}: {message}", 'for instance {"sampling": "poisson", ...}')
     values = with_place({"ASSUMES": assumed or {}}, Position(file, place, 1))
     if callable(function):
-        rate = RateBound(
-            StatedBound(function, NAME, *place_of(function)), validated(RateAssumptions, values, ("ASSUMES",))
-        )
+        stated = StatedBound(function, NAME, *place_of(function))
+        rate = RateBound(stated, validated(RateAssumptions, values, ("ASSUMES",)))
         return rate.rerun(at, seed) if at is not None else rate.judge(seconds, seed, comparisons or COMPARISONS)
     declared = validated(Assumes, values, ("ASSUMES",))
     law = from_function(bound, declared) if callable(bound) else from_names(Path(bound), names, declared)

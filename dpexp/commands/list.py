@@ -19,8 +19,7 @@ from dpexp.store.folder import Folder, experiments_in
 from dpexp.store.generation import config_path
 from dpexp.store.reading import load_generation
 
-LONGEST = 90
-"""letters of what a config is"""
+LONGEST = 90  # letters of what a config is
 COLUMNS = ("experiment", "config", "cells", "state")
 
 

@@ -17,7 +17,7 @@ from dpexp.reporting.text_table import FORMATS, Content, Table, render, terminal
 
 
 @dataclass(frozen=True)
-class TableRequest:
+class TableOptions:
     """The options of the table of a result; `only` is an expression that picks cells."""
 
     metrics: tuple[str, ...] = ()
@@ -41,18 +41,18 @@ def table(
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     words, folder = list(map(str, names)), Path(out) if out else None
-    request = TableRequest(tuple(names_in(metric)), tuple(estimator), only, statistic)
+    request = TableOptions(tuple(names_in(metric)), tuple(estimator), only, statistic)
     # A file is as wide as its rows, whoever's terminal wrote it.
     how = form, 0 if folder is not None else terminal_width()
     if fits := fit_files(words):
         from dpexp.commands.fit_table import fit_table
 
-        if request != TableRequest():
+        if request != TableOptions():
             raise UsageError("--metric, --estimator, --only and --statistic are for results", "leave them out")
         side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits))
         made = [_made(side_by_side, Path(results), *how)]
     else:
-        selection = Selection("table", tables(), Path(results), request != TableRequest())
+        selection = Selection("table", tables(), Path(results), request != TableOptions())
         made = selection.apply(_selected, words, list(tables()) if every else [], (request, Path(results), *how))
     if folder is not None:
         paths = {folder / f"{title}.{form}": text for title, text, _ in made}
@@ -71,7 +71,7 @@ def fit_files(names: Sequence[str]) -> list[Path]:
     return paths if paths and all(path.suffix.lower() == ".json" for path in paths) else []
 
 
-def table_of(folders: Sequence[Path], request: TableRequest, reserved: Collection[str] = ()) -> Table:
+def table_of(folders: Sequence[Path], request: TableOptions, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
     names = ", ".join(dict.fromkeys(folder.name for folder in folders))
     options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or "",
@@ -90,7 +90,7 @@ def table_of(folders: Sequence[Path], request: TableRequest, reserved: Collectio
 
 
 def _selected(
-    work: Work, request: TableRequest, results: Path, form: str, width: int
+    work: Work, request: TableOptions, results: Path, form: str, width: int
 ) -> tuple[str, str, dict[str, Any]]:
     """A shipped table, or that of some results in the folder that it reads."""
     if isinstance(work, str):
