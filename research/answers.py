@@ -25,7 +25,7 @@ from dpexp.privacy.analyses.last_iterate import last_iterate
 from dpexp.privacy.exact.walk import Walk, WalkLaw, renyi
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
-from dpexp.reporting.checks import JOINT, ErrorPair, above, in_order, near, predictions_agree, rates_agree, ratio_to
+from dpexp.reporting.checks import JOINT, Pair, above, in_order, near, predictions_agree, rates_agree, ratio_to
 from dpexp.reporting.claim import Check, Outcome, Verdict
 from dpexp.reporting.figure import Drawing
 from dpexp.reporting.paper import Paper, declared_paper
@@ -239,7 +239,7 @@ def smaller_at_best(
 
     def check(evidence: Evidence) -> Outcome:
         pairs = [
-            ErrorPair(f"d = {d}, {budget}", *(least_error(evidence, d, budget, name) for name in (smaller, larger)))
+            Pair(f"d = {d}, {budget}", *(least_error(evidence, d, budget, name) for name in (smaller, larger)))
             for d, budget in settings
         ]
         return in_order(pairs, predicted)

@@ -25,7 +25,7 @@ JOINT = 0.05
 """error of all comparisons of a claim together"""
 
 
-class ErrorPair(NamedTuple):
+class Pair(NamedTuple):
     """Two sets of replicates on common random numbers; the first should have the smaller mean."""
 
     label: str
@@ -89,7 +89,7 @@ def bound_holds(
     )
 
 
-def in_order(pairs: Sequence[ErrorPair], predicted: str) -> Outcome:
+def in_order(pairs: Sequence[Pair], predicted: str) -> Outcome:
     """Whether the first mean is the smaller one in every pair.
 
     All significantly so: reproduced. One significantly the other way: false. Else undecided at this size.

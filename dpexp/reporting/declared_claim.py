@@ -91,7 +91,7 @@ def _judge(name: str, claim: Mapping[str, Any], numbers: Numbers) -> Callable[[l
         case "final", "below":
             smaller, larger = claim["estimator"]
             return lambda runs: checks.in_order(
-                [checks.ErrorPair(r.name, r.values(smaller, metric)[-1], r.values(larger, metric)[-1]) for r in runs],
+                [checks.Pair(r.name, r.values(smaller, metric)[-1], r.values(larger, metric)[-1]) for r in runs],
                 source,
             )
     raise UsageError(f"{name}: no claim is measured by '{kind}' and judged by '{claim['rule']}'")

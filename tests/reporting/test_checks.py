@@ -10,7 +10,7 @@ from scipy import stats as reference
 
 from dpexp.engine.result import CellData
 from dpexp.reporting.checks import (
-    ErrorPair,
+    Pair,
     Ratio,
     above,
     bound_holds,
@@ -90,19 +90,19 @@ def test_an_order_is_settled_pair_by_pair_at_the_joint_level():
     """Two pairs; of the second the ratio of means lies on one or the other side of the edge of its interval."""
     base = 1 + 0 * EVEN
     reach = joint(0.1, 2)
-    clear = ErrorPair("clear", 0.5 * base, base)
+    clear = Pair("clear", 0.5 * base, base)
     for ratio, verdict in (
         (1 - 1.02 * reach, "reproduced"), (1 - 0.98 * reach, "not at this sample size"),
         (1 + 0.98 * reach, "not at this sample size"), (1 + 1.02 * reach, "false"),
     ):  # fmt: skip
-        outcome = in_order([clear, ErrorPair("close", ratio * base + 0.1 * EVEN, base)], "predicted")
+        outcome = in_order([clear, Pair("close", ratio * base + 0.1 * EVEN, base)], "predicted")
         assert outcome.verdict == verdict
         assert outcome.numbers["ratios"]["close"] == pytest.approx([ratio, ratio - reach, ratio + reach])
         assert ("undecided in 1: close" in outcome.measured) == (verdict == "not at this sample size")
         assert ("above 1 in 1: close" in outcome.measured) == (verdict == "false")
         assert f"ratio of means 0.5 to {ratio:.3g} in 2" in outcome.measured
         assert outcome.uncertainty.startswith(f"+- {reach:.2g} at most")
-    assert in_order([clear, ErrorPair("lost", np.nan * base, base)], "predicted").verdict == "not at this sample size"
+    assert in_order([clear, Pair("diverged", np.nan * base, base)], "predicted").verdict == "not at this sample size"
 
 
 @pytest.mark.parametrize(

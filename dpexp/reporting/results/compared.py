@@ -26,7 +26,7 @@ MAIN = "param_distance_sq"
 """compared where all cells have it, else every metric that all have"""
 
 
-class Pair(NamedTuple):
+class LinePair(NamedTuple):
     """Two lines, and the words for what they share and for what distinguishes them."""
 
     setting: str
@@ -43,7 +43,7 @@ def metrics_of(gathered: Gathered, names: Sequence[str] = ()) -> list[str]:
     return list(chain(*several)) or ([MAIN] if MAIN in shared else shared)
 
 
-def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[Pair]:
+def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -> list[LinePair]:
     """All pairs of levels of one setting, everything else the same. Raises UsageError where there are none."""
     # estimators of one run are levels too
     known = [*names, ESTIMATOR]
@@ -67,14 +67,14 @@ def levels(lines: Sequence[Line], by: str, names: Sequence[str], words: Words) -
         for (a, own), (b, other) in combinations(group, 2):
             if own[by] != other[by] and all("-" in (own[n], other[n]) or own[n] == other[n] for n in partial):
                 settings = {**a.settings, **{name: v for name, v in b.settings.items() if a.settings.get(name) is None}}
-                pairs.append(Pair(words.setting(named, settings), a, b, own[by], other[by]))
+                pairs.append(LinePair(words.setting(named, settings), a, b, own[by], other[by]))
     if not pairs:
         also = f"; {', '.join(others)} differ too" if others else ""
         raise UsageError(f"--by {by}: no two settings differ only in {by}{also}", f"what varies: {', '.join(known)}")
     return pairs
 
 
-def compared(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+def compared(pairs: Sequence[LinePair]) -> list[dict[str, Any]]:
     """The comparison of every pair, whose words all hold together."""
     replicates = cache(_replicates)  # a file is read once for all pairs that its line is in
     level = 1 - (1 - CI_LEVEL) / len(pairs)  # Bonferroni: all rows that are called significant are so with 95%
@@ -94,7 +94,7 @@ def _stream(line: Line) -> Any:
     return None if line.run.own_records else line.settings.get("run.seed", line.settings.get("seed"))
 
 
-def _compare(pair: Pair, level: float, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+def _compare(pair: LinePair, level: float, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """The difference of one pair, its 95% interval, and whether the interval at `level` excludes 0.
 
     Pairs are identical if all their stored numbers agree bit for bit: summaries at every step, and final replicates.

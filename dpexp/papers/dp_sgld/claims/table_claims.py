@@ -10,7 +10,7 @@ import numpy as np
 
 from dpexp.papers.dp_sgld.printed import beside
 from dpexp.problems.softmax import Softmax
-from dpexp.reporting.checks import ErrorPair, in_order
+from dpexp.reporting.checks import Pair, in_order
 from dpexp.reporting.claim import Check, Outcome
 from dpexp.store.evidence import Evidence, Run
 
@@ -50,7 +50,7 @@ def _ordered(table: int, accountant: str, sampling: str, evidence: Evidence) -> 
         problems = {_name(run): run.cell.problem for run in runs}
         close = [k for k, p in problems.items() if isinstance(p, Softmax) and p.smoothness / p.regulariser > CONDITION]
         pairs = {name: e for name, e in pairs.items() if name in close}
-    ordered = [ErrorPair(name, *((e.theirs, e.mine) if turned else (e.mine, e.theirs))) for name, e in pairs.items()]
+    ordered = [Pair(name, *((e.theirs, e.mine) if turned else (e.mine, e.theirs))) for name, e in pairs.items()]
     outcome = in_order(ordered, predicted)
     accuracies = {name: [float(1 - errors.mean()) for errors in e] for name, e in pairs.items()}
     words = ", ".join(

@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from dpexp.papers.ldp_sgd.ldp_sgd_runs import Used, constants_of
-from dpexp.reporting.checks import JOINT, ErrorPair, in_order, rates_agree
+from dpexp.reporting.checks import JOINT, Pair, in_order, rates_agree
 from dpexp.reporting.claim import Outcome
 from dpexp.store.evidence import Evidence, Run
 from dpexp.store.stats import interval
@@ -38,7 +38,7 @@ def between(evidence: Evidence) -> Outcome:
             for k, (low, high, name) in product(np.flatnonzero(tight.steps >= FIRST_COMPARED), neighbours):
                 label = f"{estimator}, alpha = {alpha:.2g}, n = {tight.steps[k]:,} against {name}"
                 # each of hundreds of checkpoints may contradict, at the joint level of all
-                pairs.append(ErrorPair(label, values[low][k], values[high][k]))
+                pairs.append(Pair(label, values[low][k], values[high][k]))
     outcome = in_order(pairs, "mu = 2 below Uniform(1, 2) below mu = 1")
     return replace(outcome, numbers={"ratios": _closest_calls(outcome.numbers["ratios"])})
 
@@ -61,9 +61,7 @@ def stability(runs: list[Run]) -> Outcome:
         # on the scale of the figure, where a step at a small distance looks as large
         path = np.log(run.values(estimator, "param_distance")[run.steps >= FIRST_COMPARED])
         spread[estimator] = np.diff(path, axis=0).std(axis=0)
-    outcome = in_order(
-        [ErrorPair("mu = 2, alpha = 1/2", spread["asgd"], spread["sgd"])], "the average's paths are steadier"
-    )
+    outcome = in_order([Pair("mu = 2, alpha = 1/2", spread["asgd"], spread["sgd"])], "the average's paths are steadier")
     first = sum(a < s for a, s in zip(spread["asgd"][:5], spread["sgd"][:5], strict=True))
     words = f"{outcome.measured}: sd of successive steps of log distance {spread['asgd'].mean():.3f} (average), "
     words += f"{spread['sgd'].mean():.3f} (iterate); steadier in {first} of the first 5 paths"
@@ -102,7 +100,7 @@ def alpha_one(runs: list[Run]) -> Outcome:
 def by_budget(runs: list[Run]) -> Outcome:
     """Of neighbouring budgets the larger one is closer at the last step, at every alpha."""
     pairs = [
-        ErrorPair(
+        Pair(
             f"{tighter.name} against {looser.budget}, {e}",
             *(run.values(e, "param_distance")[-1] for run in (looser, tighter)),
         )
