@@ -255,9 +255,9 @@ class EpochLoss:
         self.finite = mu * (mu / 2 + REACH) <= LARGEST
         """whether the largest loss is small enough for its exponential to be a number"""
 
-    def times(self, epochs: int) -> Epochs:
+    def times(self, epochs: int) -> AllocatedEpochs:
         """So many of them."""
-        return Epochs([(self, epochs)])
+        return AllocatedEpochs([(self, epochs)])
 
     @cached_property
     def dominating(self) -> AtomPair:
@@ -277,13 +277,13 @@ class EpochLoss:
 epoch_loss = lru_cache(maxsize=32)(EpochLoss)  # shared by all who ask for it, so that its law is computed once
 
 
-class Epochs(tuple[tuple[EpochLoss, int], ...]):
+class AllocatedEpochs(tuple[tuple[EpochLoss, int], ...]):
     """Kinds of epochs, and how many of each, composed: both orders of the neighbours."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, kinds: Sequence[tuple[float, int, int]]) -> Epochs:
+    def of(cls, kinds: Sequence[tuple[float, int, int]]) -> AllocatedEpochs:
         """From kinds (distance in deviations of the noise, batches, epochs).
 
         Of more than `MOST_NOISES`, whose batches are equally many, neighbours in the list are taken together at the
@@ -344,7 +344,7 @@ class Epochs(tuple[tuple[EpochLoss, int], ...]):
 
 
 @lru_cache(maxsize=64)
-def losses_of(kinds: Epochs, side: Side) -> tuple[ComposedLoss, ComposedLoss]:
+def losses_of(kinds: AllocatedEpochs, side: Side) -> tuple[ComposedLoss, ComposedLoss]:
     """The losses of a removed and of an added record; from below of one kind."""
     if side == "above":
         # intervals are powers of 2, so that the finest grid has the points of all others

@@ -13,7 +13,7 @@ from dpexp.config.cell_settings import Words, varying
 from dpexp.core.errors import UsageError
 from dpexp.core.text import counted
 from dpexp.reporting.results.choose import FROM
-from dpexp.reporting.results.compared import Pair, compared, levels, metrics_of, table_of
+from dpexp.reporting.results.compared import LinePair, compared, levels, metrics_of, table_of
 from dpexp.reporting.results.gather import Line, gather, lines_of
 from dpexp.reporting.text_table import folded, terminal_width
 from dpexp.store.reading import load_generation
@@ -88,7 +88,7 @@ def diff(
 
 def _matched(
     paths: Sequence[Path], sides: Sequence[Sequence[Line]], names: Sequence[str], metrics: Sequence[str], words: Words
-) -> tuple[list[Pair], str]:
+) -> tuple[list[LinePair], str]:
     """Settings that A and B have in common, and how many each of them has alone, in words."""
     # by the values of these names (None for a parameter that a cell does not have), the estimator and the metric
     cells: list[dict[tuple[Any, ...], Line]] = [
@@ -100,7 +100,8 @@ def _matched(
         by = f"settings are matched by {', '.join(names)}" if names else "they have no metric in common"
         raise UsageError(f"{paths[0]} and {paths[1]} have no setting in common", by)
     pairs = [
-        Pair(words.setting(names, dict(zip(names, key, strict=False))), cells[0][key], cells[1][key]) for key in common
+        LinePair(words.setting(names, dict(zip(names, key, strict=False))), cells[0][key], cells[1][key])
+        for key in common
     ]
     # Settings are counted, and not their estimators and metrics.
     alone = [len({key[:-2] for key in side} - {key[:-2] for key in common}) for side in cells]

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from dpexp.core.errors import DataError
 from dpexp.core.files import FOLDER
@@ -34,9 +42,9 @@ Chance = Annotated[float, Field(gt=0, lt=1)]
 class _Sparse(Parameters):
     """Parameters whose stored form leaves out what is None or follows from the rest."""
 
-    @model_serializer
-    def _without_none(self) -> dict[str, Any]:
-        values = {key: value for key, value in self if value is not None and (key, value) != ("times", 1)}
+    @model_serializer(mode="wrap")
+    def _without_none(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values = {key: value for key, value in dump(self).items() if value is not None and (key, value) != ("times", 1)}
         listed = {"columns", "rows"} & values.keys()
         return {key: value for key, value in values.items() if not (listed and key == "law")}
 
@@ -333,9 +341,9 @@ class Population(Parameters):
             raise Faults(faults)
         return self
 
-    @model_serializer
-    def _canonical(self) -> dict[str, Any]:
-        stored = {key: value for key, value in self if value is not None} | {"d": self.width}
+    @model_serializer(mode="wrap")
+    def _canonical(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        stored = {key: value for key, value in dump(self).items() if value is not None} | {"d": self.width}
         return stored | ({"weights": "mallows"} if self.cap == WEIGHT_CAP else {})
 
     @property

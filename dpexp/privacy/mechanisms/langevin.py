@@ -30,7 +30,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from dpexp.accounting import curve
-from dpexp.accounting.allocation import Epochs as AllocatedEpochs
+from dpexp.accounting.allocation import AllocatedEpochs
 from dpexp.accounting.pairs import Relation, Sampling
 from dpexp.accounting.search import Unreachable, raised, rounded_up
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis, gaussian_analysis, guarantee

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
-from dpexp.accounting.allocation import Epochs
+from dpexp.accounting.allocation import AllocatedEpochs
 from dpexp.accounting.curve import larger
 from dpexp.accounting.loss_steps import shown_sizes, truncated
 from dpexp.accounting.pairs import Relation, distance
@@ -152,7 +152,7 @@ class KOfT(Mechanism):
         blocks = ((size, self.selected - larger), (size + 1, larger))
         # (distance in noise units, steps of a block, how many such blocks) of all epochs
         kinds = tuple((1 / self.noise_multiplier, steps, times * self.epochs) for steps, times in blocks if times)
-        eps = cache(Epochs.of(kinds).eps)
+        eps = cache(AllocatedEpochs.of(kinds).eps)
         return [guarantee("pld-composition", BLOCKS, ALL, eps, (NOISE, SUBSET, DIVIDED)), plain]
 
     def lower_bounds(self) -> list[Analysis]:
