@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     Discriminator,
     Field,
+    SerializeAsAny,
     SerializerFunctionWrapHandler,
     Tag,
     model_serializer,
@@ -330,7 +331,7 @@ class Population(Parameters):
     weights: Annotated[
         Annotated[Literal["mallows", "none"], Tag("word")]
         | Annotated[Mallows, Tag("mapping")]
-        | Annotated[Weight, BeforeValidator(named_weight), Tag("own")],
+        | Annotated[SerializeAsAny[Weight], BeforeValidator(named_weight), Tag("own")],
         Discriminator(_weight_form),
     ] = "mallows"
 
