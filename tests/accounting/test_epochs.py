@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom, chi2, norm
 
-from dpexp.accounting.allocation import Epochs, epoch_loss
+from dpexp.accounting.allocation import AllocatedEpochs, epoch_loss
 from dpexp.accounting.gaussian import eps_of
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
@@ -196,17 +196,17 @@ def test_epochs_whose_noise_differs():
     """One batch is normal; equal noises are one; more noise helps; at most so many laws; another program is below."""
     mu, groups = 0.8, ((1.0, 2), (1.2, 3), (1.7, 1))
     total = mu * math.sqrt(sum(count / noise**2 for noise, count in groups))
-    assert Epochs.of(kinds(mu, 1, groups)).eps(1e-5) == pytest.approx(eps_of(total, 1e-5), rel=1e-9)
-    same = Epochs.of(kinds(mu, 10, ((1.0, 2), (1.0, 3)))).eps(1e-5)
+    assert AllocatedEpochs.of(kinds(mu, 1, groups)).eps(1e-5) == pytest.approx(eps_of(total, 1e-5), rel=1e-9)
+    same = AllocatedEpochs.of(kinds(mu, 10, ((1.0, 2), (1.0, 3)))).eps(1e-5)
     assert same == pytest.approx(epoch_loss(mu, 10).times(5).eps(1e-5), rel=1e-6)
-    found = Epochs.of(kinds(mu, 10, groups)).eps(1e-5)
+    found = AllocatedEpochs.of(kinds(mu, 10, groups)).eps(1e-5)
     assert epoch_loss(mu / 1.7, 10).times(6).eps(1e-5) < found < epoch_loss(mu, 10).times(6).eps(1e-5)
     low = EitherOrder(product([(mu / noise, count) for noise, count in groups], 10)).eps(1e-5)
     assert low < found < 1.02 * low
     many = [(1.05**k, 1) for k in range(16)]
-    pairs = Epochs.of(kinds(mu, 10, [(noise, 2) for noise, _ in many[::2]])).eps(
+    pairs = AllocatedEpochs.of(kinds(mu, 10, [(noise, 2) for noise, _ in many[::2]])).eps(
         1e-5
     )  # the least noise stands for both
-    assert Epochs.of(kinds(mu, 10, many)).eps(1e-5) == pairs
+    assert AllocatedEpochs.of(kinds(mu, 10, many)).eps(1e-5) == pairs
     # too little noise for a law: the batches shown
-    assert Epochs.of(kinds(80.0, 10, ((1.0, 1), (2.0, 1)))).eps(1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
+    assert AllocatedEpochs.of(kinds(80.0, 10, ((1.0, 1), (2.0, 1)))).eps(1e-5) == eps_of(80.0 * math.sqrt(1.25), 1e-5)
