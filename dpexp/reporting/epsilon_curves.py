@@ -17,7 +17,7 @@ from dpexp.core.terminal import each
 from dpexp.core.text import Printed, columns, down, up
 from dpexp.privacy.analyses.analysis import ALL, LAST
 from dpexp.privacy.mechanisms.mechanism import Mechanism
-from dpexp.reporting.statement import MechanismAnalyses, analyses_of
+from dpexp.reporting.statement import analyses_of
 from dpexp.reporting.templates import filled
 
 if TYPE_CHECKING:
@@ -45,27 +45,29 @@ class EpsilonCurve(Printed):
     settings: tuple[tuple[Mapping[str, float], Mechanism], ...]
 
     @cached_property
-    def _statements(self) -> list[tuple[Mapping[str, float], MechanismAnalyses]]:
-        """Of every setting."""
-        return [(values, analyses_of(self.name, mechanism, self.deltas)) for values, mechanism in self.settings]
-
-    @property
-    def exit_code(self) -> int:
-        """1 where a pair of neighbours refutes an analysis."""
-        return int(any(statement.is_refuted for _, statement in self._statements))
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """Every number of every setting."""
-        rows = []
-        for values, statement in each(self._statements, "setting", lambda setting: words_of(setting[0])):
+    def _numbers(self) -> tuple[list[Row], bool]:
+        """Every number of every setting, and whether a pair of neighbours refutes an analysis somewhere."""
+        rows, refuted = list[Row](), False
+        for values, mechanism in each(self.settings, "setting", lambda setting: words_of(setting[0])):
+            statement = analyses_of(self.name, mechanism, self.deltas)
+            refuted |= statement.is_refuted
             for a in (*statement.analyses, *statement.lower):
                 role = ATTAINED if a.side == "below" else GUARANTEE if a.valid else REFUSED
                 about = {"analysis": a.name, "released": a.released, "secret": a.secret, "role": role}
                 epsilons = a.at(self.deltas) if a.valid else [None] * len(self.deltas)
                 pairs = zip(self.deltas, epsilons, strict=True)
                 rows += [{**values, "delta": delta, **about, "eps": eps, "reason": a.refused} for delta, eps in pairs]
-        return rows
+        return rows, refuted
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every number of every setting."""
+        return self._numbers[0]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a pair of neighbours refutes an analysis."""
+        return int(self._numbers[1])
 
     def document(self) -> dict[str, Any]:
         """With the keys of `dpexp privacy --over --json`."""
