@@ -165,13 +165,9 @@ class Covering(Algorithm):
         return [LaneIntervals(theta, theta - half, theta + half)]
 
     def simulate(
-        self,
-        problem: LinearPredictorProblem,
-        settings: Settings,
-        steps: np.ndarray,
-        seed: int,
+        self, problem: LinearPredictorProblem, settings: Settings, steps: np.ndarray, seed: int,
         replicates: Sequence[int],
-    ) -> Passed:
+    ) -> Passed:  # fmt: skip
         """Intervals at every checkpoint, each a run of its own, since designs know their n."""
         from dpexp.inference.targets import target_of
 

@@ -12,12 +12,13 @@ from dpexp.algorithms.covering import Covering
 from dpexp.algorithms.schedules import Prescribed
 from dpexp.core.errors import UsageError
 from dpexp.core.text import guess
+from dpexp.inference.fit_document import DELTAS
 from dpexp.inference.fitting import Fitted, Planned
 from dpexp.inference.intervals import Release
 from dpexp.inference.models import Model
 from dpexp.inference.refusals import Checked, Reason
 from dpexp.inference.user_blocks import DrawNormals
-from dpexp.privacy.analyses.analysis import ALL
+from dpexp.privacy.analyses.analysis import ALL, refuted, with_last_iterate
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.privacy.mechanisms.local_gaussian import LocalGaussian
 from dpexp.privacy.mechanisms.mechanism import Stated
@@ -62,6 +63,8 @@ class FitMethod:
         released = algorithm.mechanism(*setting, MANY if complaints else n)
         if released.neighboring_relation != "replace-one":
             raise self.fault(f"states privacy for {released.neighboring_relation}; n of a fit is public: replace-one")
+        if wrong := refuted(released.upper_bounds(), with_last_iterate(released.lower_bounds()), DELTAS):
+            raise self.fault(f"has a mechanism whose statement does not hold: {'; '.join(wrong.values())}")
         bounds = {b.mu: b.name for b in released.upper_bounds() if b.valid and b.released == ALL and b.mu}
         analysis = "no privacy"
         if math.isfinite(mu):

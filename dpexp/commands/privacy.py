@@ -70,8 +70,7 @@ def privacy(
             raise UsageError("privacy takes one config file, --mechanism NAME key=value ..., or --users FILE")
         experiment = load(words[0], set=set)
         # the loss of all releases of own records
-        together = [release.document(experiment.deltas) for release in joint(experiment)]
-        more = {"together": together, "deployment": deployment}
+        more = {"together": [own.document(experiment.deltas) for own in joint(experiment)], "deployment": deployment}
         return PrivacyAnswer(config_statement(experiment, deployment), nullcontext, more)
     values = values_of([str(word) for word in words], parameters)
     if mechanism is None:

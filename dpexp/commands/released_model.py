@@ -87,12 +87,13 @@ class ReleasedModel(ReleaseAnswer):
         values = np.atleast_2d(self.values)
         rows = [[name, *(f"{value:.6g}" for value in values[:, k])] for k, name in enumerate(self.names)]
         eps = ", ".join(f"epsilon = {up(value)} at delta = {delta:g}" for delta, value in self.eps)
+        refuted = " (NOT A GUARANTEE)" if self.row.get("guarantee") is False else ""
         lines = [
             f"{self.experiment}, cell {self.cell_id}: {self.estimator} of replicate {self.replicate}\n",
             f"{columns(rows, ['', *(self.classes or ['value'])])}\n",
             self.softmax.formula if self.softmax else "",
             f"Encoding: {self.legend['encoding']}" if "encoding" in self.legend else "",
-            f"Privacy of this release alone: {eps}, by {self.row.get('accountant') or 'the mechanism'}.",
+            f"Privacy of this release alone: {eps}, by {self.row.get('accountant') or 'the mechanism'}{refuted}.",
             f"{SECRET} Released on {self.deployment}." if self.deployment else NOT_PRIVATE,
         ]
         return "\n".join(filter(None, lines))

@@ -100,20 +100,16 @@ def executed(tasks: Sequence[Task], jobs: int = 1, backend: str = "") -> Generat
     own = tasks if name == "threading" else ((in_process, packed(task)) for task in tasks)
     calls = (delayed(_numbered)(number, *task) for number, task in enumerate(own))
     try:
-        with (
-            threadpool_limits(1),
-            warnings.catch_warnings(),
-            nullcontext() if name is None else parallel_config(name, **start),
-        ):
+        context = nullcontext() if name is None else parallel_config(name, **start)
+        with threadpool_limits(1), warnings.catch_warnings(), context:
             # of tasks that are dropped when a run is given up, and of workers that are replaced for their memory
             warnings.filterwarnings("ignore", r"\d+ tasks (have been successfully executed|which were still)")
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given to the executor")
             with closing(Parallel(n_jobs=count, return_as="generator_unordered")(calls)) as results:
                 yield from results
     except TerminatedWorkerError:
-        raise DpexpError(
-            "a worker process was killed, maybe for lack of memory", f"use fewer jobs; {CONTINUE}"
-        ) from None
+        problem = "a worker process was killed, maybe for lack of memory"
+        raise DpexpError(problem, f"use fewer jobs; {CONTINUE}") from None
 
 
 def _numbered(number: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[int, Any]:

@@ -178,9 +178,8 @@ def load_trajectories(results: Path, experiment: str, cell_ids: Sequence[str] | 
 
     generation = load_generation(results, experiment)
     cells = generation.manifest["cells"] if cell_ids is None else cell_ids
-    rows: pd.DataFrame = pd.concat(
-        [_frame(_trajectory(generation, cell_id, Stored.table)) for cell_id in cells], ignore_index=True
-    )
+    frames = [_frame(_trajectory(generation, cell_id, Stored.table)) for cell_id in cells]
+    rows: pd.DataFrame = pd.concat(frames, ignore_index=True)
     return rows
 
 

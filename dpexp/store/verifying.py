@@ -33,10 +33,8 @@ def published(results: Path) -> dict[str, bytes]:
         command = ["git", "-C", str(results), "archive", "HEAD", "."]
         archive = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-            members = (
-                (member.name.removeprefix("./"), member) for member in tar if Path(member.name).name in TOLERANCE
-            )
-            files = {name: tar.extractfile(member) for name, member in members}
+            members = [member for member in tar if Path(member.name).name in TOLERANCE]
+            files = {member.name.removeprefix("./"): tar.extractfile(member) for member in members}
             return {name: file.read() for name, file in files.items() if file}
     except (OSError, subprocess.SubprocessError, tarfile.TarError):
         raise UsageError(f"{results} is not in git: there is nothing to compare with") from None

@@ -18,13 +18,10 @@ from dpexp.problems.linear_losses import PinballLinear
 class Quantile(PinballLinear):
     name: Literal["my-quantile"] = "my-quantile"
     d: int = 3
-
     def loss(self, theta, x, y):
         return super().loss(theta, x, y)
-
     def exact_sensitivity(self):
         return super().exact_sensitivity()
-
     def optimum(self):
         return super().optimum()
 

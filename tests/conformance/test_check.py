@@ -48,13 +48,10 @@ from typing import Literal
 from dpexp.plugins import Plugin
 from dpexp.algorithms.schedules import Schedule
 
-
 class Slow(Schedule):
     name: Literal["slow"] = "slow"
-
     def step_sizes(self, first, last):
         return 1.0 / np.arange(first, last + 1)
-
 
 PLUGIN = Plugin(schedules={"slow": Slow})
 """

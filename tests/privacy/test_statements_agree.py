@@ -6,17 +6,20 @@ import sys
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, get_args
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from dpexp.config.experiment_file import read_experiment
 from dpexp.core.errors import DpexpError
 from dpexp.privacy.analyses.analysis import ALL, LAST, attained, gaussian_analysis, refuted, with_last_iterate
 from dpexp.privacy.mechanisms import ANALYSES, MECHANISMS, every_analysis
-from dpexp.privacy.mechanisms.mechanism import Mechanism
+from dpexp.privacy.mechanisms.mechanism import Mechanism, Stated
 from dpexp.privacy.mechanisms.momentum import NoisyTreeMomentum
 from dpexp.reporting.statement import statement_of_mechanism, statement_of_runs
+from dpexp.store.stats import Ended, row_of
 from tests.conftest import AT_LENGTH
 from tests.reporting.test_documents import of_headline
 
@@ -32,6 +35,7 @@ MOST_STEPS = {"tree-momentum": 1e4, "reduced-momentum": 1e4, "gradient-recursion
 """of mechanisms that walk through their steps one by one"""
 ROUNDING = 1e-9
 """of an epsilon: guarantees are rounded up and what is attained down, but for the last digits of a few closed forms"""
+CONFIG = "experiment: loud\nproblem: {name: huber-linear}\nprivacy: {mu: 1}\nrun: {n: 9}"
 SAMPLED = MECHANISMS["sampled-gaussian"](noise_multiplier=1.0, sampling_probability=0.1, steps=100)
 
 
@@ -174,12 +178,9 @@ def test_lines_that_contradicted_each_other_do_not(name, values, delta):
 @pytest.fixture
 def false_analysis(monkeypatch):
     """A plug-in's analysis of sampled-gaussian that promises too much."""
-    added = {
-        "sampled-gaussian/hopeful": lambda m: gaussian_analysis("hopeful", "a plug-in", "all-iterates", 0.1, ("-",))
-    }
-    for name, analysis in added.items():
-        monkeypatch.setitem(ANALYSES, name, analysis)
-        monkeypatch.setitem(ANALYSES.sources, name, "hopeful.py")
+    name, stated = "sampled-gaussian/hopeful", gaussian_analysis("hopeful", "a plug-in", ALL, 0.1, ("-",))
+    monkeypatch.setitem(ANALYSES, name, lambda mechanism: stated)
+    monkeypatch.setitem(ANALYSES.sources, name, "hopeful.py")
 
 
 def test_a_guarantee_that_a_pair_refutes_is_refused_and_not_the_best(false_analysis):
@@ -192,14 +193,19 @@ def test_a_guarantee_that_a_pair_refutes_is_refused_and_not_the_best(false_analy
     assert "error of dpexp" in found.text()
 
 
-def test_a_config_whose_guarantee_a_pair_refutes_has_no_statement():
+def test_a_config_whose_guarantee_a_pair_refutes_has_no_statement_and_its_row_no_guarantee():
     class Loud(type(SAMPLED)):
         def lower_bounds(self):
             (bound, *_) = super().lower_bounds()
             return [replace(bound, eps=lambda delta: 1.01 * self.upper_bounds()[-1].eps(delta))]
 
+    loud = Loud(**SAMPLED.model_dump())
     with pytest.raises(DpexpError, match=r"one run: an error of dpexp.*pld-composition promises.*attains"):
-        statement_of_runs({"one run": Loud(**SAMPLED.model_dump())}, (1e-5,)).document()
+        statement_of_runs({"one run": loud}, (1e-5,)).document()
+    (cell,) = read_experiment(CONFIG, "loud.yaml").cells
+    for mechanism, holds in ((SAMPLED, True), (loud, False)):
+        stated = Mock(wraps=cell.algorithm, mechanism=lambda *_, m=mechanism: Stated("", m, "pld-composition"))
+        assert row_of(replace(cell, algorithm=stated), (1e-5,), Ended(1, 0, None))["guarantee"] is holds
 
 
 def test_what_is_attained_of_all_iterates_refutes_no_promise_on_the_last_one_or_on_what_stays_secret():
