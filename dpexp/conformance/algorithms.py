@@ -217,12 +217,6 @@ def _multiplier(cell: Cell) -> float:
     return multiplier if multiplier > 0 else 1 / float(cell.privacy.mu.constant or cell.privacy.mu.largest)
 
 
-def _mechanisms(subject: Kind) -> Iterator[tuple[Toy, Cell, Any]]:
-    for toy in sorted_toys(subject)[:3]:
-        for cell in toy.private():
-            yield toy, cell, cell.algorithm.mechanism(cell.problem, cell.schedule, cell.privacy.mu, cell.run.n)
-
-
 def statement(subject: Kind) -> str:
     kind, count = subject.value, 0
     for toy in sorted_toys(subject)[:3]:
@@ -268,8 +262,9 @@ def bounds(subject: Kind) -> str:
 def within_budget(subject: Kind) -> str:
     """A guarantee in the ledger is at most the configured budget."""
     tried = []
-    for toy, cell, released in _mechanisms(subject):
-        budget, ledger = cell.privacy.mu, released.row([DELTA])
+    for toy, cell in ((own, cell) for own in sorted_toys(subject)[:3] for cell in own.private()):
+        budget = cell.privacy.mu
+        ledger = cell.algorithm.mechanism(cell.problem, cell.schedule, budget, cell.run.n).row([DELTA])
         # What is stated as no guarantee promises nothing, and says so in its row.
         if not (ledger.get("guarantee", True) and ledger.get("gdp_valid", True)):
             continue

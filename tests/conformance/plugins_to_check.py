@@ -2,19 +2,14 @@
 
 RIGHT = '''
 """A problem and an algorithm."""
-
 import math
 from typing import Literal
-
 import numpy as np
-
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.engine.result import Passed
 from dpexp.plugins import Plugin
 from dpexp.privacy.budgets import ConstantBudget
 from dpexp.problems.linear_losses import PinballLinear
-
-
 class Quantile(PinballLinear):
     name: Literal["my-quantile"] = "my-quantile"
     d: int = 3
@@ -24,14 +19,11 @@ class Quantile(PinballLinear):
         return super().exact_sensitivity()
     def optimum(self):
         return super().optimum()
-
-
 class Mine(LdpSgd):
     name: Literal["my-sgd"] = "my-sgd"
 
     def seconds(self, problem, n):
         return n * 1e-8
-
     def mechanism(self, problem, schedule, budget, n):
         return super().mechanism(problem, schedule, budget, n)
 
@@ -39,7 +31,6 @@ class Mine(LdpSgd):
         passed = super().simulate(problem, settings, steps, seed, replicates)
         values = passed.values
         return Passed(passed.steps, passed.estimators, passed.metrics, values)
-
 
 PLUGIN = Plugin(problems={"my-quantile": Quantile}, algorithms={"my-sgd": Mine})
 '''
