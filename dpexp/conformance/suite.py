@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dpexp.conformance import algorithms, problems, weight_checks
+from dpexp.conformance import algorithms, law_checks, problems
 from dpexp.conformance.check_result import CheckResult, Promise, Subject, carry_out
 from dpexp.core.terminal import tell
 from dpexp.plugins import Plugin
@@ -14,18 +14,20 @@ from dpexp.plugins.loading import registries
 SUITE: dict[str, tuple[Promise[Any], ...]] = {
     "problem": problems.CHECKS,
     "algorithm": algorithms.CHECKS,
-    "weight": weight_checks.CHECKS,
+    "weight": law_checks.CHECKS,
+    "column": law_checks.COLUMN_CHECKS,
+    "error": law_checks.ERROR_CHECKS,
     "mechanism": (Promise("bounds", "No upper bound is below what a pair of neighbours attains.", algorithms.bounds),),
 }
 """kind -> its checks, in the order in which they are made"""
 
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
-    """The problems, algorithms, weights and mechanisms that a plug-in adds."""
-    yield from (Subject("problem", name, value) for name, value in plugin.problems.items())
-    yield from (Subject("algorithm", name, value) for name, value in plugin.algorithms.items())
-    yield from (Subject("weight", name, value) for name, value in plugin.weights.items())
-    yield from (Subject("mechanism", name, value) for name, value in plugin.mechanisms.items())
+    """What of a plug-in is checked; functions of our own columns and errors are no part of their entries."""
+    for kind in SUITE:
+        entries = getattr(plugin, f"{kind}s").items()
+        own = kind in ("column", "error")
+        yield from (Subject(kind, name, value) for name, value in entries if not own or getattr(value, kind))
 
 
 def built_in() -> Iterator[Subject[Any]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from dpexp.privacy.analyses.analysis import Analysis
     from dpexp.privacy.budgets import Budget
     from dpexp.privacy.mechanisms.mechanism import Mechanism
+    from dpexp.problems.laws import ColumnKind, ErrorKind
     from dpexp.problems.problem import Problem
     from dpexp.problems.weights import Weight
     from dpexp.theory.theorem import Theorem
@@ -25,6 +26,8 @@ class Plugin:
     algorithms: Mapping[str, type[Algorithm]] = field(default_factory=dict)
     schedules: Mapping[str, type[Schedule]] = field(default_factory=dict)
     weights: Mapping[str, type[Weight]] = field(default_factory=dict)
+    columns: Mapping[str, ColumnKind] = field(default_factory=dict)
+    errors: Mapping[str, ErrorKind] = field(default_factory=dict)
     budgets: Mapping[str, type[Budget]] = field(default_factory=dict)
     mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
     analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)  # by mechanism/analysis

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dpexp.core.errors import DpexpError, UsageError
 from dpexp.core.files import files_below
@@ -40,9 +41,9 @@ class Loaded(Code):
 LOADED: dict[str, Loaded] = {}  # the plug-ins of this process by name; filled by `dpexp.plugins.loading` alone
 
 
-def owners_of(kind: type) -> list[Loaded]:
-    """The plug-ins in whose folder a class is written."""
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+def owners_of(part: Callable[..., Any]) -> list[Loaded]:
+    """The plug-ins in whose folder a class or function is written."""
+    file = getattr(sys.modules.get(part.__module__), "__file__", None)
     return [loaded for loaded in LOADED.values() if file is not None and Path(file) in loaded.files]
 
 

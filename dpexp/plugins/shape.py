@@ -18,12 +18,16 @@ FIELDS = {
     "algorithms": ("dpexp.algorithms:ALGORITHMS", "dpexp.algorithms.algorithm:Algorithm"),
     "schedules": ("dpexp.algorithms.schedules:SCHEDULES", "dpexp.algorithms.schedules:Schedule"),
     "weights": ("dpexp.problems.weights:WEIGHTS", "dpexp.problems.weights:Weight"),
+    "columns": ("dpexp.problems.laws:COLUMNS", "dpexp.problems.laws:ColumnKind"),
+    "errors": ("dpexp.problems.laws:ERRORS", "dpexp.problems.laws:ErrorKind"),
     "budgets": ("dpexp.privacy.budgets:BUDGETS", "dpexp.privacy.budgets:Budget"),
     "mechanisms": ("dpexp.privacy.mechanisms:MECHANISMS", "dpexp.privacy.mechanisms.mechanism:Mechanism"),
     "analyses": ("dpexp.privacy.mechanisms:ANALYSES", ""),
     "theorems": ("dpexp.theory:THEOREMS", "dpexp.theory.theorem:Theorem"),
 }
-"""by field of a Plugin: the registry to which its entries are added, and the class of a theorem, or above the others"""
+"""by field of a Plugin: the registry to which its entries are added, and the class of the entries, or above them"""
+LAWS = ("column", "error")
+VALUES = ("theorem", *LAWS)  # entries that are no classes
 OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size", "estimate")  # a class may lack them
 ARGUMENTS = {"weight": 2, "response": 3, "conditional_risk": 3, "score": 4, "second_derivatives": 4}  # how many
 
@@ -65,10 +69,14 @@ def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[tuple[str, str, 
             yield f"the analysis '{name}' is no such pair", hint, name
     else:
         interface, a_class = resolve_name(base), isinstance(entry, type)
-        fits = isinstance(entry, interface) if kind == "theorem" else a_class and issubclass(entry, interface)
+        fits = isinstance(entry, interface) if kind in VALUES else a_class and issubclass(entry, interface)
         if not fits:
-            hint = f"it has to {'be a' if kind == 'theorem' else 'inherit from'} {base.replace(':', '.')}"
+            hint = f"it has to {'be a' if kind in VALUES else 'inherit from'} {base.replace(':', '.')}"
             yield f"{kind} '{name}' is {value}", hint, entry if a_class else name
+        elif kind in LAWS:
+            function = getattr(entry, kind)
+            if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 2:
+                yield f"{kind} '{name}' has no function `{kind}(z, k)`", f"{base.replace(':', '.')} explains it", name
         elif a_class:
             for problem, hint in _wrong_class(kind, name, entry, interface):
                 yield f"{kind} '{name}': {problem}", hint, entry

@@ -1,8 +1,8 @@
 """Laws of columns and of errors, one entry each, and a population of them as compiled code takes it.
 
-`engine.linear.designs` has the function of a normal number that makes a column or an error, by the same names. An error
-is its size times a unit error e with density f. By `slope` the derivative of a mean in its place is a mean again:
-d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j where f jumps by j at e_0.
+`engine.linear.designs` has the function of a normal number that makes a column or an error, by the same names; an entry
+of a plug-in has its own. An error is its size times a unit error e with density f. By `slope` the derivative of a mean
+in its place is a mean again: d/du E psi(e - u) = E psi(e - u) f'(e) / f(e), plus psi(e_0 - u) j where f jumps by j.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dpexp.core.caches import kept_once
+from dpexp.core.parameters import Registry
 from dpexp.engine.lanes.elementwise import Value, exp, normal_cdf, normal_density, where
 from dpexp.problems.mallows import gauss_panels
 
@@ -33,11 +34,14 @@ def _normal_quantile(p: Any) -> Any:
 
 
 class ColumnKind(NamedTuple):
-    """A law of columns; functions are of a `population.ColumnLaw`."""
+    """A law of columns; functions are of a `population.ColumnLaw`, whose attributes are the keys."""
 
-    keys: dict[str, float]  # with their defaults
-    numbers: Callable[[Any], tuple[Any, ...]]  # a, b, low and high of `designs.RowNumbers`; of a factor arrays
-    mean_square: Callable[[Any], float]
+    keys: dict[str, float]  # with their defaults, or REQUIRED
+    numbers: Callable[[Any], tuple[Any, ...]]  # at most four, of compiled code; of a factor arrays
+    mean_square: Callable[[Any], float] = lambda column: math.inf  # inf: not known, so that `bend` is refused
+    ends: Callable[[Any], tuple[float, float]] = lambda column: (-math.inf, math.inf)  # least and largest value
+    column: Callable[..., Any] | None = None
+    """column(g, k), of a plug-in: a value from its standard normal g and the numbers k, in the rule language"""
 
 
 def _category_numbers(column: Any) -> tuple[Any, ...]:
@@ -45,7 +49,7 @@ def _category_numbers(column: Any) -> tuple[Any, ...]:
     return np.ones(len(cuts) - 1), np.zeros(len(cuts) - 1), cuts[:-1], cuts[1:]
 
 
-COLUMNS = {
+COLUMNS: Registry[ColumnKind] = Registry("column", {
     "normal": ColumnKind({"sd": 1.0, "mean": 0.0}, lambda c: (c.sd, c.mean, 0.0, 0.0), lambda c: c.sd**2 + c.mean**2),
     "t": ColumnKind(
         {"df": REQUIRED, "scale": 1.0}, lambda c: (c.df, c.scale, 0.0, 0.0),
@@ -53,20 +57,20 @@ COLUMNS = {
     ),
     "uniform": ColumnKind(
         {"low": -1.0, "high": 1.0}, lambda c: (c.high - c.low, c.low, 0.0, 0.0),
-        lambda c: (c.low * c.low + c.low * c.high + c.high * c.high) / 3,
+        lambda c: (c.low * c.low + c.low * c.high + c.high * c.high) / 3, lambda c: (c.low, c.high),
     ),
     "bernoulli": ColumnKind(
         {"p": REQUIRED, "low": 0.0, "high": 1.0}, lambda c: (c.high, c.low, 0.0, _normal_quantile(c.p)),
-        lambda c: c.levels[0] * c.low**2 + c.levels[1] * c.high**2,
+        lambda c: c.levels[0] * c.low**2 + c.levels[1] * c.high**2, lambda c: (c.low, c.high),
     ),
-    "categorical": ColumnKind({"p": REQUIRED}, _category_numbers, lambda c: c.levels[1]),
-}  # fmt: skip
+    "categorical": ColumnKind({"p": REQUIRED}, _category_numbers, lambda c: c.levels[1], lambda c: (0.0, 1.0)),
+})  # fmt: skip
 ROWS = ("normal", "t", "uniform")
 """laws of all columns together; `t` is spherical: one factor a row"""
 
 
 class UnitLaw(NamedTuple):
-    """A law of unit errors."""
+    """A law of unit errors; functions are of arrays."""
 
     density: Function
     slope: Function  # f' / f
@@ -77,12 +81,24 @@ class UnitLaw(NamedTuple):
 
 
 class ErrorKind(NamedTuple):
-    """A law of errors; functions are of a `population.ErrorLaw`."""
+    """A law of errors; functions are of a `population.ErrorLaw`, whose attributes are the keys."""
 
-    keys: dict[str, float]  # with their defaults
+    keys: dict[str, float]  # with their defaults, or REQUIRED
     unit: Callable[[Any], UnitLaw]
     size: str = "scale"  # the key of what the unit error is multiplied by
-    numbers: Callable[[Any], tuple[float, float]] | None = None  # for compiled code, which takes a second normal then
+    numbers: Callable[[Any], tuple[float, ...]] | None = None  # two at most, of compiled code
+    error: Callable[..., Any] | None = None
+    """error(z, k), of a plug-in: a unit error from a standard normal z and the numbers k, in the rule language"""
+
+
+def wrong_numbers(kind: ColumnKind | ErrorKind, law: Any) -> str:
+    """What is wrong with the numbers of a plug-in's law, or nothing; its `numbers` may raise ValueError."""
+    own, most = (kind.column, 4) if isinstance(kind, ColumnKind) else (kind.error, 2)
+    try:
+        count = len(kind.numbers(law)) if own and kind.numbers else 0
+    except ValueError as error:
+        return str(error)
+    return f"its `numbers` are {count}, and at most {most} are taken" if count > most else ""
 
 
 def _beyond(x: np.ndarray) -> np.ndarray:
@@ -120,7 +136,7 @@ def _contaminated(law: Any) -> UnitLaw:
     )  # fmt: skip
 
 
-ERRORS = {
+ERRORS: Registry[ErrorKind] = Registry("law of errors", {
     "normal": ErrorKind(
         {"sd": 1.0}, lambda law: UnitLaw(normal_density, np.negative, lambda x: normal_cdf(-x), (-10.0, 10.0)), "sd",
     ),
@@ -145,7 +161,7 @@ ERRORS = {
         lambda x: 2 * _inside(x) ** 3, lambda x: -3 * np.sign(x) / np.maximum(_inside(x), 1e-300),
         lambda x: np.where(x > 0, _inside(x) ** 4 / 2, 1 - _inside(x) ** 4 / 2), (-1.0, 1.0), kinks=(0.0,),
     ), "support"),
-}  # fmt: skip
+})  # fmt: skip
 
 
 def law_of(errors: ErrorLaw) -> UnitLaw:
@@ -186,7 +202,8 @@ def tables_of(errors: ErrorLaw) -> Tables:
     # the kinks of all laws are at -1, 0 and 1, which are ends of cells
     law, a = law_of(errors), GRID
     x, mass = (part.reshape(len(a) - 1, -1) for part in gauss_panels(a, 8))
-    tail = law.survival(x)
+    with np.errstate(over="ignore"):
+        tail = law.survival(x)
     first = summed(-np.sum(mass * tail, axis=1))
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
     lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
@@ -199,7 +216,7 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     from dpexp.engine.linear import designs
 
     rows, law, d = population.design, population.errors, population.width
-    uniforms, normals, df, kinds, numbers, table = 0, 0, 1.0, list[str](), np.zeros((4, d)), np.zeros((0, d))
+    uniforms, normals, df, kinds, numbers, table = 0, 0, 1.0, list[Any](), np.zeros((4, d)), np.zeros((0, d))
     if rows.rows is not None:
         table, uniforms = rows.table, 1
     elif rows.columns is None and rows.law == "t":
@@ -210,15 +227,18 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     else:
         parts = []
         for column in population.columns:
-            parts.append([np.resize(part, column.width) for part in COLUMNS[column.law].numbers(column)])
-            kinds += [column.law, *["more"] * (column.width // column.times - 1)] * column.times
+            law_of_column = COLUMNS[column.law]
+            four = (*law_of_column.numbers(column), 0.0, 0.0, 0.0, 0.0)[:4]
+            parts.append([np.resize(part, column.width) for part in four])
+            kinds += [law_of_column.column or column.law, *["more"] * (column.width // column.times - 1)] * column.times
         numbers = np.concatenate(parts, axis=1)
     errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
-        of_law, unit = ERRORS[law.law].numbers, designs.ERRORS[law.law]
-        of_errors[:2], of_errors[4] = law.heteroscedastic or (1.0, 0.0), law.size
-        of_errors[2:4] = (0.0, 0.0) if of_law is None else of_law(law)
-        errors = designs.ErrorShape("normal", unit, of_law is not None, population.grows)
+        kind = ERRORS[law.law]
+        two = (*(kind.numbers(law) if kind.numbers else ()), 0.0, 0.0)[:2]
+        of_errors[:5] = *(law.heteroscedastic or (1.0, 0.0)), *two, law.size
+        second = kind.error is None and kind.numbers is not None
+        errors = designs.ErrorShape("normal", kind.error or law.law, second, population.grows)
     if population.bend:
         of_errors[6], errors = population.mean_square, errors._replace(bends=True)
     (a, b, low, high), (mixing, mix) = numbers, _mixing(population)

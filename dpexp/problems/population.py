@@ -9,13 +9,14 @@ one population has one form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import (
     BeforeValidator,
+    ConfigDict,
     Discriminator,
     Field,
     SerializeAsAny,
@@ -27,8 +28,9 @@ from pydantic import (
 
 from dpexp.core.errors import DataError
 from dpexp.core.files import FOLDER
-from dpexp.core.parameters import Dimension, Fault, Faults, Finite, Parameters
-from dpexp.problems.laws import COLUMNS, ERRORS, REQUIRED, ROWS, ColumnKind, ErrorKind
+from dpexp.core.parameters import Dimension, Fault, Faults, Finite, Parameters, Registry
+from dpexp.core.text import guess
+from dpexp.problems.laws import COLUMNS, ERRORS, REQUIRED, ROWS, wrong_numbers
 from dpexp.problems.public_rows import public_rows, with_content
 from dpexp.problems.weights import OURS, WEIGHT_CAP, MallowsWeight, NoWeight, Weight, named_weight
 
@@ -51,9 +53,12 @@ class _Sparse(Parameters):
 
 
 class NamedLaw(_Sparse):
-    """A law by its name, with all the numbers that it takes."""
+    """A law by its name, with all the numbers that it takes; those of a plug-in's law may have other keys."""
 
-    kinds: ClassVar[Mapping[str, ColumnKind | ErrorKind]] = COLUMNS
+    kinds: ClassVar[Registry[Any]] = COLUMNS
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Finite]
 
     law: str = "normal"
     sd: Size | None = None
@@ -87,9 +92,8 @@ class NamedLaw(_Sparse):
     @property
     def numbers(self) -> dict[str, Any]:
         """The numbers that are set, by their keys."""
-        return {
-            key: value for key, value in self if key in NamedLaw.model_fields and key != "law" and value is not None
-        }
+        keys = {*NamedLaw.model_fields, *(self.model_extra or {})} - {"law"}
+        return {key: value for key, value in self if key in keys and value is not None}
 
     def value(self, key: str) -> float:
         """A number of the law."""
@@ -103,7 +107,8 @@ class NamedLaw(_Sparse):
             yield Fault((*path, "law"), f"names an unknown law of {kind} '{self.law}'", hint)
             return
         for key in (key for key in numbers if key not in keys):
-            yield Fault((*path, key), f"does not belong to the law {self.law}", f"keys: {', '.join(keys)}")
+            hint = f"{guess(key, keys)}keys: {', '.join(keys)}"
+            yield Fault((*path, key), f"does not belong to the law {self.law}", hint)
         yield from (Fault(path, f"needs '{key}'") for key in keys if key not in numbers)
         if self.law == "uniform" and keys.keys() <= numbers.keys() and self.value("low") >= self.value("high"):
             yield Fault(path, f"must have low < high, got {self.low:g} and {self.high:g}")
@@ -111,6 +116,8 @@ class NamedLaw(_Sparse):
             yield Fault((*path, "p"), "must be a number (bernoulli) or a list (categorical)")
         elif isinstance(self.p, tuple) and abs((total := math.fsum(self.p)) - 1) > 1e-9:
             yield Fault((*path, "p"), f"is wrong: the probabilities sum to {total:.10g}, not 1")
+        elif keys.keys() == numbers.keys() and (words := wrong_numbers(self.kinds[self.law], self)):
+            yield Fault(path, f"is wrong: {words}")
 
 
 class ColumnLaw(NamedLaw):
@@ -126,16 +133,15 @@ class ColumnLaw(NamedLaw):
     @property
     def levels(self) -> tuple[float, ...]:
         """Chances of the categories, or of 0 and 1."""
-        if isinstance(self.p, tuple):
-            return self.p
-        return () if self.p is None else (1 - self.p, self.p)
+        p = self.p if self.law in ("bernoulli", "categorical") else None
+        if isinstance(p, tuple):
+            return p
+        return () if p is None else (1 - p, p)
 
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest value of a column."""
-        if self.law == "categorical":
-            return 0.0, 1.0
-        return -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+        return COLUMNS[self.law].ends(self)
 
 
 class Correlation(_Sparse):
@@ -147,6 +153,8 @@ class Correlation(_Sparse):
 
 class RowLaw(NamedLaw):
     """The law of rows: one law for all columns, a list of columns, or the rows of a public table, drawn uniformly."""
+
+    model_config = ConfigDict(extra="forbid")
 
     columns: Annotated[tuple[ColumnLaw, ...], Field(min_length=1)] | None = None
     rows: str | None = None
@@ -274,7 +282,7 @@ class Coefficients(_Sparse):
 class ErrorLaw(NamedLaw):
     """The law of the error; `heteroscedastic` [a, b] multiplies it by a + b |x_1|, x_1 in its own units."""
 
-    kinds: ClassVar[Mapping[str, ColumnKind | ErrorKind]] = ERRORS
+    kinds: ClassVar[Registry[Any]] = ERRORS
 
     heteroscedastic: Annotated[
         tuple[float, ...] | None, BeforeValidator(lambda factors: None if factors in ((1, 0), [1, 0]) else factors)
@@ -382,6 +390,13 @@ class Population(Parameters):
         if isinstance(self.weights, str):
             return MallowsWeight() if self.weights == "mallows" else self._unweighted()
         return self.weights.mallows if isinstance(self.weights, Mallows) else self.weights
+
+    def parts(self) -> Iterator[Callable[..., Any]]:
+        """Classes and functions by which its weight and laws may be a plug-in's."""
+        yield from type(self.weight).__mro__
+        yield from (column for law in self.columns if (column := COLUMNS[law.law].column) is not None)
+        if self.errors is not None and (error := ERRORS[self.errors.law].error) is not None:
+            yield error
 
     @property
     def cap(self) -> float:

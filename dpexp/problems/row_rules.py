@@ -317,7 +317,7 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     used, first = 0, np.zeros(count)
     for j, kind in enumerate(design.columns):
         first = normals[:, j] if kind == "categorical" else first
-        column = designs.COLUMNS["categorical" if kind == "more" else kind]
+        column = designs.column_of("categorical" if kind == "more" else kind)
         z[:, j] = column(normals[:, j], more[:, used] if kind == "t" else first, first, j, numbers)
         used += kind == "t"
     return z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None] if factored else z

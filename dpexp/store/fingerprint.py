@@ -47,9 +47,10 @@ Code = dict[str, str]
 
 def code_of(cell: Cell) -> Code:
     """What a cell's numbers and its row come from."""
-    weight = cell.problem.law.weight if isinstance(cell.problem, LinearPredictorProblem) else None
-    kinds = (type(value) for value in (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu, weight))
-    owners = {loaded.name: loaded for kind in kinds for base in kind.__mro__ for loaded in owners_of(base)}
+    kinds = (type(value) for value in (cell.problem, cell.algorithm, cell.schedule, cell.privacy.mu))
+    laws = cell.problem.law.parts() if isinstance(cell.problem, LinearPredictorProblem) else ()
+    parts = (*(base for kind in kinds for base in kind.__mro__), *laws)
+    owners = {loaded.name: loaded for part in parts for loaded in owners_of(part)}
     plugins = {f"plugin {name}": _of_plugin(loaded) for name, loaded in sorted(owners.items())}
     return {"dpexp": code_of_rooms(NUMBERS), **plugins, **data_of(cell)}
 

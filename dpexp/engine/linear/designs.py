@@ -25,11 +25,15 @@ MOST_FACTORS = 18
 """uniform numbers are 2^-52 or more: a product of 18 is no denormal number"""
 
 
+Law = str | Callable[..., Any]
+"""a name of `COLUMNS` or `ERRORS`, or a plug-in's function of a normal number and of numbers k"""
+
+
 class ErrorShape(NamedTuple):
     """The law of the number from which a response is made: what is compiled."""
 
     kind: str = "normal"  # `normal` or `uniform`: the stream's own numbers
-    unit: Callable[..., Any] | None = None  # of `ERRORS`; None: the stream's number itself
+    unit: Law | None = None  # of `ERRORS`; None: the stream's number itself
     second: bool = False  # whether v is used, a normal of another stream
     grows: bool = False  # whether the error is multiplied by a + b |x_1|
     bends: bool = False  # whether bend (x_1^2 - E x_1^2) is added to the linear predictor
@@ -41,7 +45,7 @@ class RowShape(NamedTuple):
     mixing: str = "independent"  # of the normals: independent, ar1, exchangeable, matrix
     uniforms: int = 0  # uniform numbers of the chi-square of a user
     normals: int = 0  # 0 or 1, of the same
-    columns: tuple[str, ...] = ()  # the law of every column; none: all are sd g
+    columns: tuple[Law, ...] = ()  # the law of every column; none: all are sd g
     table: bool = False  # whether rows are drawn from a table, by one uniform number each
 
     @property
@@ -113,6 +117,23 @@ ERRORS: dict[str, Callable[..., Value]] = {
     "bounded": bounded_error,
 }
 """the error over its size, of its normal, a second one, and the numbers of the law"""
+Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def column_of(law: Law, compiler: Compiler = lambda own: own) -> Callable[..., Value]:
+    """A function of `COLUMNS`, in which a plug-in's is as `compiler` makes it."""
+    if isinstance(law, str):
+        return COLUMNS[law]
+    own = compiler(law)
+    return lambda g, v, first, j, n: own(g, (n.a[j], n.b[j], n.low[j], n.high[j]))
+
+
+def error_of(law: Law, compiler: Compiler = lambda own: own) -> Callable[..., Value]:
+    """A function of `ERRORS`, the same way."""
+    if isinstance(law, str):
+        return ERRORS[law]
+    own = compiler(law)
+    return lambda z, v, n: own(z, (n[2], n[3]))
 
 
 def mixing_of(design: RowShape) -> Callable[..., Any]:
@@ -186,7 +207,9 @@ def column_maker(design: RowShape) -> Callable[..., Any] | None:
     place, used = 0, design.normals
     made = inlined(lambda x, v, b, n: None)
     for kind, count in _runs(design.columns):
-        made = _chained(made, inlined(COLUMNS[kind]), place, place + count, used if kind == "t" else -1, kind)
+        made = _chained(
+            made, inlined(column_of(kind, inlined)), place, place + count, used if kind == "t" else -1, kind
+        )
         place, used = place + count, used + count * (kind == "t")
     return made
 
@@ -199,9 +222,9 @@ def _from_table(x, u, b, n):
             x[b, j, lane] = n.table[k, j]
 
 
-def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:
+def _runs(columns: Sequence[Law]) -> list[tuple[Law, int]]:
     """Law and number of columns in a row that one loop makes; a factor's columns are `categorical`, `more`, ..."""
-    runs: list[tuple[str, int]] = []
+    runs: list[tuple[Law, int]] = []
     for kind in columns:
         if runs and (kind == "more" or (kind == runs[-1][0] != "categorical")):
             runs[-1] = runs[-1][0], runs[-1][1] + 1
@@ -210,7 +233,7 @@ def _runs(columns: Sequence[str]) -> list[tuple[str, int]]:
     return runs
 
 
-def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind: str) -> Callable[..., Any]:
+def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind: Law) -> Callable[..., Any]:
     takes = second >= 0
     first_of = kind == "categorical"
 

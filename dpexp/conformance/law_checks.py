@@ -1,0 +1,115 @@
+"""What every weight and law of a population must do: stay within what it says, and be drawn as theory integrates it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from dpexp.conformance import problems
+from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
+from dpexp.engine.lanes.elementwise import normal_density
+from dpexp.engine.linear.linear_pass import draw_users
+from dpexp.problems.laws import ColumnKind, ErrorKind, law_of
+from dpexp.problems.linear_losses import HuberLinear
+from dpexp.problems.population import Population
+from dpexp.problems.weights import Weight
+
+ROUNDING = 1e-9
+LENGTHS = 1 + np.concatenate([np.linspace(0, 20, 2001), np.geomspace(20, 1e12, 2000)])
+"""squared lengths of rows, with the leading 1"""
+
+
+def _made(subject: Subject[type[Weight]]) -> Weight:
+    try:
+        return subject.value.model_validate({})
+    except ValidationError as error:
+        raise NotTried("a number of it has no default") from error
+
+
+def between(subject: Subject[type[Weight]]) -> str:
+    """Numbers from 0 to 1, which the engine multiplies by as they are on arrays."""
+    weight = _made(subject)
+    w = weight.of(LENGTHS)
+    if w.shape != LENGTHS.shape or not np.all((w >= 0) & (w <= 1)):
+        raise Breach("a weight is a number from 0 to 1 for every length", subject.value.weight)
+    problem = HuberLinear(population=Population(d=3, weights=weight))
+    x, _ = draw_users(problem.model(), 1000, 3)
+    if (w := problem.weight(x)).shape != (1000,) or not np.isfinite(w).all():
+        raise Breach("a weight of rows [n, d + 1] is [n]", subject.value.weight)
+    return f"lengths up to {math.sqrt(LENGTHS[-1]):.0e}, and 1,000 users drawn"
+
+
+def lengths(subject: Subject[type[Weight]]) -> str:
+    """|w x| and the distances of w x in the plane that holds any two rows: those of (1, z) and (1, -z') are largest."""
+    weight = _made(subject)
+    reach, across, w = weight.reach(), weight.across(), weight.of(LENGTHS)
+    if math.isinf(reach):
+        return "no reach is stated: only `mu: inf` and algorithms that clip take it"
+    longest = float(np.max(w * np.sqrt(LENGTHS)))
+    if longest > reach * (1 + ROUNDING):
+        raise Breach(f"a row has |w(x) x| = {longest:.6g}, and `reach` says {reach:.6g}", subject.value.reach)
+    z = w * np.sqrt(LENGTHS - 1)
+    apart = float(np.max(np.hypot(w[:, None] - w, z[:, None] + z)))
+    if apart > across * (1 + ROUNDING):
+        message = f"two rows have w x and w x' {apart:.6g} apart, and `across` says {across:.6g}"
+        raise Breach(message, subject.value.across)
+    return f"reach {longest:.4g} of {reach:.4g}, across {apart:.4g} of {across:.4g}"
+
+
+def _population(subject: Subject[Any], section: str, law: object) -> Population:
+    if missing := [key for key, value in subject.value.keys.items() if math.isnan(value)]:
+        raise NotTried(f"`{missing[0]}` of it has no default")
+    return Population.model_validate({"d": 2, section: law})
+
+
+def ends(subject: Subject[ColumnKind]) -> str:
+    """Values and their mean square over standard normals from -9 to 9, beyond which there are none."""
+    kind, law = subject.value, {"law": subject.name}
+    own, g = _population(subject, "design", {"columns": (law, law)}).columns[0], np.linspace(-9.0, 9.0, 180_001)
+    assert kind.column is not None
+    x = np.broadcast_to(kind.column(g, (*kind.numbers(own), 0.0, 0.0, 0.0, 0.0)[:4]), g.shape)
+    (low, high), stated = kind.ends(own), kind.mean_square(own)
+    if not np.isfinite(x).all() or x.min() < low or x.max() > high:
+        raise Breach(f"values from {x.min():.6g} to {x.max():.6g}, and `ends` says {low:g} and {high:g}", kind.column)
+    square = float(np.sum(x * x * normal_density(g))) * (g[1] - g[0])
+    if math.isfinite(stated) and abs(square - stated) > 1e-3 * square:
+        raise Breach(f"the mean square is {square:.6g}, and `mean_square` says {stated:.6g}", kind.mean_square)
+    return f"values from {x.min():.4g} to {x.max():.4g}, mean square {square:.4g}"
+
+
+def drawn(subject: Subject[ErrorKind]) -> str:
+    """Optimum, risk and curvature of Huber's loss by `unit`, and 100,000 users whose errors are drawn."""
+    problem = HuberLinear(scale="known", population=_population(subject, "errors", {"law": subject.name}))
+    unit, h = law_of(problem.error_law), 1e-5
+    x = np.linspace(max(unit.ends[0], -4.0) + 2 * h, min(unit.ends[1], 4.0) - 2 * h, 1000)
+    slope, density = np.diff(np.log(unit.density(np.stack([x - h, x + h]))), axis=0)[0], unit.density(x)
+    for name, off in (
+        ("slope", unit.slope(x) - slope / (2 * h)),
+        ("survival", density + np.diff(unit.survival(np.stack([x - h, x + h])), axis=0)[0] / (2 * h)),
+    ):
+        # a kink within h of a place spoils its difference
+        if not np.mean(np.abs(off) < 1e-4) > 0.98:
+            raise Breach(
+                f"`{name}` of `unit` is not that of `density`, by up to {np.abs(off).max():.2g}", subject.value.unit
+            )
+    for check in (problems.optimum, problems.risk, problems.curvature):
+        try:
+            words = check(Subject("problem", problem.name, problem))
+        except Breach as error:
+            raise Breach(f"{check.__name__} by `unit` is not that of the draws: {error}", subject.value.unit) from error
+    return words
+
+
+CHECKS: tuple[Promise[type[Weight]], ...] = (
+    Promise("between 0 and 1", "Weights of rows and of drawn users are numbers from 0 to 1.", between),
+    Promise("reach", "No weighted row is longer, and no two are farther apart, than stated: a search.", lengths),
+)
+COLUMN_CHECKS: tuple[Promise[ColumnKind], ...] = (
+    Promise("ends", "Values stay within the stated ends, and have the stated mean square.", ends),
+)
+ERROR_CHECKS: tuple[Promise[ErrorKind], ...] = (
+    Promise("drawn", "Errors are drawn from the density, slope and survival by which theory integrates.", drawn),
+)
