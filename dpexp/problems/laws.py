@@ -203,12 +203,12 @@ def tables_of(errors: ErrorLaw) -> Tables:
     law, a = law_of(errors), GRID
     x, mass = (part.reshape(len(a) - 1, -1) for part in gauss_panels(a, 8))
     with np.errstate(over="ignore"):
-        tail = law.survival(x)
+        tail, slope = law.survival(x), -law.survival(a)
     first = summed(-np.sum(mass * tail, axis=1))
     # the integral of U over a cell is U at its left end times the width, less the mean of what is lost on the way
     lost = np.sum(mass * tail * (a[1:, None] - x), axis=1)
     second = summed(first[:-1] * np.diff(a) - lost)
-    return Tables(tabulated(first, -law.survival(a)), tabulated(second, first))
+    return Tables(tabulated(first, slope), tabulated(second, first))
 
 
 def compiled_population(population: Population, own: CompiledErrors) -> tuple[RowShape, CompiledErrors, RowNumbers]:

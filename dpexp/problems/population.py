@@ -154,7 +154,7 @@ class Correlation(_Sparse):
 class RowLaw(NamedLaw):
     """The law of rows: one law for all columns, a list of columns, or the rows of a public table, drawn uniformly."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid")  # laws of plug-ins are of one column
 
     columns: Annotated[tuple[ColumnLaw, ...], Field(min_length=1)] | None = None
     rows: str | None = None
@@ -164,6 +164,10 @@ class RowLaw(NamedLaw):
     """its hash, and the largest |(1, z)| of its rows"""
     correlation: Correlation | tuple[tuple[float, ...], ...] | None = None
     _folder: Path | None = None
+
+    @classmethod
+    def keys(cls, entry: Mapping[str, Any]) -> dict[str, float]:
+        return {key: value for key, value in super().keys(entry).items() if key in cls.model_fields}
 
     def model_post_init(self, context: Any) -> None:
         self._folder = None if self.rows is None else FOLDER.get()
