@@ -39,8 +39,7 @@ ROOM = 1.5
 @lru_cache(maxsize=64)
 def _toys_of(kind: Hashable, name: str) -> tuple[Toy, ...]:
     # The cheapest stand first: most checks try the first one, or the first three.
-    toys = tuple(sorted(toys_of(name), key=_work))
-    if not toys:
+    if not (toys := tuple(sorted(toys_of(name), key=_work))):
         raise Breach("no toy setting is accepted on any problem that it takes", kind)
     return toys
 
@@ -71,10 +70,9 @@ def _toy_cells(subject: Kind) -> list[Cell]:
 
 def _simulate(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> Any:
     first = cells[0]
-    steps = checkpoint_steps(first.run.n, first.run.checkpoints)
-    seed_used = first.run.seed if seed is None else seed
+    steps, own = checkpoint_steps(first.run.n, first.run.checkpoints), first.run.seed if seed is None else seed
     members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
-    return first.algorithm.together(members, steps, seed_used, list(replicates))
+    return first.algorithm.together(members, steps, own, list(replicates))
 
 
 def _values(cells: Sequence[Cell], replicates: Sequence[int], seed: int | None = None) -> np.ndarray:
@@ -189,10 +187,8 @@ def noise_scales(subject: Kind) -> str:
         multipliers = [_multiplier(cell) for cell in cells]
         base, values = _values([public], range(4))[0], [_values([cell], range(4))[0] for cell in cells]
         moved = [np.abs(v - base) for v in values]
-        if not all(np.any(m > 0) for m in moved):
-            k = next(k for k, m in enumerate(moved) if not np.any(m > 0))
-            label = cells[k].privacy.mu.label
-            raise Breach(f"{toy}: budget {label} gives the numbers of no privacy", subject.value.simulate)
+        if same := [cell.privacy.mu.label for cell, m in zip(cells, moved, strict=True) if not np.any(m > 0)]:
+            raise Breach(f"{toy}: budget {same[0]} gives the numbers of no privacy", subject.value.simulate)
         # (b)
         both = (moved[0] > 1e-9 * (np.abs(base) + 1e-9)) & (moved[1] > 1e-11 * (np.abs(base) + 1e-9))
         ratios = moved[0][both] / moved[1][both]

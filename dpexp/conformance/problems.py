@@ -74,11 +74,6 @@ def _any_users(problem: LinearPredictorProblem, rng: np.random.Generator, size: 
     return x, y
 
 
-def _norms(gradient: np.ndarray) -> np.ndarray:
-    norms: np.ndarray = np.sqrt(np.sum(gradient**2, axis=-1))
-    return norms
-
-
 # --- every problem ---------------------------------------------------------------------------------------------
 
 
@@ -158,7 +153,10 @@ def sensitivity_holds(subject: Subject[Any]) -> str:
     for spread in (0.5, 5.0, 100.0):
         theta = _states_near(problem, rng, 20_000, spread)
         first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
-        worst, bound = max(worst, _norms(first - second).max()), max(bound, _norms(first).max())
+        worst, bound = (
+            max(worst, np.linalg.norm(first - second, axis=-1).max()),
+            max(bound, np.linalg.norm(first, axis=-1).max()),
+        )
     exact, largest, kind = problem.exact_sensitivity(), problem.gradient_bound(), type(problem)
     if worst > exact * (1 + 1e-12):
         message = f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}"
@@ -192,7 +190,7 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
         for pair in ends:
             y = np.sum(x * theta[..., : d + 1], axis=-1) + v[..., -2:] * 10 if real else np.array(pair)
             sent = send(problem.gradient(theta, x, np.broadcast_to(y, x.shape[:-1])))
-            best = np.maximum(best, _norms(np.diff(sent, axis=-2)[..., 0, :]))
+            best = np.maximum(best, np.linalg.norm(np.diff(sent, axis=-2)[..., 0, :], axis=-1))
         return best
 
     # (b)
@@ -340,16 +338,15 @@ def sum_constants(subject: Subject[Any]) -> str:
         sizes = f"stated N = {problem.count}, d = {problem.dimension}"
         raise Breach(f"the data are {first.x.shape} and {first.y.shape}, {sizes}", kind.build)
     steepest = bend = 0.0
-    direct: Callable[[], np.ndarray] = lambda: rng.standard_normal(problem.dimension)  # noqa: E731
     for spread in (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0):
-        w = spread * direct()
+        w = spread * rng.standard_normal(problem.dimension)
         # Close enough for the slope of a gradient to stay, far enough for rounding not to count.
-        near = w + 1e-4 * direct()
+        near = w + 1e-4 * rng.standard_normal(problem.dimension)
         a, b = _gradients(problem, w), _gradients(problem, near)
         # neighbours differ in what depends on the record: a common part of all gradients is no record's
-        apart = _norms(a - a[:1]).max() / 2
+        apart = np.linalg.norm(a - a[:1], axis=-1).max() / 2
         steepest = max(steepest, float(apart))
-        bend = max(bend, float((_norms(b - a) / np.linalg.norm(near - w)).max()))
+        bend = max(bend, float((np.linalg.norm(b - a, axis=-1) / np.linalg.norm(near - w)).max()))
     if steepest > problem.lipschitz * (1 + 1e-9):
         message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"
         raise Breach(message, kind.lipschitz.fget)  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from pkgutil import resolve_name
@@ -32,9 +32,9 @@ OPTIONAL = ("law", "slope", "conditional_risk", "second_derivatives", "step_size
 ARGUMENTS = {"weight": 2, "response": 3, "conditional_risk": 3, "score": 4, "second_derivatives": 4}  # how many
 
 
-def place_of(name: str | type, code: Code) -> str:
-    """`file:line` of a class, or of the last mention of a name in a plug-in's file; else the file alone."""
-    if isinstance(name, type):
+def place_of(name: str | Callable[..., Any], code: Code) -> str:
+    """`file:line` of a class or function, or of the last mention of a name in a plug-in's file; else the file alone."""
+    if not isinstance(name, str):
         try:
             own, (_, line) = Path(inspect.getfile(name)).resolve(), inspect.getsourcelines(name)
         except (OSError, TypeError):
