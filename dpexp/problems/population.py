@@ -25,6 +25,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.json_schema import SkipJsonSchema
 
 from dpexp.core.errors import DataError
 from dpexp.core.files import FOLDER
@@ -159,8 +160,8 @@ class RowLaw(NamedLaw):
     columns: Annotated[tuple[ColumnLaw, ...], Field(min_length=1)] | None = None
     rows: str | None = None
     """the table's file"""
-    sha256: str | None = None
-    longest: float | None = None
+    sha256: SkipJsonSchema[str | None] = None
+    longest: SkipJsonSchema[float | None] = None
     """its hash, and the largest |(1, z)| of its rows"""
     correlation: Correlation | tuple[tuple[float, ...], ...] | None = None
     _folder: Path | None = None
@@ -231,8 +232,7 @@ class RowLaw(NamedLaw):
             yield Fault((*path, named[0]), f"must be {bound}, got {named[1]:g}")
         elif rule is not None:
             matrix = self.matrix(d)
-            wrong = np.argwhere((matrix != matrix.T) | (np.eye(d) > 0) & (matrix != 1)).tolist()
-            if wrong:
+            if wrong := np.argwhere((matrix != matrix.T) | (np.eye(d) > 0) & (matrix != 1)).tolist():
                 i, j = wrong[0]
                 other = "" if i == j else f" and ({j + 1}, {i + 1}) is {matrix[j, i]:g}"
                 entry = f"entry ({i + 1}, {j + 1}) is {matrix[i, j]:g}{other}"

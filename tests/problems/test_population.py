@@ -270,8 +270,7 @@ def test_rules_on_rays_have_bounded_numbers_of_points_and_repeat_columns():
     assert rows_along(factors).mean(0) == pytest.approx([1, 0.3, 0.2, 0.3, 0.2])
 
 
-CONFIG = """
-experiment: e
+CONFIG = """experiment: e
 problem: {{name: {name}}}
 privacy: {{mu: {mu}}}
 population: {population}
@@ -306,6 +305,7 @@ WRONG = [
     ("{weights: none}", "the sensitivity is infinite", "", ""),
     ("{d: 5, design: {columns: [{law: normal, times: 4}]}}", "makes 4 columns", "leave out `d`", "5,"),
     ("{errors: {law: cauchy}}", "unknown law of errors 'cauchy'", "df: 1", "cauchy"),
+    ("{design: 5}", "support, columns, rows, correlation, got 5", "", "5"),
     ("{designs: uniform}", "'designs'", "", "designs"),
 ]  # fmt: skip
 
