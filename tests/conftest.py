@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import pytest
 
-from dpexp.config.shipped import config_folders
+from dpexp.config.shipped import shipped
 from dpexp.store import fingerprint
 from dpexp.store.folder import read_document, write_document
 from tests.toy_experiments import ToyExperiments
@@ -264,4 +264,5 @@ def toys(tmp_path_factory):
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # the same for all workers: one of them computes
-    return ToyExperiments(shared / "toys", config_folders(), figures=shared / "toys" / "figures")
+    folders = [*dict.fromkeys(path.parent for path in shipped().values())]
+    return ToyExperiments(shared / "toys", folders, figures=shared / "toys" / "figures")

@@ -175,6 +175,7 @@ class Covering(Algorithm):
         models = [self.model(problem, budget) for _, budget in settings]
         target = target_of(problem, self.holds_rows)
         values = np.zeros((len(settings), len(self.estimators), len(steps), len(self.metrics), len(replicates)))
+        last = np.tile(problem.start(), (*values.shape[:2], len(replicates), 1))
         for k, n in enumerate(int(step) for step in steps):
             if n < FEWEST:  # nothing is said: not bounded, and of length 0
                 values[:, :, k, 0] = np.sum((problem.start() - target.theta) ** 2)
@@ -188,7 +189,8 @@ class Covering(Algorithm):
                     for e, intervals in enumerate(self.intervals(model, trial, schedule, budget)):
                         rows = coverage_metrics(intervals, target.theta, bound, self.level, model.d)
                         values[s, e, k, :, here] = rows[:, : len(trial.lanes)]
-        return Passed(steps, self.estimators, self.metrics, values)
+                        last[s, e, here] = intervals.estimate[: len(trial.lanes)]
+        return Passed(steps, self.estimators, self.metrics, values, last)
 
 
 class FitCoverage(Covering):

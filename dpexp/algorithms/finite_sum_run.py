@@ -130,6 +130,7 @@ class FiniteSumAlgorithm(Algorithm):
         steps = np.asarray(steps, dtype=np.int64)
         data = Data(problem.record_loss, *problem.records, problem.constants)
         values = np.empty((len(settings), 1, len(steps), len(self.metrics), len(replicates)))
+        last = np.empty((len(settings), 1, len(replicates), problem.dimension))
         plans = [self.plan(problem, schedule, budget, int(steps[-1])) for schedule, budget in settings]
         runs = [(r, s) for r in range(len(replicates)) for s in range(len(settings))]
         group = self.side_by_side(problem, int(steps[-1]))
@@ -138,10 +139,10 @@ class FiniteSumAlgorithm(Algorithm):
             steppers = [self.stepper(problem, plans[s], settings[s][1], seed, replicates[r], data) for r, s in few]
             # lanes hold runs of several settings and replicates: no lane is idle where there are few of either
             eta = np.array([plans[s].eta for _, s in few])
-            metrics = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
-            for (r, s), row in zip(few, metrics, strict=True):
-                values[s, 0, :, :, r] = row[:, : len(self.metrics)]
-        return Passed(steps, self.estimators, self.metrics, values)
+            followed = follow_all(steppers, data, steps, eta, problem.smoothness, SLACK in self.metrics)
+            for (r, s), row, w in zip(few, *followed, strict=True):
+                values[s, 0, :, :, r], last[s, 0, r] = row[:, : len(self.metrics)], w
+        return Passed(steps, self.estimators, self.metrics, values, last)
 
 
 def gradient_seconds(problem: FiniteSum) -> float:

@@ -205,7 +205,7 @@ def _together(
     with _CALIBRATION:
         noises = [m.algorithm.noise(m.problem, m.schedule, m.budget, e) for m, e in zip(members, sizes, strict=True)]
     weights = (len(members), len(estimators), len(replicates), problem.shape.classes, problem.shape.width)
-    parameters, train = np.empty(weights, np.float32) if problem.files() else None, problem.train
+    parameters, train = np.empty(weights, np.float32), problem.train
     for r, replicate in enumerate(replicates):
         runs = [_run(m.problem, noise, e, seed, replicate) for m, noise, e in zip(members, noises, sizes, strict=True)]
         trained = engine.train(
@@ -221,8 +221,7 @@ def _together(
         rows = iterate_metrics(problem, iterates.reshape(-1, *iterates.shape[3:]), regularisers)
         for (e, s, k), row in zip(places, rows, strict=True):
             values[s, e, k, :, r] = row
-        if parameters is not None:
-            parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
+        parameters[:, :, r] = iterates[:, :, -1].swapaxes(0, 1)
     return Passed(steps, estimators, metrics, values, parameters)
 
 

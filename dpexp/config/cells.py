@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, With
 
 from dpexp.core.errors import ResultsMissing
 from dpexp.core.files import digest, paths_from
-from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed
+from dpexp.core.parameters import Checkpoints, Count, Parameters, Replicates, Seed, Words
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 
@@ -29,14 +29,14 @@ ID_LENGTH = 12
 SECTIONS = ("problem", "algorithm", "schedule", "privacy", "run")
 RESERVED_COLUMNS = (
     "cell_id", "problem", "algorithm", "schedule", "mu", "budget", "eps", "delta", "status", "reason", "replicates",
-    "n_diverged", "wall_s",
+    "n_diverged", "wall_s", "replicate", "diverged", "param_distance",
     "estimator", "step", "metric", "mean", "sd", "se", "median", "q05", "q25", "q75", "q95", "ci_lo", "ci_hi",
     "median_lo", "median_hi",
     "noise_multiplier", "noise_sigma", "guarantee", "gdp_mu", "gdp_mu_exact", "gdp_valid", "mu_mean_inverse_square",
     "projections", "released", "deployment",
 )  # fmt: skip
-"""columns that are no parameters of a section: of cells.parquet, from the third line on of summary.parquet, and from
-the fifth on those that a mechanism's row and the runs themselves add. `n` and `accountant` are parameters too"""
+"""columns that are no parameters of a section: of cells.parquet and trajectories, from the third line on of
+summary.parquet, and from the fifth on those of mechanisms and of runs. `n` and `accountant` are parameters too"""
 OF_THE_EXPERIMENT = ("replicates", "release")
 """keys of the section run that change no number of a replicate: how many there are, and which of them are released"""
 POPULATION = "population"
@@ -100,11 +100,13 @@ class RunSettings(Parameters):
         WithJsonSchema({"anyOf": [{"type": "array"}, {"enum": ["all", "none"]}]}),
     ] = ()
     """coefficients recorded after the last step: all, or a list of their numbers (0 is the intercept) and scale"""
+    metrics: Words = ()
+    """metrics of plug-ins, recorded after the last step: a name, or a list of names"""
 
     @model_serializer(mode="wrap")
     def _as_stored(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # cells that record none keep their ids
-        return {key: value for key, value in dump(self).items() if (key, value) != ("coefficients", ())}
+        return {key: value for key, value in dump(self).items() if value != ()}
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,8 @@ class Cell:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Everything that is recorded: the algorithm's metrics, and single parameters."""
-        return (*self.algorithm.metrics, *self.coordinates)
+        """Everything that is recorded: the algorithm's metrics, single parameters, and metrics of plug-ins."""
+        return (*self.algorithm.metrics, *self.coordinates, *self.run.metrics)
 
     @cached_property
     def cell_id(self) -> str:

@@ -31,7 +31,7 @@ _ENDS = {"exclusiveMinimum": ">", "gt": ">", "minimum": ">=", "ge": ">=",
 
 def suggest(word: str, known: Iterable[str]) -> str:
     """The hint for a wrong name: a known one that is close, and all of them."""
-    hint = f"{guess(word, known)}allowed: {listed(known)}"
+    hint = f"{guess(word, known)}allowed: {listed(known) or 'none'}"
     # Names may be absent only because a plug-in is not loaded.
     of_plugins = "; a plug-in's needs --plugin FILE.py, or plugins: [FILE.py] in the config"
     return hint + of_plugins if isinstance(known, Registry) else hint

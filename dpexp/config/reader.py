@@ -20,13 +20,14 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
-from dpexp.config.cells import POPULATION, SECTIONS, Cell, Experiment, RunSettings, shared_names
+from dpexp.config.cells import POPULATION, RESERVED_COLUMNS, SECTIONS, Cell, Experiment, RunSettings, shared_names
 from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
 from dpexp.config.yamlfile import ConfigError, Issue, Section, collected, require_none, show
 from dpexp.core.errors import UsageError
 from dpexp.core.files import as_named
 from dpexp.core.parameters import Parameters
+from dpexp.engine.result import METRICS
 from dpexp.plugins.loading import use, use_installed
 from dpexp.privacy.budgets import PrivacySettings
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -62,9 +63,8 @@ class Reader:
         require_none(self.issues)
         replicates, *others = {cell.run.replicates for cell in cells}
         if others:
-            self.issues.append(
-                Issue(root.at("cases"), "'run.replicates' is one number for all cases", "give it in run:")
-            )
+            message, hint = "'run.replicates' is one number for all cases", "give it in run:"
+            self.issues.append(Issue(root.at("cases"), message, hint))
         # Sizes that differ are often one toy size, and then no mistake: the first of each, in the order of the file.
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
@@ -201,6 +201,15 @@ def cell_of(experiment: str, point: Mapping[str, Part], profile: str) -> Cell:
     elif run.coefficients:
         message = f"{own} on problem '{problem.name}' has no coefficients to record"
         issues.append(wrong(message, "leave out `coefficients`", "run", "coefficients"))
+    for place, name in enumerate(run.metrics):
+        message, hint = f"unknown metric '{name}'", suggest(name, METRICS)
+        sources = (run.metrics[:place], *(kind.metrics for kind in ALGORITHMS.values()), RESERVED_COLUMNS)
+        settings = (type(part).model_fields for _, part in point.values())
+        if taken := re.match("coefficient_|scale$", name) or any(name in own for own in (*sources, *settings)):
+            message = f"'{name}' is also the name of another metric, a setting or a column"
+            hint = "leave it out, or rename the metric of the plug-in"
+        if taken or name not in METRICS:
+            issues.append(wrong(message, hint, "run", "metrics", place))
     require_none(issues)
     # After all checks at full size, which is what the config says.
     if profile == "smoke":

@@ -33,9 +33,8 @@ def json_schema() -> Schema:
         POPULATION: {"anyOf": [_object(keys), {"type": "array"}]}, "privacy": privacy, "run": _keys(RunSettings),
     }  # fmt: skip
     sections = {section: own | {"description": file[section]["description"]} for section, own in sections.items()}
-    plugins = _or_list({"type": "string"}) | {"description": file["plugins"]["description"]}
     cases = {"type": "array", "items": _object(sections), "minItems": 1, "description": file["cases"]["description"]}
-    top = {"experiment": file["experiment"], "plugins": plugins, "cases": cases, **sections}
+    top = {"experiment": file["experiment"], "plugins": file["plugins"], "cases": cases, **sections}
     heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "dpexp config"}
     return {**heading, **_object(top), "required": ["experiment"]}
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
@@ -24,7 +24,7 @@ from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.config.cells import OF_THE_EXPERIMENT, POPULATION
 from dpexp.config.error_messages import suggest, takes_a_list, validated
 from dpexp.config.yamlfile import Issue, Items, Mark, Position, Section, collected, config_error, require_none
-from dpexp.core.parameters import Parameters
+from dpexp.core.parameters import Parameters, Words
 from dpexp.privacy.budgets import BUDGETS, Budget, ConstantBudget, PrivacySettings, PureBudget, Target
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -33,9 +33,7 @@ from dpexp.problems.row_rules import MOST_COLUMNS
 
 REGISTRIES: Mapping[str, Mapping[str, type[Parameters]]]
 REGISTRIES = {"problem": PROBLEMS, "algorithm": ALGORITHMS, "schedule": SCHEDULES}
-LAW_EXAMPLES = (
-    "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
-)
+LAWS = "for instance 2, inf, {uniform: [1, 2]}, {list: [0.5, 1]}, {choice: {values: [1, 2], probabilities: [1/2, 1/2]}}"
 MAX_CELLS = 10_000
 LISTS = {"coefficients": 1, "slopes": 1, "correlation": 2, "p": 1, "columns": 1, "heteroscedastic": 1}
 """depth of the lists that these keys of a population take"""
@@ -66,7 +64,7 @@ class ConfigFile(Case):
 
     experiment: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
     """names the folder of the results: letters, digits, '_' and '-'"""
-    plugins: Annotated[tuple[str, ...], BeforeValidator(lambda file: (file,) if isinstance(file, str) else file)] = ()
+    plugins: Words = ()
     """Python files that add names, by their paths from the config"""
     cases: Annotated[tuple[Case, ...] | None, Field(min_length=1, max_length=MAX_CELLS)] = None
     """partial configs, each laid over the rest of the file"""
@@ -112,10 +110,8 @@ def _by_name(config: Section) -> list[Section]:
 def points(config: Section, section: str, model: type[Parameters]) -> list[Section]:
     """A config with one of its sections at every point of its lists. Raises ConfigError for too many."""
     own, mark = config[section], config.mark(section)
-    lists = {
-        key: value.entries for key, value in own.items() if isinstance(value, Items) and value
-        and key not in OF_THE_EXPERIMENT and not takes_a_list(model, key)
-    }  # fmt: skip
+    swept = (key for key in own if key not in OF_THE_EXPERIMENT and not takes_a_list(model, key))
+    lists = {key: own[key].entries for key in swept if isinstance(own[key], Items) and own[key]}
     if not lists and POPULATION not in config:
         return [config]
     choices = {section: [(point, mark) for point in _combined(own, lists, mark.value)]}
@@ -216,7 +212,7 @@ def _budget(config: Section) -> Budget:
         for key in mu if key not in laws
     ])  # fmt: skip
     if len(mu) != 1:
-        raise config_error(config.at(*place), "'privacy.mu' needs exactly one law", LAW_EXAMPLES)
+        raise config_error(config.at(*place), "'privacy.mu' needs exactly one law", LAWS)
     return validated(BUDGETS[next(iter(mu))], config, place)
 
 

@@ -14,15 +14,10 @@ FOLDER = Path(__file__).parent.parent / "configs"
 MARK = "@"
 
 
-def config_folders() -> tuple[Path, ...]:
-    """The folders of shipped configs."""
-    return (FOLDER, *research_folders())
-
-
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Path]:
     """Every shipped config by its experiment's name; in a clone also those of the plug-ins in `research/`."""
-    return {path.stem: path for folder in config_folders() for path in sorted(folder.glob("*.yaml"))}
+    return {path.stem: path for folder in (FOLDER, *research_folders()) for path in sorted(folder.glob("*.yaml"))}
 
 
 def place_of(experiment: str) -> str:

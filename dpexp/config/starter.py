@@ -89,8 +89,7 @@ def _described(part: Parameters, section: str, written: Mapping[str, Any]) -> di
         takes = "" if key == "name" or section == "privacy" else takes
         value = written.get(key, getattr(part, key))
         # Of a part with keys of its own only what is not the default.
-        of_part = isinstance(value, Parameters)
-        value = value.model_dump(exclude_none=True, exclude_defaults=True) if of_part else value
+        value = value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, Parameters) else value
         rows.append((key, value, "; ".join(filter(None, (meanings(kind).get(key), takes)))))
     return {"name": getattr(part, "name", ""), "about": about if section in REGISTRIES else "", "rows": rows}
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
@@ -78,6 +78,11 @@ StepSize = Annotated[float, Field(ge=1e-9, le=1e30, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=1e-9, le=1)]
 Finite = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, lt=2**63), BeforeValidator(integral)]
+Words = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
 
 
 class OrInfinite(NamedTuple):

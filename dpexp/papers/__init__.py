@@ -7,10 +7,10 @@ from functools import cache
 from typing import TypeVar
 
 from dpexp.core.errors import UsageError
-from dpexp.core.parameters import Registry
+from dpexp.core.parameters import BUILT_IN, Registry
 from dpexp.plugins import Plugin
 from dpexp.plugins.loaded import LOADED, Loaded
-from dpexp.plugins.loading import where
+from dpexp.plugins.shape import place_of
 from dpexp.reporting.claim import Claim
 from dpexp.reporting.figure import Figure
 from dpexp.reporting.paper import Paper, ToKnow
@@ -41,7 +41,7 @@ def papers() -> Registry[Paper]:
     for loaded in LOADED.values():
         for paper in _each(loaded.plugin.papers, Paper, loaded):
             list(_each(paper.what_to_know, ToKnow, loaded))
-            registry.add(paper.id, paper, where(loaded, paper.id))
+            registry.add(paper.id, paper, place_of(paper.id, loaded))
     return registry
 
 
@@ -80,12 +80,12 @@ def _every(
     for paper in our_papers().values():
         for entry in entries_of(paper):
             if isinstance(entry, kind):
-                registry.add(name_of(entry), entry, where(None, name_of(entry)))
+                registry.add(name_of(entry), entry, BUILT_IN)
     for loaded in LOADED.values():
         holders: list[Paper | Plugin] = [*_each(loaded.plugin.papers, Paper, loaded), loaded.plugin]
         for holder in holders:
             for entry in _each(entries_of(holder), kind, loaded):
-                registry.add(name_of(entry), entry, where(loaded, name_of(entry)))
+                registry.add(name_of(entry), entry, place_of(name_of(entry), loaded))
     return registry
 
 
@@ -95,5 +95,5 @@ def _each(values: Iterable[object], kind: type[T], loaded: Loaded) -> Iterator[T
         if not isinstance(value, kind):
             description = value.__name__ if isinstance(value, type) else f"a value of type {type(value).__name__}"
             message = f"{description} is among the {kind.__name__.lower()}s"
-            raise UsageError(f"{where(loaded, 'PLUGIN')}: {message}", f"each is a {kind.__module__}.{kind.__name__}")
+            raise UsageError(f"{place_of('PLUGIN', loaded)}: {message}", f"each is a {kind.__module__}.{kind.__name__}")
         yield value

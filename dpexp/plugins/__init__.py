@@ -32,6 +32,7 @@ class Plugin:
     mechanisms: Mapping[str, type[Mechanism]] = field(default_factory=dict)
     analyses: Mapping[str, Callable[[Mechanism], Analysis]] = field(default_factory=dict)  # by mechanism/analysis
     theorems: Mapping[str, Theorem] = field(default_factory=dict)
+    metrics: Mapping[str, Callable[[Any, Any], Any]] = field(default_factory=dict)  # of parameters and problem
     papers: tuple[Any, ...] = ()
     figures: tuple[Any, ...] = ()  # as tables and claims, those that belong to no paper of the plug-in
     tables: tuple[Any, ...] = ()

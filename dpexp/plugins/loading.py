@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from dpexp.core.errors import UsageError
-from dpexp.core.parameters import BUILT_IN, Registry
+from dpexp.core.parameters import Registry
 from dpexp.core.text import guess
 from dpexp.plugins import Plugin
 from dpexp.plugins.importing import Code, code_of, drop_modules, import_file
@@ -77,7 +77,7 @@ def _add(loaded: Loaded) -> Plugin:
     added = _ADDED.setdefault(loaded.name, [])
     for field, registry in registries().items():
         for key, value in getattr(loaded.plugin, field).items():
-            registry.add(key, value, where(loaded, key))
+            registry.add(key, value, place_of(key, loaded))
             added.append((registry, key))
     LOADED[loaded.name] = loaded
     return loaded.plugin
@@ -110,8 +110,3 @@ def _plugin_in(module: ModuleType, name: str, code: Code) -> Plugin:
     for problem, hint, at in complaints(plugin):
         raise UsageError(f"{place_of(at, code)}: {problem}", hint)
     return plugin
-
-
-def where(loaded: Loaded | None, name: str) -> str:
-    """`file:line` of a name in a plug-in's file; None is dpexp itself."""
-    return BUILT_IN if loaded is None else place_of(name, loaded)

@@ -24,6 +24,7 @@ FIELDS = {
     "mechanisms": ("dpexp.privacy.mechanisms:MECHANISMS", "dpexp.privacy.mechanisms.mechanism:Mechanism"),
     "analyses": ("dpexp.privacy.mechanisms:ANALYSES", ""),
     "theorems": ("dpexp.theory:THEOREMS", "dpexp.theory.theorem:Theorem"),
+    "metrics": ("dpexp.engine.result:METRICS", ""),
 }
 """by field of a Plugin: the registry to which its entries are added, and the class of the entries, or above them"""
 LAWS = ("column", "error")
@@ -61,13 +62,16 @@ def complaints(plugin: Plugin) -> Iterator[tuple[str, str, str | type]]:
 def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[tuple[str, str, str | type]]:
     kind, base = "analysis" if field == "analyses" else field[:-1], FIELDS[field][1]
     value = f"the class {entry.__name__}" if isinstance(entry, type) else f"a value of type {type(entry).__name__}"
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", name):
-        yield f"{name!r} cannot be the name of a {kind}", "a name has letters, digits, '-', '_', '.' and '/'", name
-    elif kind == "analysis":
-        if not callable(entry) or "/" not in name:
-            hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
-            yield f"the analysis '{name}' is no such pair", hint, name
-    else:
+    signs = "_" if kind == "metric" else "._/-"  # a metric is a column
+    if not isinstance(name, str) or not re.fullmatch(f"[A-Za-z0-9][A-Za-z0-9{signs}]{{0,99}}", name):
+        yield f"{name!r} cannot be the name of a {kind}", f"a name has letters, digits and {' '.join(signs)}", name
+    elif kind == "analysis" and not (callable(entry) and "/" in name):
+        hint = "an analysis is 'mechanism/analysis': a function of the mechanism that returns an Analysis"
+        yield f"the analysis '{name}' is no such pair", hint, name
+    elif kind == "metric" and not (inspect.isfunction(entry) and len(inspect.signature(entry).parameters) == 2):
+        hint = "a metric is a function of theta [estimators, replicates, ...] and problem"
+        yield f"metric '{name}' is {value}, or takes other arguments", hint, name
+    elif base:
         interface, a_class = resolve_name(base), isinstance(entry, type)
         fits = isinstance(entry, interface) if kind in VALUES else a_class and issubclass(entry, interface)
         if not fits:

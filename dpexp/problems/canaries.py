@@ -54,7 +54,7 @@ class Canaries(Softmax):
         return self.slope_limit
 
     def files(self) -> dict[str, str]:
-        # not empty, so that a run hands out its parameters
+        # not empty: an algorithm may hand out the parameters of a user's own records alone
         return {"canaries": NO_LICENCE}
 
 

@@ -76,7 +76,8 @@ class Stored:
     def table(self) -> pa.Table:
         """Its rows, which follow from the numbers. Raises Damaged."""
         data, metadata = self._read()
-        return _rows(self.path.stem, data, float(metadata["diverged_above"]))
+        run = metadata["parameters"]["run"]
+        return _rows(self.path.stem, data, float(metadata["diverged_above"]), run.get("metrics", ()))
 
     def _read(self) -> tuple[CellData, dict[str, Any]]:
         with suppress(FileNotFoundError):
@@ -106,8 +107,8 @@ def _numbers(file: TableFile) -> tuple[CellData, dict[str, Any]]:
     return data, m
 
 
-def _rows(cell_id: str, data: CellData, diverged_above: float) -> pa.Table:
-    """The table of a cell's numbers: a row for each estimator, step and replicate."""
+def _rows(cell_id: str, data: CellData, diverged_above: float, own: Sequence[str]) -> pa.Table:
+    """The table of a cell's numbers, with its own metrics: a row for each estimator, step and replicate."""
     import pyarrow as pa
 
     e, k, _, r = data.values.shape
@@ -122,7 +123,7 @@ def _rows(cell_id: str, data: CellData, diverged_above: float) -> pa.Table:
             "step": np.tile(np.repeat(data.steps, r), e),
             "estimator": labels(np.repeat(np.arange(e), k * r), data.estimators),
             **{name: values.ravel() for name, values in with_distance(data)},
-            "diverged": too_far(data, diverged_above).ravel(),
+            "diverged": too_far(data, diverged_above, own).ravel(),
         }
     )
 
@@ -141,7 +142,8 @@ def write_cell(folder: Folder, cell: Cell, data: CellData, origin: dict[str, Any
         "diverged_above": cell.run.diverged_above,
         "numbers": digest_of(data),
     }
-    path, table = folder.trajectory(cell.cell_id), _rows(cell.cell_id, data, cell.run.diverged_above)
+    path = folder.trajectory(cell.cell_id)
+    table = _rows(cell.cell_id, data, cell.run.diverged_above, cell.run.metrics)
     # no entry is missing: a file that says so is written in three quarters of the time
     complete = pa.schema([field.with_nullable(False) for field in table.schema])
     sha256 = write_table(path, pa.Table.from_arrays(table.columns, schema=complete), metadata)

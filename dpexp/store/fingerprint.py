@@ -51,6 +51,7 @@ def code_of(cell: Cell) -> Code:
     laws = cell.problem.law.parts() if isinstance(cell.problem, LinearPredictorProblem) else ()
     parts = (*(base for kind in kinds for base in kind.__mro__), *laws)
     owners = {loaded.name: loaded for part in parts for loaded in owners_of(part)}
+    owners |= {name: loaded for name, loaded in LOADED.items() if {*loaded.plugin.metrics} & {*cell.run.metrics}}
     plugins = {f"plugin {name}": _of_plugin(loaded) for name, loaded in sorted(owners.items())}
     return {"dpexp": code_of_rooms(NUMBERS), **plugins, **data_of(cell)}
 

@@ -19,7 +19,7 @@ import numpy as np
 from dpexp.algorithms.algorithm import Member
 from dpexp.core.errors import UsageError
 from dpexp.core.files import digest
-from dpexp.engine.result import CellData, Passed
+from dpexp.engine.result import CellData, Passed, measured
 from dpexp.plugins.loaded import error_words
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _pass(cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Seque
 
     Raises UsageError where an algorithm, which may be anybody's, returned what cannot be stored.
     """
-    algorithm, coordinates = cells[0].algorithm, cells[0].coordinates
+    algorithm, coordinates, own = cells[0].algorithm, cells[0].coordinates, cells[0].run.metrics
     members = [Member(cell.algorithm, cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
     passed: object = algorithm.together(members, steps, seed, replicates)
     result = f"{type(algorithm).__name__}.simulate returned"
@@ -96,14 +96,18 @@ def _pass(cells: Sequence[Cell], steps: np.ndarray, seed: int, replicates: Seque
     if passed.values.shape != shape or passed.values.dtype != np.float64:
         values = f"values of shape {passed.values.shape} and type {passed.values.dtype}, not float64 {shape}"
         raise UsageError(f"{result} {values}: settings, estimators, checkpoints, metrics, replicates")
-    if coordinates and passed.parameters is None:
-        raise UsageError(f"{result} no parameters, but `run.coefficients` names some")
-    if coordinates and passed.parameters is not None:
-        # single parameters after the last step are further metrics; nan at the other steps
-        columns = np.full((*shape[:3], len(coordinates), shape[4]), math.nan)
-        columns[:, :, -1] = np.moveaxis(passed.parameters[..., list(coordinates.values())], -1, -2)
+    if coordinates or own:
+        if passed.parameters is None:
+            raise UsageError(
+                f"{result} no parameters, of which `run.{'metrics' if own else 'coefficients'}` names some"
+            )
+        # what is recorded after the last step is further metrics; nan at the other steps
+        columns = np.full((*shape[:3], len(coordinates) + len(own), shape[4]), math.nan)
+        for k, (cell, theta) in enumerate(zip(cells, passed.parameters, strict=True)):
+            single = [theta[..., j] for j in coordinates.values()]
+            columns[k, :, -1] = np.stack([*single, *(measured(name, theta, cell.problem) for name in own)], axis=1)
         values_ = np.concatenate([passed.values, columns], axis=3)
-        passed = passed._replace(values=values_, metrics=(*passed.metrics, *coordinates))
+        passed = passed._replace(values=values_, metrics=cells[0].metrics)
     # (c)
     return [Done(passed.of(k), _released(cell, passed, k, replicates)) for k, cell in enumerate(cells)]
 

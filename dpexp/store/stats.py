@@ -18,7 +18,7 @@ is nearly normal. It is ((1 + a T / 3)^3 - 1) / a + a / 6, so that it increases,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,12 +138,13 @@ def is_coordinate(metric: str) -> bool:
     return metric == "scale" or metric.startswith("coefficient_")
 
 
-def too_far(data: CellData, limit: float) -> np.ndarray:
+def too_far(data: CellData, limit: float, own: Collection[str] = ()) -> np.ndarray:
     """Where a replicate's parameter is farther than `limit` from the optimum, or from zero if the optimum is not known,
-    or any number is not finite: diverged. Bool [estimators, K, replicates]."""
-    # single parameters are recorded after the last step alone
-    every = [m for m, name in enumerate(data.metrics) if not is_coordinate(name)]
+    or any number is not finite: diverged. Bool [estimators, K, replicates]. `own` are the names of `run.metrics`."""
+    # single parameters and own metrics are recorded after the last step alone
+    every = [m for m, name in enumerate(data.metrics) if not is_coordinate(name) and name not in own]
     lost: np.ndarray = ~np.isfinite(data.values[:, :, every]).all(axis=2)
+    lost[:, -1] |= ~np.isfinite(data.values[:, -1]).all(axis=1)
     for size in [name for name in ("param_distance_sq", "param_norm_sq") if name in data.metrics][:1]:
         lost |= ~(data.values[:, :, data.metrics.index(size)] <= limit**2)
     return lost
@@ -158,7 +159,7 @@ def with_distance(data: CellData) -> list[tuple[str, np.ndarray]]:
 
 def summary_columns(cell: Cell, data: CellData) -> dict[str, np.ndarray]:
     """Rows of summary.parquet for one cell, column by column: by estimator, then metric, then step."""
-    columns, diverged = with_distance(data), too_far(data, cell.run.diverged_above)
+    columns, diverged = with_distance(data), too_far(data, cell.run.diverged_above, cell.run.metrics)
     e, k, m = len(data.estimators), len(data.steps), len(columns)
     each = [summarise(values, diverged) for _, values in columns]
     return {
@@ -219,7 +220,7 @@ def ended(cell: Cell, data: CellData) -> Ended:
     """What a row says of a cell's numbers."""
     counted = "projections" in data.metrics
     last = float(data.values[0, -1, data.metrics.index("projections")].mean()) if counted else None
-    diverged = too_far(data, cell.run.diverged_above).any(axis=(0, 1))
+    diverged = too_far(data, cell.run.diverged_above, cell.run.metrics).any(axis=(0, 1))
     return Ended(data.values.shape[-1], int(diverged.sum()), last)
 
 

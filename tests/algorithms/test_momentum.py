@@ -52,7 +52,7 @@ def drawn_normals(seed, replicate, source=0):
 
 
 def follow(run, data, at, eta, smoothness):
-    return follow_all([run], data, at, np.array([eta]), smoothness)[0]
+    return follow_all([run], data, at, np.array([eta]), smoothness)[0][0]
 
 
 def traced(run, steps):

@@ -10,12 +10,10 @@ import pytest
 
 from dpexp.config.cell_settings import select
 from dpexp.config.cells import stored_cell
-from dpexp.config.experiment_file import load_experiment, read_experiment, resolved_yaml
+from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.text import yaml_in_line
-from dpexp.store.simulating import simulate
-from dpexp.store.stats import too_far
 from tests.conftest import share
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
@@ -233,29 +231,3 @@ def test_names_sweep_with_the_keys_that_each_has(tmp_path):
         load(tmp_path, two.replace("ldp-sgd,", "ldp-sgdd,"))
     with pytest.raises(ConfigError, match=r"cases: \[\{schedule: ..."):
         load(tmp_path, GOOD.replace("{eta: 0.2, alpha: [1/3, 1/2]}", "[{eta: 0.2}, {eta: 0.3}]"))
-
-
-RECORDED = """
-experiment: e
-problem: {{name: huber-linear}}
-privacy: {{mu: 1}}
-population: {{d: 2}}
-run: {{n: 40, replicates: 2, checkpoints: 3, coefficients: {which}}}
-"""
-
-
-def test_recorded_coefficients_are_those_whose_distance_is_measured():
-    (cell,), (bare,) = (
-        read_experiment(RECORDED.format(which=which), "e.yaml").cells for which in ("[1, scale, 0, 2]", "none")
-    )
-    assert cell.cell_id != bare.cell_id
-    assert "coefficients" not in bare.parameters["run"]
-    done = simulate([cell], [0, 1])
-    assert isinstance(done, list), done
-    data = done[0].data
-    assert data.metrics == cell.metrics == (*bare.metrics, "coefficient_0", "coefficient_1", "coefficient_2", "scale")
-    theta = data.values[:, -1, -4:]
-    away = np.sum((theta - cell.problem.optimum()[:, None]) ** 2, axis=1)
-    assert away == pytest.approx(data.values[:, -1, 0], rel=1e-12)
-    assert np.isnan(data.values[:, :-1, -4:]).all()
-    assert not too_far(data, 1e6).any()

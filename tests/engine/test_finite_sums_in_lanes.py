@@ -129,6 +129,7 @@ def test_a_run_has_the_same_bits_in_any_company(count: int) -> None:
     at, eta = np.array([1, 20, STEPS]), np.array([0.01 * (k + 1) for k in range(8)])
     whole = follow_all(runs_of(problem, data, 8), data, at, eta, problem.smoothness)
     for first in range(0, 8, count):
-        few = runs_of(problem, data, 8)[first : first + count]
-        part = follow_all(few, data, at, eta[first : first + count], problem.smoothness)
-        np.testing.assert_array_equal(part, whole[first : first + count])
+        own = slice(first, first + count)
+        part = follow_all(runs_of(problem, data, 8)[own], data, at, eta[own], problem.smoothness)
+        np.testing.assert_array_equal(part[0], whole[0][own])
+        np.testing.assert_array_equal(part[1], whole[1][own])

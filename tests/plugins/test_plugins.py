@@ -13,7 +13,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.commands import calibrate, diff, plot, privacy, table
 from dpexp.commands.claims import claims as claims_command
 from dpexp.config.cells import stored_cell
-from dpexp.config.experiment_file import load_experiment
+from dpexp.config.experiment_file import load_experiment, read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.plugins import loaded as plugin
@@ -24,6 +24,7 @@ from dpexp.store.executors import in_process, packed
 from dpexp.store.fingerprint import code_of, plugins_missing
 from dpexp.store.reading import load_generation
 from dpexp.store.simulating import simulate
+from dpexp.store.stats import too_far
 from dpexp.theory import THEOREMS
 from tests.conftest import call, using
 from tests.plugins.plugin_lab import write_lab
@@ -286,10 +287,7 @@ def test_files_that_cannot_be_plug_ins(tmp_path):
     ("line", "expected"),
     [
         ("raise ValueError('no luck')", r"^\S*inner/steps\.py:\d+: ValueError: no luck$"),
-        (
-            "return Passed(steps, (), (), np.zeros((1, 2)))",
-            r"returned values of shape \(1, 2\) and type float64, not float64",
-        ),
+        ("return Passed(steps, (), (), np.zeros((1, 2)))", r"values of shape \(1, 2\) and type float64, not float64"),
     ],
 )
 def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line, expected):
@@ -299,6 +297,50 @@ def test_a_mistake_inside_a_simulation_is_a_failed_cell_with_its_line(lab, line,
     with using(lab):
         cell = load_experiment(lab.parent / "lab.yaml").cells[0]
         assert re.search(expected, simulate([cell], [0]).error)
+
+
+METRIC = """\
+from dpexp.plugins import Plugin
+
+def length(theta, problem):
+    theta -= problem.optimum() if hasattr(problem, "optimum") else 0
+    return (theta.astype(float) ** 2).sum(axis=tuple(range(2, theta.ndim)))
+
+PLUGIN = Plugin(metrics={"length": length})
+"""
+RECORDED = "experiment: e\nproblem: {name: %s}\nalgorithm: {name: %s}\nprivacy: {eps: 8, delta: 1e-5}\n"
+RECORDED += "run: {n: %d, replicates: 2, checkpoints: 3, %s}\n"
+BY_LENGTH = {
+    ("huber-linear", "ldp-sgd", 60, "coefficients: [1, scale, 0, 2, 4, 3, 5], metrics: length"): "param_distance_sq",
+    ("mallows-logistic", "staged-newton", 3000, "metrics: [length]"): "param_distance_sq",
+    ("rippled-mean", "batch-descent", 60, "metrics: length"): "param_norm_sq",
+    ("softmax", "dp-sgd", 60, "metrics: length"): "param_norm_sq",
+}
+
+
+@pytest.mark.parametrize("setting", BY_LENGTH)
+def test_metrics_of_plug_ins_and_coefficients_are_of_the_parameters_after_the_last_step(setting, tmp_path):
+    with using(write(tmp_path, "own.py", METRIC)):
+        (cell,) = read_experiment(RECORDED % setting, "e.yaml").cells
+        data, start = simulate([cell], [0, 1])[0].data, len(cell.algorithm.metrics)
+        for wrong in ("lengths", "loss_gap", "alpha", "median", "coefficient_0"):
+            with pytest.raises(ConfigError, match=rf"e\.yaml:5:\d+: (unknown metric )?'{wrong}'"):
+                read_experiment((RECORDED % setting).replace("length", wrong), "e.yaml")
+    (bare,) = read_experiment(RECORDED % (*setting[:3], "coefficients: none, metrics: []"), "e.yaml").cells
+    assert {"coefficients", "metrics"}.isdisjoint(bare.parameters["run"])
+    names = [f"coefficient_{j}" for j in range(6)] + ["scale"] if "scale" in setting[3] else []
+    assert data.metrics == cell.metrics == (*bare.metrics, *names, "length")
+    same = data.values[:, -1, data.metrics.index(BY_LENGTH[setting])]
+    assert data.values[:, -1, -1] == pytest.approx(same, rel=1e-6)
+    if names:
+        away = data.values[:, -1, start:-1] - cell.problem.optimum()[:, None]
+        assert (away**2).sum(axis=1) == pytest.approx(same, rel=1e-12)
+    assert np.isnan(data.values[:, :-1, start:]).all()
+    assert not too_far(data, 1e6, cell.run.metrics).any()
+    for name, line, error in (("own1.py", "return theta[0]", "metric 'length' returned"), ("own2.py", "1 / 0", "Zero")):
+        with using(write(tmp_path, name, METRIC.replace("    theta -=", f"    {line}\n    theta -="))):
+            assert f"plugin {name}" in code_of(cell)
+            assert re.match(rf"\S*{name}:\d+: {error}", simulate([cell], [0]).error)
 
 
 def test_a_worker_loads_what_it_needs_and_refuses_what_was_edited_since(lab):

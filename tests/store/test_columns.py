@@ -3,7 +3,6 @@
 from typing import Literal
 
 import numpy as np
-import pytest
 
 from dpexp.algorithms import ALGORITHMS
 from dpexp.config.cells import RESERVED_COLUMNS
@@ -12,7 +11,7 @@ from dpexp.core.parameters import Positive
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_losses import HuberLinear
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.reading import cell_of, load_cells, load_generation, load_summary
+from dpexp.store.reading import load_cells, load_summary
 from dpexp.store.stats import summarise
 
 
@@ -67,18 +66,3 @@ def test_no_column_of_a_cell_is_lost_where_summaries_are_joined_with_it(monkeypa
     assert (set(summary["run.n"]), set(summary["n"])) == ({20}, {2})
     assert summary["step"].max() == 20
     assert set(summary["cell.n_diverged"]) == {0}
-
-
-def test_parameters_that_a_config_records_are_those_of_the_last_step(tmp_path):
-    """All of them give the squared distance that is stored beside them."""
-    text = COLLIDING.replace("beta-problem", "huber-linear").replace("beta-steps", "ldp-sgd")
-    experiment = read_experiment(text.replace("checkpoints: 2", "checkpoints: 3, coefficients: all"), "colliding.yaml")
-    run(experiment, Options(tmp_path, jobs=1, quiet=True))
-    for cell in experiment.cells:
-        data = cell_of(load_generation(tmp_path, "colliding"), cell.cell_id)
-        at = len(cell.algorithm.metrics)
-        recorded = data.values[:, :, at:]
-        assert np.isnan(recorded[:, :-1]).all()
-        away = recorded[:, -1] - cell.problem.optimum()[None, :, None]
-        wanted = data.values[:, -1, data.metrics.index("param_distance_sq")]
-        assert (away**2).sum(axis=1) == pytest.approx(wanted, rel=1e-12)

@@ -73,8 +73,8 @@ def follow_all(
     eta: np.ndarray,
     smoothness: float,
     slacks: bool = True,
-) -> np.ndarray:
-    """Metrics [R, K, 6] of at most eight runs at the checkpoints, in the order of METRICS; eta [R].
+) -> tuple[np.ndarray, np.ndarray]:
+    """Metrics [R, K, 6] of at most eight runs at the checkpoints, by METRICS, and their last w [R, d]; eta [R].
 
     At checkpoint k, w is w_{k+1}: |w|^2, F(w) and |grad F(w)|. Over the steps t looked at so far: the mean of
     |grad F(w_t)|, the mean of |m_hat_t - grad F(w_t)|, and the least slack of Lemma 5 in a step, with sharp constants,
@@ -128,7 +128,7 @@ def follow_all(
             columns = sizes, after, _lengths(gradient), *means, slack if slacks else unknown
             out[:, row_of[t]] = np.stack(columns, axis=1)
         done, before = t, after
-    return out
+    return out, company.w[:, :count].T
 
 
 # Sums are along rows that lie in memory as rows: numpy then adds up each in the same order, however many there are. No

@@ -116,11 +116,11 @@ def _handed_out(problem: Any, passed: Passed) -> np.ndarray:
             raise NothingShown("`simulate` measures no `param_distance_sq`, which shows where an iterate is")
         # (b): after the first user
         return np.moveaxis(np.sqrt(measured["param_distance_sq"][:, :1]), 2, 0)
-    if passed.parameters is not None:
-        return np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
     if isinstance(problem, LinearCanaries) and "objective" in measured:
         # (a)
         return np.moveaxis(measured["objective"], 2, 0) * problem.count / problem.slope
+    if passed.parameters is not None:
+        return np.moveaxis(np.asarray(passed.parameters[0], float), 1, 0)
     raise NothingShown("`simulate` hands out no parameters, nor the metric `objective` of a finite sum")
 
 
