@@ -304,6 +304,7 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     return theta
 
 
+@kept_once(64)
 def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.ndarray]:
     """Hessian of the risk and covariance of the gradient at the optimum, [p, p] each."""
     theta, places = optimum_of(problem), places_of(problem)
@@ -311,6 +312,7 @@ def second_order_of(problem: LinearPredictorProblem) -> tuple[np.ndarray, np.nda
     return places.second(theta, means, 1), places.second(theta, means, 2)
 
 
+@kept_once(64)
 def third_derivative_of(problem: LinearPredictorProblem) -> np.ndarray | None:
     """Third derivative of the risk at the optimum, [p, p, p]; None where rows do not keep third moments."""
     if unknown_means(problem) is not None:
