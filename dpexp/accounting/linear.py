@@ -120,15 +120,9 @@ def uses(sampling: Sampling, q: float, steps: int, batches: int, floor: float) -
 
 @lru_cache(maxsize=64)
 def linear(
-    sampling: Sampling,
-    replaced: bool,
-    q: float,
-    multiplier: float,
-    steps: int,
-    batches: int = 1,
-    flipped: bool = False,
-    floor: float = _FLOOR,
-) -> LinearLaw:
+    sampling: Sampling, replaced: bool, q: float, multiplier: float, steps: int, batches: int = 1,
+    flipped: bool = False, floor: float = _FLOOR,
+) -> LinearLaw:  # fmt: skip
     """The pair of a linear loss (a): `flipped` among others of the same slope, else among others of 0."""
     if flipped and (sampling == "poisson" or not replaced):
         raise ValueError("under Poisson sampling the others' number is random too; without replacement nothing flips")

@@ -109,13 +109,25 @@ def _depths(fine: np.ndarray, interval: float) -> np.ndarray:
 
 
 def _convex(excess: np.ndarray, middle: int, interval: float) -> np.ndarray:
-    """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`."""
-    masses, points = np.zeros(len(excess)), _ends(excess, middle, interval)
-    while ((bends := _masses(excess, points, interval)) < 0).any():
-        # all points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the
-        # chord over the run is below it
-        points = points[bends >= 0]
-    masses[points] = bends
+    """Masses of the convex hull from below of a polygon, by dropping points; grid as in `_masses`.
+
+    All points at which the polygon bends down are dropped at once: over a run of them it is concave, so that the chord
+    over the run is below it. Only beside what was dropped it then bends otherwise, and is looked at again: the points
+    left are those of passes over all of them.
+    """
+    points, masses = _ends(excess, middle, interval), np.zeros(len(excess))
+    before, after, kept = np.zeros(len(excess), int), np.zeros(len(excess), int), np.zeros(len(excess), bool)
+    before[points[1:]], after[points[:-1]], kept[points] = points[:-1], points[1:], True
+    down = points[_masses(excess, points, interval) < 0]
+    while len(down):
+        kept[down], left, right = False, before[down], after[down]
+        left, right = left[kept[left]], right[kept[right]]
+        after[left], before[right] = right, left
+        beside = np.unique(np.concatenate([left[left > points[0]], right[right < points[-1]]]))
+        chain = np.unique(np.concatenate([points[[0, -1]], before[beside], beside, after[beside]]))
+        down = beside[_masses(excess, chain, interval)[np.searchsorted(chain, beside)] < 0]
+    points = np.flatnonzero(kept)
+    masses[points] = _masses(excess, points, interval)
     return masses
 
 

@@ -75,15 +75,9 @@ class StepLoss:
     """
 
     def __init__(
-        self,
-        q: float | np.ndarray,
-        multiplier: float | np.ndarray,
-        scheme: Scheme,
-        present: np.ndarray = CERTAIN,
-        absent: np.ndarray = CERTAIN,
-        lost: float = 0.0,
-        unsampled: float | None = None,
-    ) -> None:
+        self, q: float | np.ndarray, multiplier: float | np.ndarray, scheme: Scheme, present: np.ndarray = CERTAIN,
+        absent: np.ndarray = CERTAIN, lost: float = 0.0, unsampled: float | None = None,
+    ) -> None:  # fmt: skip
         self.shares, noise = np.atleast_1d(q).astype(np.float64), np.atleast_1d(multiplier).astype(np.float64)
         if not np.all((self.shares > 0) & (self.shares <= 1) & (noise > 0) & (noise < math.inf)):
             raise ValueError(f"need 0 < q <= 1 and a finite positive noise, not {q} and {multiplier}")

@@ -62,9 +62,7 @@ def opposite(eps: np.ndarray, q: float, mu: float) -> np.ndarray:
     # so for gap < 0 the positive one is e^eps over the other, and nothing cancels.
     middle = (1 - q) * np.abs(gap)
     root = np.hypot(middle, 2 * a * exp(eps / 2))
-    log_y = np.where(
-        gap >= 0, log(middle + root) - log(2 * a), log(2 * a) + eps - log(middle + root)
-    )  # fmt: skip
+    log_y = np.where(gap >= 0, log(middle + root) - log(2 * a), log(2 * a) + eps - log(middle + root))
     z = log_y / mu
     return q * (ndtr(mu - z) - exp(eps + log_ndtr(-mu - z))) - (1 - q) * gap * ndtr(-z)
 
