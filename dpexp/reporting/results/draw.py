@@ -69,8 +69,9 @@ def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] =
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
         problems = [cell.problem for line in lines if (cell := line.run.cell)]
-        unknown = (own.unknown_curvature() for own in problems if isinstance(own, LinearPredictorProblem))
-        words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=list(filter(None, unknown)))
+        linear = (own for own in problems if isinstance(own, LinearPredictorProblem))
+        unknown = list(filter(None, (own.unknown_curvature() for own in linear)))
+        words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=unknown, known=problems)
         raise UsageError(*words.splitlines())
     theory, last = theory_sentence(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
     # what the picture cannot say by itself; parameters are in the head of the CSV
