@@ -12,7 +12,7 @@ df. As df grows it becomes z.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,59 +81,45 @@ def t_of(z: Value, v: Value, df: Value) -> Value:
     return z * sqrt(expm1(s / df) * df / s)
 
 
-def category(g: Value, v: Value, first: Value, j: int, n: Any) -> Value:
-    """A column of zeros and ones, from the normal of the first column of its factor."""
-    return where(first <= n.high[j], 1.0, 0.0) - where(first <= n.low[j], 1.0, 0.0)
-
-
 COLUMNS: dict[str, Callable[..., Value]] = {
-    "normal": lambda g, v, first, j, n: n.b[j] + n.a[j] * g,
-    "uniform": lambda g, v, first, j, n: n.b[j] + n.a[j] * normal_cdf(g),
-    "bernoulli": lambda g, v, first, j, n: where(g <= n.high[j], n.a[j], n.b[j]),
-    "categorical": category,
-    "t": lambda g, v, first, j, n: n.b[j] * t_of(g, v, n.a[j]),
+    "normal": lambda g, v, k: k[1] + k[0] * g,
+    "uniform": lambda g, v, k: k[1] + k[0] * normal_cdf(g),
+    "bernoulli": lambda g, v, k: where(g <= k[3], k[0], k[1]),
+    "categorical": lambda g, v, k: where(g <= k[3], 1.0, 0.0) - where(g <= k[2], 1.0, 0.0),
+    "t": lambda g, v, k: k[1] * t_of(g, v, k[0]),
 }
-"""(c): of its own normal, a second one, the first normal of its factor, its place, and the numbers of the design"""
+"""(c): of its own normal (of a factor's columns the first one's), a second one, and a, b, low, high of the design"""
 
 
-def laplace_error(z: Value, v: Value, n: Value) -> Value:
+def laplace_error(z: Value, v: Value, k: Value) -> Value:
     size = -log(2.0 * normal_cdf(-absolute(z)))
     return where(z < 0.0, -size, size)
 
 
-def bounded_error(z: Value, v: Value, n: Value) -> Value:
+def bounded_error(z: Value, v: Value, k: Value) -> Value:
     """P(e < -r) = (1 - r)^4 / 2 for 0 <= r <= 1, symmetric."""
     size = 1.0 - sqrt(sqrt(2.0 * normal_cdf(-absolute(z))))
     return where(z < 0.0, -size, size)
 
 
 ERRORS: dict[str, Callable[..., Value]] = {
-    "normal": lambda z, v, n: z,
-    "t": lambda z, v, n: t_of(z, v, n[2]),
+    "normal": lambda z, v, k: z,
+    "t": lambda z, v, k: t_of(z, v, k[0]),
     "laplace": laplace_error,
-    "logistic": lambda z, v, n: log(normal_cdf(z)) - log(normal_cdf(-z)),
-    "contaminated": lambda z, v, n: where(v <= n[2], n[3] * z, z),
-    "skewed": lambda z, v, n: -log(normal_cdf(-z)) - 1.0,
+    "logistic": lambda z, v, k: log(normal_cdf(z)) - log(normal_cdf(-z)),
+    "contaminated": lambda z, v, k: where(v <= k[0], k[1] * z, z),
+    "skewed": lambda z, v, k: -log(normal_cdf(-z)) - 1.0,
     "bounded": bounded_error,
 }
-"""the error over its size, of its normal, a second one, and the numbers of the law"""
-Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""the error over its size, of its normal, a second one, and the two numbers of the law"""
 
 
-def column_of(law: Law, compiler: Compiler = lambda own: own) -> Callable[..., Value]:
-    """A function of `COLUMNS`, in which a plug-in's is as `compiler` makes it."""
+def function_of(law: Law, ours: Mapping[str, Callable[..., Value]], compiler: Any = None) -> Callable[..., Value]:
+    """One of `COLUMNS` or `ERRORS`, or a plug-in's, of its normal and k, as `compiler` makes it."""
     if isinstance(law, str):
-        return COLUMNS[law]
-    own = compiler(law)
-    return lambda g, v, first, j, n: own(g, (n.a[j], n.b[j], n.low[j], n.high[j]))
-
-
-def error_of(law: Law, compiler: Compiler = lambda own: own) -> Callable[..., Value]:
-    """A function of `ERRORS`, the same way."""
-    if isinstance(law, str):
-        return ERRORS[law]
-    own = compiler(law)
-    return lambda z, v, n: own(z, (n[2], n[3]))
+        return ours[law]
+    own = compiler(law) if compiler else law
+    return lambda z, v, k: own(z, k)
 
 
 def mixing_of(design: RowShape) -> Callable[..., Any]:
@@ -208,7 +194,7 @@ def column_maker(design: RowShape) -> Callable[..., Any] | None:
     made = inlined(lambda x, v, b, n: None)
     for kind, count in _runs(design.columns):
         made = _chained(
-            made, inlined(column_of(kind, inlined)), place, place + count, used if kind == "t" else -1, kind
+            made, inlined(function_of(kind, COLUMNS, inlined)), place, place + count, used if kind == "t" else -1, kind
         )
         place, used = place + count, used + count * (kind == "t")
     return made
@@ -241,7 +227,8 @@ def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind:
         before(x, v, b, n)
         first = load(x, (b, start)) if first_of else reals(0.0)
         for j in range(start, stop):
+            own = first if first_of else load(x, (b, j))
             other = load(v, (b, second + j - start)) if takes else reals(0.0)
-            store(x, (b, j), column(load(x, (b, j)), other, first, j, n))
+            store(x, (b, j), column(own, other, (n.a[j], n.b[j], n.low[j], n.high[j])))
 
     return inlined(columns)

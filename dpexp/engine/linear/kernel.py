@@ -29,7 +29,16 @@ from dpexp.engine.lanes.language import inlined
 from dpexp.engine.lanes.streams import fill_normal, fill_uniform
 from dpexp.engine.lanes.vectors import LANES, add, fused, in_any, load, load_state, read, reals, store, write
 from dpexp.engine.linear import BLOCK
-from dpexp.engine.linear.designs import ErrorShape, RowNumbers, RowShape, column_maker, error_of, factor_of, mixing_of
+from dpexp.engine.linear.designs import (
+    ERRORS,
+    ErrorShape,
+    RowNumbers,
+    RowShape,
+    column_maker,
+    factor_of,
+    function_of,
+    mixing_of,
+)
 from dpexp.engine.linear.rule import Received, RuleSource
 
 UNROLLED = 20
@@ -158,7 +167,7 @@ def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Calla
     more, grows, bends = errors.second, errors.grows, errors.bends
     mix, factor, columns = mixing_of(design), factor_of(design), column_maker(design)
     of_errors, factored, plain, from_table = errors.unit is not None, factor is not None, columns is None, design.table
-    error = None if errors.unit is None else inlined(error_of(errors.unit, inlined))
+    error = None if errors.unit is None else inlined(function_of(errors.unit, ERRORS, inlined))
 
     @compiled(cached=True)
     def draw(block, streams, law):
@@ -194,7 +203,8 @@ def user_drawing(shape: ModelShape, lengths: bool, known_d: int | None) -> Calla
                 norm_sq = norm_sq + z * z
             e = load(y, (b,))
             if of_errors:
-                e = n.errors[4] * error(e, load(block.e, (b,)) if more else reals(0.0), n.errors)
+                two = n.errors[2], n.errors[3]
+                e = n.errors[4] * error(e, load(block.e, (b,)) if more else reals(0.0), two)
             if grows:
                 e = (n.errors[0] + n.errors[1] * absolute(load(x, (b, 0)))) * e
             if bends:
