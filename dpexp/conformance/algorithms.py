@@ -19,10 +19,12 @@ from dpexp.config.cells import Cell
 from dpexp.conformance.canary import ATTACK
 from dpexp.conformance.check_result import Breach, NotTried, Promise, Subject
 from dpexp.conformance.problems import furthest
-from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toys_of
+from dpexp.conformance.toy_settings import WHOLE_RUN, Toy, toy_of, toys_of
 from dpexp.core.text import counted
 from dpexp.engine.linear.rule import Rule
+from dpexp.engine.result import measured
 from dpexp.privacy.analyses.analysis import Analysis, refuted, with_last_iterate
+from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.store.simulating import checkpoint_steps
 
@@ -283,8 +285,7 @@ def _memories(rule: Rule, p: int, rng: np.random.Generator) -> list[Any]:
     if rule.whiten is None:
         return [None]
     kind, count = type(rule.memory), len(rule.memory)
-    others = [kind(*(size * rng.standard_normal((count, p)) ** 2)) for size in (1e-3, 1.0, 1e3)]
-    return [None, *others]
+    return [None, *(kind(*(size * rng.standard_normal((count, p)) ** 2)) for size in (1e-3, 1.0, 1e3))]
 
 
 def _extremes(
@@ -351,15 +352,33 @@ def estimates(subject: Kind) -> str:
         raise NotTried("no toy setting is accepted")
     sizes = [cell.run.n, 4 * cell.run.n, 64 * cell.run.n]
     times = [float(cell.algorithm.seconds(cell.problem, n)) for n in sizes]
-    if not all(math.isfinite(t) and t > 0 for t in times):
-        raise Breach(f"seconds is {times} for {sizes} steps: it is a positive number", kind.seconds)
-    if not times[0] < times[1] < times[2]:
-        raise Breach(f"seconds is {times} for {sizes} steps: it grows with them", kind.seconds)
+    if not 0 < times[0] < times[1] < times[2] < math.inf:
+        raise Breach(f"seconds is {times} for {sizes} steps: it is positive and grows with them", kind.seconds)
     # Sixty-four times the steps, ten times the checkpoints and eight settings at once need no less.
     bytes_of = [cell.algorithm.memory(cell.problem, n, k, s) for n, k, s in ((sizes[0], 4, 1), (sizes[2], 40, 8))]
     if not all(isinstance(b, int) and b > 0 for b in bytes_of) or bytes_of[0] > bytes_of[1]:
         raise Breach(f"memory is {bytes_of}: whole positive numbers of bytes that grow with the work", kind.memory)
     return f"{times[0]:.2g} s to {times[2]:.2g} s for {sizes[0]} to {sizes[2]} steps; {bytes_of[0]:,} bytes and more"
+
+
+def metric_alone(subject: Subject[Any]) -> str:
+    """Two replicates together have the numbers of each alone, on every problem where the metric gives some."""
+    tried, errors = list[str](), list[Exception]()
+    cells: Iterator[Any] = (toy.any_cell() for name in PROBLEMS if (toy := toy_of("problem", name)))
+    for cell in cells:
+        try:
+            theta = _simulate([cell], [0, 1]).parameters[0]
+            alone = measured(subject.name, theta, cell.problem)
+            numbers = np.asarray(subject.value(theta.copy(), cell.problem))
+        except Exception as error:  # it may be of other problems
+            errors.append(error)
+            continue
+        if numbers.shape != alone.shape or not np.allclose(numbers, alone, equal_nan=True):
+            raise Breach(f"{cell.problem.name}: two replicates have other numbers than each alone", subject.value)
+        tried.append(cell.problem.name)
+    if not tried:
+        raise errors[0]
+    return f"numbers [estimators, replicates] on {', '.join(tried)}"
 
 
 CHECKS: tuple[Promise[type[Any]], ...] = (

@@ -23,8 +23,7 @@ from dpexp.problems.linear_predictor import LinearPredictorProblem
 
 Send = Callable[[np.ndarray], np.ndarray]
 """gradients [..., p] -> what users make of them before the noise [..., p]"""
-SMALL_N = 200
-"""records of a finite sum that is tried"""
+SMALL_N = 200  # records of a finite sum that is tried
 
 
 def value_of(subject: Subject[Any]) -> Any:
@@ -74,9 +73,6 @@ def _any_users(problem: LinearPredictorProblem, rng: np.random.Generator, size: 
     return x, y
 
 
-# --- every problem ---------------------------------------------------------------------------------------------
-
-
 def registered_problem(subject: Subject[Any]) -> str:
     value, kind = value_of(subject), _kind(subject)
     if value.name not in PROBLEMS:
@@ -93,17 +89,13 @@ def registered_problem(subject: Subject[Any]) -> str:
 def is_run(subject: Subject[Any]) -> str:
     """Every registered algorithm that takes the problem accepts some toy setting of it."""
     kind, name = _kind(subject), value_of(subject).name
-    runners = [
-        algorithm
-        for algorithm, runner in ALGORITHMS.items()
-        if issubclass(kind, runner.runs_on) and any(toys_of(algorithm, {name: PROBLEMS[name]}))
-    ]
-    if not runners:
+    own, takes = (
+        {name: PROBLEMS[name]},
+        [name for name, runner in ALGORITHMS.items() if issubclass(kind, runner.runs_on)],
+    )
+    if not (runners := [algorithm for algorithm in takes if any(toys_of(algorithm, own))]):
         raise Breach("no algorithm runs on it, in any toy setting", kind)
     return ", ".join(runners)
-
-
-# --- M-estimators ----------------------------------------------------------------------------------------------
 
 
 def gradient(subject: Subject[Any]) -> str:
@@ -112,11 +104,9 @@ def gradient(subject: Subject[Any]) -> str:
     count, h = 300, 1e-6
     theta = _states_near(problem, rng, count)
     x, y = problem.sample(rng, count)
-    differences = np.stack(
-        [(problem.loss(theta + h * e, x, y) - problem.loss(theta - h * e, x, y)) / (2 * h) for e in np.eye(problem.p)],
-        axis=-1,
-    )
-    off = np.abs(differences - problem.gradient(theta, x, y)).max(axis=-1)
+    moves = h * np.eye(problem.p)
+    slopes = [(problem.loss(theta + move, x, y) - problem.loss(theta - move, x, y)) / (2 * h) for move in moves]
+    off = np.abs(np.stack(slopes, axis=-1) - problem.gradient(theta, x, y)).max(axis=-1)
     agree = float(np.mean(off < 1e-5))
     if agree <= 0.98:  # a kink within h of a point spoils its finite difference
         message = f"differs from the slope of the loss at {1 - agree:.0%} of {count} points, by up to {off.max():.2g}"
@@ -153,10 +143,8 @@ def sensitivity_holds(subject: Subject[Any]) -> str:
     for spread in (0.5, 5.0, 100.0):
         theta = _states_near(problem, rng, 20_000, spread)
         first, second = (problem.gradient(theta, *_any_users(problem, rng, len(theta))) for _ in range(2))
-        worst, bound = (
-            max(worst, np.linalg.norm(first - second, axis=-1).max()),
-            max(bound, np.linalg.norm(first, axis=-1).max()),
-        )
+        worst = max(worst, np.linalg.norm(first - second, axis=-1).max())
+        bound = max(bound, np.linalg.norm(first, axis=-1).max())
     exact, largest, kind = problem.exact_sensitivity(), problem.gradient_bound(), type(problem)
     if worst > exact * (1 + 1e-12):
         message = f"two users' gradients are {worst:.6g} apart, the sensitivity says {exact:.6g}"
@@ -175,8 +163,7 @@ def furthest(problem: LinearPredictorProblem, rng: np.random.Generator, send: Se
     lengths, from e^-12 to e^3, (c) keep the best of 24 random moves, half of them relative to their place. It ends
     where `enough` is exceeded. What is found is attained; that nothing further was found proves nothing.
     """
-    d = problem.d
-    real = problem.response_noise == "normal"
+    d, real = problem.d, problem.response_noise == "normal"
     ends = [()] if real else list(product(np.unique(problem.sample(rng, 400)[1])[[0, -1]], repeat=2))
 
     def distances(v: np.ndarray) -> np.ndarray:
@@ -235,8 +222,7 @@ def optimum(subject: Subject[Any]) -> str:
     # Chance takes one coordinate beyond 4.5 standard errors in about 7 of a million tries.
     here = z_score(problem.optimum())
     if here >= 4.5:
-        message = f"the mean gradient at optimum() is {here:.3g} standard errors from zero"
-        raise Breach(message, type(problem).optimum)
+        raise Breach(f"the mean gradient at optimum() is {here:.3g} standard errors from zero", type(problem).optimum)
     # Where the risk is flat around its optimum, the slope begins further away.
     away = z_score(problem.optimum() + (0.25 if problem.unknown_curvature() or problem.curvature().M else 1.0))
     if away <= 4.5:
@@ -259,14 +245,12 @@ def risk(subject: Subject[Any]) -> str:
             message = f"risk_gap is {off:.3g} standard errors from the mean loss of 100,000 users"
             raise Breach(message, kind.conditional_risk or kind)
         worst = max(worst, off)
-    if problem.risk_gap(problem.optimum()) != 0 or not np.all(
-        problem.risk_gap(_states_near(problem, rng, 200, 2.0)) > 0
-    ):
+    around = problem.risk_gap(_states_near(problem, rng, 200, 2.0))
+    if problem.risk_gap(problem.optimum()) != 0 or not np.all(around > 0):
         raise Breach("risk_gap is not zero at optimum() and positive elsewhere", kind.optimum)
     theta = _states_near(problem, rng, 21)
-    gaps = problem.risk_gap(theta)
     # Kernels ask for many points at once, and a stored curve must not depend on which.
-    if not np.array_equal([problem.risk_gap(t) for t in theta], gaps):
+    if not np.array_equal([problem.risk_gap(t) for t in theta], problem.risk_gap(theta)):
         raise Breach("risk_gap of a point depends on the other points of the call", kind.risk_gap)
     return f"5 points, at most {worst:.2g} standard errors from 100,000 users"
 
@@ -299,9 +283,6 @@ def curvature(subject: Subject[Any]) -> str:
     if np.any(np.abs(products.mean(axis=0) - constants.score_covariance) >= 5 * error + 1e-12):
         raise Breach("the score covariance is not that of 100,000 users' gradients", kind._second_order)
     return f"Hessian within {off:.1g} of second differences; covariance of 100,000 users"
-
-
-# --- finite sums -----------------------------------------------------------------------------------------------
 
 
 def _gradients(problem: FiniteSum, w: np.ndarray) -> np.ndarray:
@@ -344,8 +325,7 @@ def sum_constants(subject: Subject[Any]) -> str:
         near = w + 1e-4 * rng.standard_normal(problem.dimension)
         a, b = _gradients(problem, w), _gradients(problem, near)
         # neighbours differ in what depends on the record: a common part of all gradients is no record's
-        apart = np.linalg.norm(a - a[:1], axis=-1).max() / 2
-        steepest = max(steepest, float(apart))
+        steepest = max(steepest, float(np.linalg.norm(a - a[:1], axis=-1).max() / 2))
         bend = max(bend, float((np.linalg.norm(b - a, axis=-1) / np.linalg.norm(near - w)).max()))
     if steepest > problem.lipschitz * (1 + 1e-9):
         message = f"two records' gradients are {2 * steepest:.6g} apart, more than 2 G = {2 * problem.lipschitz:.6g}"

@@ -17,6 +17,7 @@ SUITE: dict[str, tuple[Promise[Any], ...]] = {
     "weight": law_checks.CHECKS,
     "column": law_checks.COLUMN_CHECKS,
     "error": law_checks.ERROR_CHECKS,
+    "metric": (Promise("company", "Replicates have the same numbers together and alone.", algorithms.metric_alone),),
     "mechanism": (Promise("bounds", "No upper bound is below what a pair of neighbours attains.", algorithms.bounds),),
 }
 """kind -> its checks, in the order in which they are made"""

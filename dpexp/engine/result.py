@@ -54,7 +54,7 @@ def measured(name: str, parameters: np.ndarray, problem: Any) -> np.ndarray:
     for r in range(numbers.shape[1]):
         # one by one, so that a number depends on its own replicate alone; a copy, which the function may change
         values: Any = METRICS[name](parameters[:, [r]].copy(), problem)
-        is_array, shape = isinstance(values, np.ndarray), (len(numbers), 1)
+        is_array, shape = type(values) is np.ndarray, (len(numbers), 1)
         if not is_array or values.shape != shape or values.dtype.kind not in "fiub":
             got = f"{values.dtype} {values.shape}" if is_array else f"a value of type {type(values).__name__}"
             message = f"metric '{name}' returned {got}, not numbers [estimators, replicates], here {shape}"

@@ -70,7 +70,7 @@ def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[tuple[str, str, 
         yield f"the analysis '{name}' is no such pair", hint, name
     elif kind == "metric" and not (inspect.isfunction(entry) and len(inspect.signature(entry).parameters) == 2):
         hint = "a metric is a function of theta [estimators, replicates, ...] and problem"
-        yield f"metric '{name}' is {value}, or takes other arguments", hint, name
+        yield f"metric '{name}' is no function of two arguments", hint, name
     elif base:
         interface, a_class = resolve_name(base), isinstance(entry, type)
         fits = isinstance(entry, interface) if kind in VALUES else a_class and issubclass(entry, interface)

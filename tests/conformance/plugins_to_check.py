@@ -31,8 +31,8 @@ class Mine(LdpSgd):
         passed = super().simulate(problem, settings, steps, seed, replicates)
         values = passed.values
         return Passed(passed.steps, passed.estimators, passed.metrics, values)
-
-PLUGIN = Plugin(problems={"my-quantile": Quantile}, algorithms={"my-sgd": Mine})
+FIRST = lambda theta, problem: theta[..., 0]
+PLUGIN = Plugin(problems={"my-quantile": Quantile}, algorithms={"my-sgd": Mine}, metrics={"first": FIRST})
 '''
 
 VALUES, NAME = "values = passed.values", 'name: Literal["my-sgd"] = "my-sgd"'
@@ -57,6 +57,7 @@ WRONG = {
     "a wrong gradient": ("return super().loss(", "return 1.1 * super().loss(", "problem", "gradient"),
     "an understated sensitivity": ("return super().exact_sens", "return 0.9 * super().exact_sens", "problem", "sensitivity holds"),
     "an overstated sensitivity that is called exact": ("return super().exact_sens", "return 1.1 * super().exact_sens", "problem", "sensitivity reached"),
+    "a metric of all replicates": ("theta[..., 0]", "theta[..., 0] - theta[..., 0].mean(axis=1)[:, None]", "metric", "company"),
     "a wrong optimum": ("return super().optimum()", "return super().optimum() + 0.2", "problem", "optimum"),
 }  # fmt: skip
 """what is wrong -> (text of RIGHT, its replacement, kind, the check that must fail)"""
