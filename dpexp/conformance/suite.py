@@ -24,11 +24,9 @@ SUITE: dict[str, tuple[Promise[Any], ...]] = {
 
 
 def subjects_of(plugin: Plugin) -> Iterator[Subject[Any]]:
-    """What of a plug-in is checked; functions of our own columns and errors are no part of their entries."""
+    """What of a plug-in is checked."""
     for kind in SUITE:
-        entries = getattr(plugin, f"{kind}s").items()
-        own = kind in ("column", "error")
-        yield from (Subject(kind, name, value) for name, value in entries if not own or getattr(value, kind))
+        yield from (Subject(kind, name, value) for name, value in getattr(plugin, f"{kind}s").items())
 
 
 def built_in() -> Iterator[Subject[Any]]:

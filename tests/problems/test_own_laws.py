@@ -36,40 +36,38 @@ def test_draws_and_optimum_are_those_of_scipy():
     assert (move[1], mean[0]) == pytest.approx((0, 0), abs=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("", ""),
-        ("mean_square, column=", "mean_square, lambda law: (-2.0, 3.0), "),
-        ("math.expm1", "math.exp"),
-        ("np.exp(-x) - 1", "np.exp(-x) - 1.1"),
-        ("np.exp(-x - ", "1.1 * np.exp(-x - "),
-        ("return -log(-log(normal_cdf(z)))", "return -1.1 * log(-log(normal_cdf(z)))"),
-    ],
-)
-def test_it_passes_the_suite_and_one_with_a_false_part_fails(right, wrong, tmp_path):
-    text = FILE.read_text()
+FALSE = {
+    "nothing": ("", ""), "ends": ("mean_square, column=", "mean_square, lambda law: (-2.0, 3.0), "), "mean_square": ("math.expm1", "math.exp"),
+    "slope": ("np.exp(-x) - 1", "np.exp(-x) - 1.1"), "density": ("np.exp(-x - ", "1.1 * np.exp(-x - "), "draws": ("return -log(-", "return -1.1 * log(-"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", FALSE)
+def test_it_passes_the_suite_and_one_with_a_false_part_fails(part, tmp_path):
     path = tmp_path / "own.py"
-    path.write_text(text.replace(right, wrong).replace('lognormal"', 'own-law"').replace('gumbel"', 'own-error"'))
+    path.write_text(
+        FILE.read_text().replace(*FALSE[part]).replace('lognormal"', 'own-law"').replace('gumbel"', 'own-error"')
+    )
     with using(path):
-        outcomes = [result.outcome for result in hold(subjects_of(use(path)))]
-    assert sorted(outcomes) == (["ok", "ok"] if not right else ["failed", "ok"])
+        outcomes = sorted(result.outcome for result in hold(subjects_of(use(path))))
+    assert outcomes == (["ok", "ok"] if part == "nothing" else ["failed", "ok"])
 
 
-@pytest.mark.parametrize(
-    ("law", "message"),
-    [
-        ("spread: -1", "must be positive"),
-        ("spred: 1", "did you mean 'spread'"),
-        ("spread: wide", "number"),
-        ("spread: inf", ""),
-    ],
-)
-def test_a_wrong_number_is_said_at_its_place(law, message):
-    population = f"{{design: {{columns: [{{law: lognormal, {law}}}]}}}}"
+WRONG = {
+    "spread: -1": "must be positive",
+    "spred: 1": "did you mean 'spread'",
+    "spread: wide": "number",
+    "spread: inf": "number",
+}
+
+
+@pytest.mark.parametrize("law", WRONG)
+def test_a_wrong_number_is_said_at_its_place(law):
+    text = CONFIG.format(
+        name="huber-linear", population=f"{{design: {{columns: [{{law: lognormal, {law}}}]}}}}", mu="1"
+    )
     with pytest.raises(ConfigError) as caught:
-        read_experiment(CONFIG.format(name="huber-linear", population=population, mu="1"), "e.yaml")
+        read_experiment(text, "e.yaml")
     (issue,) = caught.value.issues
-    assert message in issue.message + issue.hint
-    assert issue.where.line == 5
+    assert WRONG[law] in issue.message + issue.hint
+    assert "lognormal" in text.splitlines()[issue.where.line - 1]

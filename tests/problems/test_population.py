@@ -14,10 +14,9 @@ from scipy.special import expit
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
-from dpexp.problems.laws import ERRORS, law_of
 from dpexp.problems.linear_losses import PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.problems.population import ErrorLaw, Population
+from dpexp.problems.population import Population
 from dpexp.problems.population_means import clipped_optimum
 from dpexp.problems.row_rules import rows_along
 from tests.conftest import share
@@ -168,19 +167,6 @@ def test_errors_have_their_law(law):
 def test_a_quantile_moves_the_intercept_in_proportion_to_the_size_of_the_errors(size):
     problem = PROBLEMS["pinball-linear"](tau=0.25, population={"d": 1, "errors": {"law": "normal", "sd": size}})
     assert problem.optimum()[0] - 1 == pytest.approx(size * stats.norm.ppf(0.25), rel=1e-8)
-
-
-@pytest.mark.parametrize("name", sorted(ERRORS.keys() - {"t", "contaminated"}))
-def test_density_slope_and_survival_of_a_law_of_errors_belong_together(name):
-    law = law_of(ErrorLaw(law=name))
-    parts = np.unique([*np.linspace(*law.ends, 4001), *law.kinks])
-    x, half = (parts[1:] + parts[:-1]) / 2, np.diff(parts) / 2
-    mass = law.density(x) * 2 * half
-    assert np.sum(mass) == pytest.approx(1, abs=1e-4)
-    assert np.cumsum(mass[::-1])[::-1] == pytest.approx(law.survival(parts[:-1]), abs=1e-4)
-    inner = slice(40, -40)
-    slope = (np.log(law.density(x + 1e-6)) - np.log(law.density(x - 1e-6)))[inner] / 2e-6
-    assert slope == pytest.approx(law.slope(x)[inner], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("cap", [1.0, 1.5, 2.0, 3.0, math.inf])
