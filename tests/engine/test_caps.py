@@ -12,7 +12,7 @@ import pytest
 
 from dpexp.algorithms.ldp_sgd import LdpSgd
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
+from dpexp.engine.linear.designs import ErrorShape, RowShape
 from dpexp.engine.linear.linear_pass import run_lane_group
 from dpexp.privacy.budgets import ConstantBudget, PureBudget
 from dpexp.problems import PROBLEMS
@@ -25,7 +25,7 @@ USERS = 20_000
 def messages(algorithm, eps):
     """Messages [USERS, 8, 3] about one and the same record, x = (1, 0, 0) and y = 1, at theta = 0."""
     model = LOGISTIC.model()
-    law = model.law._replace(beta=np.array([1e3, 0, 0]), design=independent_normals(0.0, 2, 2.0))
+    law = model.law._replace(beta=np.array([1e3, 0, 0]), design=model.law.design._replace(a=np.zeros(2)))
     model = model._replace(law=law, shape=model.shape._replace(design=RowShape(), errors=ErrorShape("uniform")))
     ((_, settings, radius),) = algorithm.passes(LOGISTIC, [(FLAT, PureBudget(eps=eps))])
     steps = np.arange(1, USERS + 1)

@@ -68,13 +68,6 @@ class RowNumbers(NamedTuple):
     table: np.ndarray  # [N, d] rows
 
 
-def independent_normals(sd: float, d: int, cap: float) -> RowNumbers:
-    """Columns sd g, without correlation."""
-    zero = np.zeros(d)
-    none = np.zeros((0, d))
-    return RowNumbers(np.full(d, sd), zero, zero, zero, np.zeros((2, d)), 1.0, np.zeros(7), np.array([cap]), none)
-
-
 def t_of(z: Value, v: Value, df: Value) -> Value:
     """(d)"""
     s = maximum(z * z + v * v, 1e-280)

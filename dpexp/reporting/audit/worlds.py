@@ -26,7 +26,7 @@ from dpexp.core.seeds import generator
 from dpexp.core.terminal import tell
 from dpexp.data.dataset import NORM
 from dpexp.engine.lanes.elementwise import Value, where
-from dpexp.engine.linear.designs import ErrorShape, RowShape, independent_normals
+from dpexp.engine.linear.designs import ErrorShape, RowShape
 from dpexp.engine.linear.linear_pass import PassModel
 from dpexp.engine.result import Passed
 from dpexp.privacy.analyses.analysis import ALL, LAST, Analysis
@@ -223,8 +223,7 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
 
         def model(self) -> PassModel:
             model: PassModel = super().model()
-            design = independent_normals(0.0, self.d, self.law.cap)
-            design = design._replace(b=_row(self.d)[1:], weight=model.law.design.weight)
+            design = model.law.design._replace(a=np.zeros(self.d), b=_row(self.d)[1:])
             law = model.law._replace(k=np.array([*model.law.k, response]), design=design)
             shifted, errors = RowShape(columns=("normal",) * self.d), ErrorShape(self.response_noise)
             shape = model.shape._replace(response=canary_response, design=shifted, errors=errors)
