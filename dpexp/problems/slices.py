@@ -29,35 +29,37 @@ _CONTOUR = 24
 class Slices(NamedTuple):
     """Conditional moments at K values of the predictor's coordinate; the interface is that of `row_rules.Points`."""
 
-    p: np.ndarray  # [K] standardised predictor
-    length: float  # standard deviation of z'slopes
+    along: np.ndarray  # [K] the value of z'slopes
     slopes: np.ndarray  # [d], not 0: the direction of the predictor
-    mass: np.ndarray  # [3, K]: mass of a slice times the mean of w^j
-    first: np.ndarray  # [3, K, d + 1]: that of w^j x
-    second: np.ndarray  # [3, K, d + 1, d + 1]
-    third: np.ndarray | None  # [3, K, d + 1, d + 1, d + 1]; None for many columns
     error: float  # relative error of the mean weight
+    second: np.ndarray  # [3, K, d + 1, d + 1]: mass of a slice times the mean of w^j x x'; x_0 = 1
+    third: np.ndarray | None = None  # [3, K, d + 1, d + 1, d + 1]; None for many columns
+
+    @property
+    def mass(self) -> np.ndarray:
+        """[3, K]: mass of a slice times the mean of w^j."""
+        return np.asarray(self.second[:, :, 0, 0])
 
     def _share(self, theta: np.ndarray) -> np.ndarray:
         return np.asarray(theta[..., 1:] @ self.slopes / (self.slopes @ self.slopes))
 
     def predictor(self, theta: np.ndarray) -> np.ndarray:
-        return np.asarray(theta[..., :1] + self._share(theta)[..., None] * self.length * self.p)
+        return np.asarray(theta[..., :1] + self._share(theta)[..., None] * self.along)
 
     def beside(self, theta: np.ndarray) -> np.ndarray | None:
         rest = np.append(0.0, theta[1:] - self._share(theta) * self.slopes)
         return rest if np.abs(rest).max() > 1e-13 * np.abs(theta).max() else None
 
     def mean(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.first[power]))
+        return np.asarray(self.moments(power, f)[0])
 
     def moments(self, power: int, f: np.ndarray | float = 1.0) -> np.ndarray:
-        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.second[power]))
+        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.along.shape), self.second[power]))
 
     def tensor(self, f: np.ndarray | float = 1.0, power: int = 1) -> np.ndarray | None:
         if self.third is None:
             return None
-        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.p.shape), self.third[power]))
+        return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.along.shape), self.third[power]))
 
 
 def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
@@ -76,32 +78,24 @@ def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     k = max(float(r @ r - lam @ unit**2), 0.0)
     kinks = kink_edges(math.sqrt((cap - 1) / k), True) if k > 0 and math.isfinite(cap) else []
     p, step = gauss_panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
-    thirds = d < MOST_THIRDS
-    density = np.tile(step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi), 2)
-    moments = zip(*(_moments(lam, unit * value, k * value * value, cap, thirds) for value in p), strict=True)
-    # at -p all odd moments of y have the other sign
-    orders = [np.moveaxis(np.array(part), 0, 1) for part in moments]
-    m0, m1, m2, m3 = (np.concatenate([part, (-1) ** j * part], axis=1) for j, part in enumerate(orders))
-    p = np.append(p, -p)
-    x0, b = np.column_stack([np.ones(len(p)), p[:, None] * r]), np.vstack([np.zeros(d - 1), e])
-    mass, of_y, inner = m0 * density, m1 @ b.T * density[:, None], b @ m2 @ b.T * density[:, None, None]
-    crossed, square = x0[:, :, None] * of_y[..., None, :], x0[:, :, None] * x0[:, None, :]
-    first, second = mass[..., None] * x0 + of_y, mass[..., None, None] * square + inner
-    second = second + crossed + crossed.swapaxes(-1, -2)
-    third = None
-    if thirds:
-        third = np.einsum("pKijk,ai,bj,ck->pKabc", m3, b, b, b, optimize=True) * density[:, None, None, None]
-        third += symmetrised(inner, np.broadcast_to(x0, of_y.shape)) + symmetrised(square, of_y)
-        third += mass[..., None, None, None] * square[..., None] * x0[:, None, None, :]
-    error = max(2e-9, abs(float(mass[0].sum()) - 1))
-    return Slices(p, length, slopes, mass, first, second, third, error)
+    density = step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi)
+    axes = np.vstack([np.zeros(d - 1), e])
+    slices = [_moments(lam, unit * v, k * v * v, cap, np.append(1.0, v * r) - axes @ (unit * v), axes) for v in p]
+    orders, sign = list[np.ndarray](), np.append(1.0, -np.ones(d))
+    for order, moments in enumerate(zip(*slices, strict=True)):
+        own = np.einsum("k,kj...->jk...", density, np.array(moments))
+        # at -p all z have the other sign
+        orders.append(np.concatenate([own, own * math.prod(np.ix_(*[sign] * (2 + order)))], axis=1))
+    error = max(2e-9, abs(float(orders[0][0, :, 0, 0].sum()) - 1))
+    return Slices(length * np.append(p, -p), slopes, error, *orders)
 
 
 def _moments(
-    lam: np.ndarray, delta: np.ndarray, square: float, cap: float, thirds: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """E[w^j], E[w^j y], E[w^j y y'] and, with `thirds`, E[w^j y y y], j = 0, 1, 2 first, for |z|^2 = square + V."""
-    free, wide, count = cap - 1 - square, math.sqrt(float(lam.max())), len(lam)
+    lam: np.ndarray, delta: np.ndarray, square: float, cap: float, origin: np.ndarray, axes: np.ndarray
+) -> list[np.ndarray]:
+    """E[w^j x x'] and, of few columns, E[w^j x x x], j = 0, 1, 2 first, for x = origin + axes (y + delta) and
+    |z|^2 = square + V."""
+    free, wide = cap - 1 - square, math.sqrt(float(lam.max()))
     low = max(0.0, math.sqrt(float(lam @ (1 + delta**2))) - 10 * wide)
     high = math.sqrt(float(lam @ delta**2)) + math.sqrt(float(lam.sum())) + 8.5 * wide
     ends = np.linspace(low, high, 9)
@@ -118,21 +112,18 @@ def _moments(
     log_mean = -np.sum(np.log(grown) / 2 + s[:, :, None] * lam * delta**2 / grown, axis=2)
     weight = np.minimum(1.0, cap / (1 + square + v)) ** np.arange(3)[:, None]
     parts = (2 * root * step * weight)[:, :, None] * (2 * turn / v[:, None] * np.exp(_CONTOUR * tilt + log_mean))
-    c, means, spreads = parts.reshape(3, -1), (delta / grown - delta).reshape(-1, count), 1 / grown.reshape(-1, count)
-    shape, diagonal = (3, count, count), np.eye(count)
-    m1, of_spread = _imaginary(c.T, means), _imaginary(c.T, spreads)
-    m2 = np.stack([_imaginary(own[:, None] * means, means) for own in c]) + of_spread[:, None, :] * diagonal
-    m3 = np.zeros((3, 1, 1, 1))
-    if thirds:
-        squares = (means[:, :, None] * means[:, None, :]).reshape(len(means), -1)
-        m3 = np.stack([_imaginary(own[:, None] * means, squares) for own in c]).reshape(*shape, count)
-        for i in range(count):
-            crossed = np.stack([_imaginary(own[:, None] * means, spreads[:, i : i + 1])[:, 0] for own in c])
-            m3 = m3 + symmetrised(np.broadcast_to(np.diag(diagonal[i]), shape), crossed)
-    return c.sum(axis=1).imag, m1, m2, m3
+    c, spreads = parts.reshape(3, -1), 1 / grown.reshape(-1, len(lam))
+    x, q = origin + (delta * spreads) @ axes.T, len(origin)
+    weighted = c[:, :, None] * x
+    turned = np.concatenate([weighted.real, weighted.imag], axis=1).swapaxes(1, 2)
+    orders = [turned @ _swapped(x) + (axes * (c @ spreads).imag[:, None, :]) @ axes.T]
+    if q <= MOST_THIRDS:
+        orders.append((turned @ _swapped((x[:, :, None] * x[:, None, :]).reshape(len(x), -1))).reshape(3, q, q, q))
+        squares = axes.T[:, :, None] * axes.T[:, None, :]
+        orders[1] += symmetrised(squares, (turned @ _swapped(spreads)).swapaxes(1, 2)).sum(axis=1)
+    return orders
 
 
-def _imaginary(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Imaginary part of a'b, of arrays [n, k]: two real products are many times faster than a complex one."""
-    (a_real, a_imag), (b_real, b_imag) = ((part.real.copy(), part.imag.copy()) for part in (a, b))
-    return np.asarray(a_real.T @ b_imag + a_imag.T @ b_real)
+def _swapped(part: np.ndarray) -> np.ndarray:
+    """What real above imaginary parts are multiplied by for the imaginary part of a product, which is much faster."""
+    return np.concatenate([part.imag, part.real])
