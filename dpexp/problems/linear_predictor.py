@@ -324,10 +324,7 @@ class LinearPredictorProblem(Problem):
         from dpexp.engine.linear.measuring import expectations
 
         f, place = type(self).conditional_risk, (measured.location.ravel(), measured.spread.ravel())
-        try:
-            length = self.error_size
-        except UsageError:
-            length = 1.0
+        length = 1.0 if means.unknown_means(self) else self.error_size
         # panels are about as long as the covariate's standard deviation; 12 points on each are enough where f changes
         # over a third of that or more, so panels are cut into twice as many parts for twice the spread
         cuts = (1, 2, 4, 8, 16, 32)
@@ -336,39 +333,32 @@ class LinearPredictorProblem(Problem):
         mean = expectations(f, *place, measured.scale.ravel(), rules, self.constants)
         return mean.reshape(measured.linear.shape) + measured.linear
 
-    def _measured(self, theta: np.ndarray) -> tuple[Measured, np.ndarray]:
-        """What is measured of states [G, p, 8], and their risk [G, 8]; NaN where a state is not finite."""
-        from dpexp.engine.linear.measuring import Centres, measure
+    def metrics(self, theta: np.ndarray) -> Metrics:
+        """Metrics of states [G, p, 8] in lanes."""
+        from dpexp.engine.linear.measuring import Centres, in_lanes, measure
 
+        # the optimum is measured last
+        states = np.concatenate([theta, in_lanes(self.optimum()[None])])
         # of labels the predictor is counted from 0, and a part of their risk is linear, -E[w y x]'beta
         origin = np.zeros(self.d + 1) if self.labels else self.true_coefficients
         slope = -means.places_of(self).label_row if self.labels and self._integrated else np.zeros(0)
-        measured = measure(theta, Centres(self.optimum(), origin, slope, self.sigma_z, self.fixed_scale))
+        measured = measure(states, Centres(self.optimum(), origin, slope, self.sigma_z, self.fixed_scale))
         with np.errstate(over="ignore", invalid="ignore"):
             if self._integrated:
-                return measured, self._risk(theta, measured)
-            states = theta.transpose(0, 2, 1).reshape(-1, self.p)
-            return measured, gaps.gap(self, states).reshape(measured.linear.shape)
+                risk = self._risk(states, measured)
+                gap = risk[:-1] - risk[-1, 0]
+            else:
+                gap = gaps.gap(self, theta.transpose(0, 2, 1).reshape(-1, self.p)).reshape(len(theta), -1)
+        return Metrics(measured.param_distance_sq[:-1], measured.coef_distance_sq[:-1], gap)
 
-    def metrics(self, theta: np.ndarray) -> Metrics:
-        """Metrics of states [G, p, 8] in lanes, which must be contiguous."""
-        measured, risk = self._measured(theta)
-        least = self.risk(self.optimum()) if self._integrated else 0.0
-        return Metrics(measured.param_distance_sq, measured.coef_distance_sq, risk - least)
+    def risk_gap(self, theta: np.ndarray) -> np.ndarray:
+        """F(theta) - F(theta*) of the population risk F for theta [..., p], [...]; NaN where theta is not finite.
 
-    def risk(self, theta: np.ndarray) -> np.ndarray:
-        """Population risk at theta [..., p], up to a constant; [...]. NaN where theta is not finite.
-
-        Of short forms its error is at most 1e-13 of it, up to where the standard deviation of the linear predictor is
-        80 times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
+        Of short forms its error is at most 1e-13 of F, up to where the standard deviation of the linear predictor is 80
+        times the length over which it is smooth, and 1e-6 where that is 1000 times or more.
         """
         from dpexp.engine.linear.measuring import in_lanes
 
         states = np.asarray(theta, dtype=np.float64).reshape(-1, self.p)
-        if self._integrated:
-            return self._measured(in_lanes(states))[1].ravel()[: len(states)].reshape(np.shape(theta)[:-1])
-        return gaps.exact_gap(self, states).reshape(np.shape(theta)[:-1])
-
-    def risk_gap(self, theta: np.ndarray) -> np.ndarray:
-        """F(theta) - F(theta*) for theta [..., p], [...]; NaN where theta is not finite."""
-        return self.risk(theta) - self.risk(self.optimum())
+        gap = self.metrics(in_lanes(states)).loss_gap if self._integrated else gaps.exact_gap(self, states)
+        return gap.ravel()[: len(states)].reshape(np.shape(theta)[:-1])
