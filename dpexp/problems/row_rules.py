@@ -4,7 +4,7 @@ The weight min(1, c / |x|^2) has a kink, at one distance on every ray from the o
 
 (a) Independent normal columns of one law: one coordinate along the predictor, the mean weight across it (`mallows`).
 (b) Spherical t, and functions of |x| itself: one coordinate along the predictor and the distance from the origin.
-(c) Correlated normals of any number: the law of |x|^2 given the predictor, by a contour integral (`slices`).
+(c) Correlated normals of any number, if not nearly collinear: the law of |x|^2 given the predictor (`slices`).
 (d) Up to 3 columns: rays z = r L omega of normal rows with any covariance and of t rows, the first axis along the
 predictor, or along x_1 where an error depends on |x_1|, and then split at 0; and rays through the faces of a box.
 (e) Bernoulli and categorical columns together with (d) are enumerated, which moves the kink of the rest.
@@ -161,7 +161,9 @@ def rows_along(
         return normal_axis(size, axis, cap, count, tuple(np.append(splits, -splits).tolist()))
     if normal and not discrete and d > 3 and not folded and not full and cuts == 1:
         root = np.linalg.cholesky(population.correlation) * parts.sizes[:, None]
-        return slices_of(root, slopes, cap)
+        # of nearly collinear columns the law of |x|^2 is too narrow for its contour, as the mass says
+        if (slices := slices_of(root, slopes, cap)).error < 1e-5:
+            return slices
     mixed, cells = parts.correlated and (discrete or parts.family == "box"), math.prod(map(len, parts.options))
     if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
         return _sobol(population)

@@ -31,7 +31,7 @@ class Slices(NamedTuple):
 
     along: np.ndarray  # [K] the value of z'slopes
     slopes: np.ndarray  # [d], not 0: the direction of the predictor
-    error: float  # relative error of the mean weight
+    error: float  # relative error of the mean weight; NaN or large where the contour does not hold
     second: np.ndarray  # [3, K, d + 1, d + 1]: mass of a slice times the mean of w^j x x'; x_0 = 1
     third: np.ndarray | None = None  # [3, K, d + 1, d + 1, d + 1]; None for many columns
 
@@ -80,13 +80,15 @@ def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     p, step = gauss_panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
     density = step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi)
     axes = np.vstack([np.zeros(d - 1), e])
-    slices = [_moments(lam, unit * v, k * v * v, cap, np.append(1.0, v * r) - axes @ (unit * v), axes) for v in p]
+    with np.errstate(over="ignore", invalid="ignore"):
+        slices = [_moments(lam, unit * v, k * v * v, cap, np.append(1.0, v * r) - axes @ (unit * v), axes) for v in p]
     orders, sign = list[np.ndarray](), np.append(1.0, -np.ones(d))
     for order, moments in enumerate(zip(*slices, strict=True)):
         own = np.einsum("k,kj...->jk...", density, np.array(moments))
         # at -p all z have the other sign
         orders.append(np.concatenate([own, own * math.prod(np.ix_(*[sign] * (2 + order)))], axis=1))
-    error = max(2e-9, abs(float(orders[0][0, :, 0, 0].sum()) - 1))
+    # NaN stays NaN
+    error = max(abs(float(orders[0][0, :, 0, 0].sum()) - 1), 2e-9)
     return Slices(length * np.append(p, -p), slopes, error, *orders)
 
 

@@ -144,8 +144,7 @@ def test_the_gradients_of_users_that_the_engine_draws_are_0_in_the_mean_at_the_o
     mean, covariance = gradients.mean(axis=0), np.cov(gradients.T)
     assert count * mean @ np.linalg.solve(covariance, mean) < stats.chi2(problem.p).ppf(0.9999)
     assert np.trace(covariance) == pytest.approx(np.trace(best.score_covariance), rel=0.03)
-    away = theta + 0.1
-    means = problem.gradient(np.broadcast_to(away, (count, problem.p)), x, y).mean(axis=0)
+    means = problem.gradient(np.broadcast_to(theta + 0.1, (count, problem.p)), x, y).mean(axis=0)
     assert count * means @ np.linalg.solve(covariance, means) > stats.chi2(problem.p).ppf(0.9999)
 
 
@@ -248,12 +247,15 @@ def test_the_risk_of_any_loss_of_labels_is_the_mean_over_rows_and_labels():
     assert problem.risk_gap(theta) == pytest.approx(risks - risks[2], rel=1e-6, abs=1e-12)
 
 
-def test_rules_on_rays_have_bounded_numbers_of_points_and_repeat_columns():
+def test_rules_of_rows_have_bounded_numbers_of_points_repeat_columns_and_do_not_depend_on_the_predictor():
     columns = ({"law": "bernoulli", "p": 0.5, "times": 13}, {"law": "normal", "times": 3})
     assert rows_along(Population(design={"columns": columns})).mass.shape[1] < 2e5
     assert rows_along(Population(d=3, design="uniform"), None, False, 10, 16).mass.shape[1] <= 4_000_000
     factors = Population(design={"columns": ({"law": "categorical", "p": (0.5, 0.3, 0.2), "times": 2},)})
     assert rows_along(factors).mean(0) == pytest.approx([1, 0.3, 0.2, 0.3, 0.2])
+    close = {"d": 6, "design": {"correlation": {"exchangeable": 0.9}}}
+    along, aside = (rows_along(Population(**close, coefficients=rule)).mean(1)[0] for rule in (1.0, {"nonzero": 1}))
+    assert aside == pytest.approx(along, rel=5e-4)
 
 
 CONFIG = """experiment: e

@@ -41,9 +41,8 @@ def points(problem, count, spread=0.7):
 @all_of_them
 def test_third_derivative_is_that_of_the_risk(problem):
     third = problem.third_derivative()
-    star, h, k = problem.optimum(), 0.05, np.arange(-4, 5)
-    if getattr(problem, "width", 1.0) != 1.0:
-        h = 0.02  # stay where the risk is smooth
+    star, k = problem.optimum(), np.arange(-4, 5)
+    h = 0.05 if getattr(problem, "width", 1.0) == 1.0 else 0.02  # stay where the risk is smooth
     stencil = np.array([-7 / 240, 3 / 10, -169 / 120, 61 / 30, 0, -61 / 30, 169 / 120, -3 / 10, 7 / 240])
     scale = max(problem.curvature().M, 0.05)
     for u in RNG.standard_normal((6 if AT_LENGTH else 2, problem.p)):
@@ -123,8 +122,7 @@ def test_logistic_reference_values(d):
     assert at_zero - problem.risk_gap(np.zeros(d + 1)) == pytest.approx(LOGISTIC[d][2], abs=2e-12)
     # the third derivative of log(1 + e^t) is 1 / (6 sqrt 3) at most
     assert problem.hessian_lipschitz() == pytest.approx(cubic_moment(d, 1.0) / (6 * math.sqrt(3)), rel=1e-6)
-    opposite = np.append(1.0, -np.ones(d))
-    theta = np.stack([np.zeros(d + 1), np.full(d + 1, 1.1), opposite])
+    theta = np.stack([np.zeros(d + 1), np.full(d + 1, 1.1), np.append(1.0, -np.ones(d))])
     np.testing.assert_allclose(problem.risk_gap(theta), LOGISTIC[d][3:], atol=2e-12)
 
 
