@@ -1,12 +1,12 @@
 """Correlated normal rows of any number of columns: moments of w(x)^j x given the linear predictor, for `row_rules`.
 
-Rows are z = root n with n ~ N(0, I_d). Along the predictor n has the coordinate p; y ~ N(0, I) are the others.
+Rows are z ~ N(0, C), and p is the standardised predictor.
 
-(a) In the axes that make the part of z across p orthogonal, z = r p + E y with E'E = diag(lam), and with
-delta = E'r p / lam: |z|^2 = k p^2 + V, V = sum lam_i (y_i + delta_i)^2 and k = |r|^2 - sum (E'r)_i^2 / lam_i.
+(a) Given p the covariance is C - r r', so that in its axes z = r p + E y with y ~ N(0, I_{d-1}), E'E = diag(lam), and
+with delta = E'r p / lam: |z|^2 = k p^2 + V, V = sum lam_i (y_i + delta_i)^2 and k = |r|^2 - sum (E'r)_i^2 / lam_i.
 (b) The density of V is a contour integral of e^{s v} E e^{-s V}, by Talbot's contour scaled with 1 / v. Under the tilt
 by e^{-s V} the y_i are independent with mean -2 s lam_i delta_i / (1 + 2 s lam_i) and variance 1 / (1 + 2 s lam_i),
-so that all moments of y given V = v are the same integral with one more factor.
+so that moments of x given V = v are the same integral with those of a normal x of complex mean as a factor.
 (c) The weight has a kink at V = c - 1 - k p^2, where panels in sqrt(V) end, and none where that is negative: there
 panels in p end, graded, since the part of the law below the kink begins as a half-integer power.
 """
@@ -62,18 +62,15 @@ class Slices(NamedTuple):
         return np.asarray(np.einsum("k,k...", np.broadcast_to(f, self.along.shape), self.third[power]))
 
 
-def slices_of(root: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
-    """Slices of rows root n [d], n standard normal, along z'slopes, with the weights min(1, cap / |x|^2)."""
-    d = len(root)
+def slices_of(covariance: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
+    """Slices of rows z ~ N(0, covariance [d, d]) along z'slopes, with the weights min(1, cap / |x|^2)."""
+    d = len(covariance)
     slopes = slopes if np.any(slopes) else np.eye(d)[0]
-    along = root.T @ slopes
-    length = float(np.linalg.norm(along))
-    # (a); the first column of an orthogonal matrix along the predictor, and the rest across it
-    frame, _ = np.linalg.qr(np.column_stack([along / length, np.eye(d)]))
-    across = root @ frame[:, 1:d]
-    r = root @ along / length
-    lam, axes = np.linalg.eigh(across.T @ across)
-    e = across @ axes
+    length = math.sqrt(slopes @ covariance @ slopes)
+    # (a); the least eigenvalue is 0
+    r = covariance @ slopes / length
+    lam, axes = (part[..., 1:] for part in np.linalg.eigh(covariance - np.outer(r, r)))
+    e = axes * np.sqrt(lam)
     unit = e.T @ r / lam
     k = max(float(r @ r - lam @ unit**2), 0.0)
     kinks = kink_edges(math.sqrt((cap - 1) / k), True) if k > 0 and math.isfinite(cap) else []
