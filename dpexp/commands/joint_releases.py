@@ -16,6 +16,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import counted, up
 from dpexp.privacy.analyses.analysis import Analysis
 from dpexp.privacy.analyses.composition import composable, composition_of_runs
+from dpexp.store.stats import Ended, row_of
 
 NOT_PRIVATE = "Reproducible run: not private in deployment."
 REPRODUCIBLE = (
@@ -83,7 +84,10 @@ def require_private_records(experiment: Experiment) -> None:
     if not all(cell.problem.files() for cell in experiment.cells):
         hint = "it is for data: {path: ...}; simulated users and shipped data have nothing to hide"
         raise UsageError(f"{experiment.path}: --deployment is for runs on your own records", hint)
-    if uncovered := [cell for cell in experiment.cells if not _estimators(cell)]:
+    # nor where the mechanism's own pairs of neighbours refute its statement
+    rows = [row_of(cell, experiment.deltas, Ended(0, 0, None)) for cell in experiment.cells]
+    pairs = zip(experiment.cells, rows, strict=True)
+    if uncovered := [cell for cell, row in pairs if not _estimators(cell) or row.get("guarantee") is False]:
         which = f"{counted(len(uncovered), 'setting')}, the first is {uncovered[0].cell_id} {label(uncovered[0])}"
         hint = "a deployment releases only what an analysis covers: see dpexp privacy"
         raise UsageError(f"{experiment.path}: no guarantee covers {which.rstrip()}", hint)

@@ -82,8 +82,7 @@ def command(
     columns_of = [{cell.cell_id: cell.columns() for cell in e.cells} for e in experiments] if only else []
     work = []
     for experiment, ids in zip(experiments, select(only, columns_of) if only else [None] * len(names), strict=True):
-        options = Options(results, jobs, backend, force, quiet, ids, deployment, scheduler or "")
-        work.append((experiment, options))
+        work.append((experiment, Options(results, jobs, backend, force, quiet, ids, deployment, scheduler or "")))
     if dry_run:
         return _dry_run(work, again)
     for experiment in experiments:
@@ -102,12 +101,9 @@ def _dry_run(work: Work, again: bool) -> Answer:
     """What a run would do, as a row for each cell."""
     cells, labels, waiting = list[dict[str, Any]](), dict[str, str](), []
     for experiment, options in work:
-        refusal = ""
-        if options.deployment:
-            plans = plan_of_deployment(experiment)
-            refusal = "" if again else _refusal(_cells(experiment, options), options.results)[0]
-        else:
-            plans = plan(experiment, options.results, options.force)
+        deploys = options.deployment
+        plans = plan_of_deployment(experiment) if deploys else plan(experiment, options.results, options.force)
+        refusal = _refusal(_cells(experiment, options), options.results)[0] if deploys and not again else ""
         for p in options.select(plans):
             status, reason = ("refused", refusal) if refusal else (p.status, p.reason)
             waiting += [] if status in ("current", "refused") else [p]
