@@ -216,7 +216,7 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     from dpexp.engine.linear import designs
 
     rows, law, d = population.design, population.errors, population.width
-    uniforms, normals, df, kinds, numbers, table = 0, 0, 1.0, list[Any](), np.zeros((4, d)), np.zeros((0, d))
+    uniforms, normals, df, runs, numbers, table = 0, 0, 1.0, list[Any](), np.zeros((4, d)), np.zeros((0, d))
     if rows.rows is not None:
         table, uniforms = rows.table, 1
     elif rows.columns is None and rows.law == "t":
@@ -230,7 +230,13 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
             law_of_column = COLUMNS[column.law]
             four = (*law_of_column.numbers(column), 0.0, 0.0, 0.0, 0.0)[:4]
             parts.append([np.resize(part, column.width) for part in four])
-            kinds += [law_of_column.column or column.law, *["more"] * (column.width // column.times - 1)] * column.times
+            own_law, factor = law_of_column.column or column.law, column.law == "categorical"
+            if runs and runs[-1][0] == own_law and not factor:
+                runs[-1] = own_law, runs[-1][1] + column.times
+            else:
+                runs += (
+                    [(own_law, column.width // column.times)] * column.times if factor else [(own_law, column.times)]
+                )
         numbers = np.concatenate(parts, axis=1)
     errors, of_errors = own, np.array([1.0, 0.0, 0.0, 0.0, 1.0, population.bend, 0.0])
     if law is not None:
@@ -242,7 +248,7 @@ def compiled_population(population: Population, own: CompiledErrors) -> tuple[Ro
     if population.bend:
         of_errors[6], errors = population.mean_square, errors._replace(bends=True)
     (a, b, low, high), (mixing, mix) = numbers, _mixing(population)
-    design = designs.RowShape(mixing, uniforms, normals, tuple(kinds), rows.rows is not None)
+    design = designs.RowShape(mixing, uniforms, normals, tuple(runs), rows.rows is not None)
     weight = np.array(population.weight.numbers(), dtype=float)
     return design, errors, designs.RowNumbers(a, b, low, high, mix, df, of_errors, weight, table)
 

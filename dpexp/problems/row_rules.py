@@ -316,14 +316,15 @@ def _sobol_rows(population: Population, count: int, seed: int) -> np.ndarray:
     if population.design.correlation is not None:
         normals = normals @ np.linalg.cholesky(population.correlation).T
     z = normals * numbers.a
-    used = 0
-    for j, kind in enumerate(design.columns):
-        # the columns of a factor are made from the normal of its first
-        normals[:, j] = normals[:, j - 1] if kind == "more" else normals[:, j]
-        column = designs.function_of("categorical" if kind == "more" else kind, designs.COLUMNS)
-        four = tuple(part[j] for part in (numbers.a, numbers.b, numbers.low, numbers.high))
-        z[:, j] = column(normals[:, j], more[:, used] if kind == "t" else 0.0, four)
-        used += kind == "t"
+    place = used = 0
+    for law, count in design.columns:
+        column = designs.function_of(law, designs.COLUMNS)
+        for j in range(place, place + count):
+            four = tuple(part[j] for part in (numbers.a, numbers.b, numbers.low, numbers.high))
+            own = normals[:, place if law == "categorical" else j]
+            z[:, j] = column(own, more[:, used] if law == "t" else 0.0, four)
+            used += law == "t"
+        place += count
     return z * np.sqrt(numbers.df / chdtri(numbers.df, u[:, -1]))[:, None] if factored else z
 
 

@@ -12,7 +12,7 @@ df. As df grows it becomes z.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,13 +45,13 @@ class RowShape(NamedTuple):
     mixing: str = "independent"  # of the normals: independent, ar1, exchangeable, matrix
     uniforms: int = 0  # uniform numbers of the chi-square of a user
     normals: int = 0  # 0 or 1, of the same
-    columns: tuple[Law, ...] = ()  # the law of every column; none: all are sd g
+    columns: tuple[tuple[Law, int], ...] = ()  # a law and how many columns in a row have it; none: all are sd g
     table: bool = False  # whether rows are drawn from a table, by one uniform number each
 
     @property
     def second(self) -> int:
         """Columns that take a second normal."""
-        return self.columns.count("t")
+        return sum(count for law, count in self.columns if law == "t")
 
 
 class RowNumbers(NamedTuple):
@@ -185,11 +185,10 @@ def column_maker(design: RowShape) -> Callable[..., Any] | None:
         return None
     place, used = 0, design.normals
     made = inlined(lambda x, v, b, n: None)
-    for kind, count in _runs(design.columns):
-        made = _chained(
-            made, inlined(function_of(kind, COLUMNS, inlined)), place, place + count, used if kind == "t" else -1, kind
-        )
-        place, used = place + count, used + count * (kind == "t")
+    for law, count in design.columns:
+        column, takes = inlined(function_of(law, COLUMNS, inlined)), law == "t"
+        made = _chained(made, column, place, place + count, used if takes else -1, law == "categorical")
+        place, used = place + count, used + count * takes
     return made
 
 
@@ -201,26 +200,14 @@ def _from_table(x, u, b, n):
             x[b, j, lane] = n.table[k, j]
 
 
-def _runs(columns: Sequence[Law]) -> list[tuple[Law, int]]:
-    """Law and number of columns in a row that one loop makes; a factor's columns are `categorical`, `more`, ..."""
-    runs: list[tuple[Law, int]] = []
-    for kind in columns:
-        if runs and (kind == "more" or (kind == runs[-1][0] != "categorical")):
-            runs[-1] = runs[-1][0], runs[-1][1] + 1
-        else:
-            runs.append((kind, 1))
-    return runs
-
-
-def _chained(before: Any, column: Any, start: int, stop: int, second: int, kind: Law) -> Callable[..., Any]:
+def _chained(before: Any, column: Any, start: int, stop: int, second: int, factor: bool) -> Callable[..., Any]:
     takes = second >= 0
-    first_of = kind == "categorical"
 
     def columns(x, v, b, n):
         before(x, v, b, n)
-        first = load(x, (b, start)) if first_of else reals(0.0)
+        first = load(x, (b, start)) if factor else reals(0.0)
         for j in range(start, stop):
-            own = first if first_of else load(x, (b, j))
+            own = first if factor else load(x, (b, j))
             other = load(v, (b, second + j - start)) if takes else reals(0.0)
             store(x, (b, j), column(own, other, (n.a[j], n.b[j], n.low[j], n.high[j])))
 

@@ -225,7 +225,7 @@ def _first_user(problem: Any, own: Any, response: float, other: float, far: np.n
             model: PassModel = super().model()
             design = model.law.design._replace(a=np.zeros(self.d), b=_row(self.d)[1:])
             law = model.law._replace(k=np.array([*model.law.k, response]), design=design)
-            shifted, errors = RowShape(columns=("normal",) * self.d), ErrorShape(self.response_noise)
+            shifted, errors = RowShape(columns=(("normal", self.d),)), ErrorShape(self.response_noise)
             shape = model.shape._replace(response=canary_response, design=shifted, errors=errors)
             return model._replace(shape=shape, law=law)
 
