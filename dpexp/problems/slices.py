@@ -3,7 +3,7 @@
 Rows are z ~ N(0, C), and p is the standardised predictor.
 
 (a) Given p the covariance is C - r r', so that in its axes z = r p + E y with y ~ N(0, I_{d-1}), E'E = diag(lam), and
-with delta = E'r p / lam: |z|^2 = k p^2 + V, V = sum lam_i (y_i + delta_i)^2 and k = |r|^2 - sum (E'r)_i^2 / lam_i.
+with delta = E'r p / lam: |z|^2 = k p^2 + V, V = sum lam_i (y_i + delta_i)^2 and k p^2 = |r p - E delta|^2.
 (b) The density of V is a contour integral of e^{s v} E e^{-s V}, by Talbot's contour scaled with 1 / v. Under the tilt
 by e^{-s V} the y_i are independent with mean -2 s lam_i delta_i / (1 + 2 s lam_i) and variance 1 / (1 + 2 s lam_i),
 so that moments of x given V = v are the same integral with those of a normal x of complex mean as a factor.
@@ -72,13 +72,14 @@ def slices_of(covariance: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     lam, axes = (part[..., 1:] for part in np.linalg.eigh(covariance - np.outer(r, r)))
     e = axes * np.sqrt(lam)
     unit = e.T @ r / lam
-    k = max(float(r @ r - lam @ unit**2), 0.0)
+    rest = r - e @ unit
+    k = float(rest @ rest)
     kinks = kink_edges(math.sqrt((cap - 1) / k), True) if k > 0 and math.isfinite(cap) else []
     p, step = gauss_panels(np.array(sorted({0.0, *EDGES, *kinks})), 14)
     density = step * np.exp(-p * p / 2) / math.sqrt(2 * math.pi)
     axes = np.vstack([np.zeros(d - 1), e])
     with np.errstate(over="ignore", invalid="ignore"):
-        slices = [_moments(lam, unit * v, k * v * v, cap, np.append(1.0, v * r) - axes @ (unit * v), axes) for v in p]
+        slices = [_moments(lam, unit * v, cap, np.append(1.0, rest * v), axes) for v in p]
     orders, sign = list[np.ndarray](), np.append(1.0, -np.ones(d))
     for order, moments in enumerate(zip(*slices, strict=True)):
         own = np.einsum("k,kj...->jk...", density, np.array(moments))
@@ -89,16 +90,13 @@ def slices_of(covariance: np.ndarray, slopes: np.ndarray, cap: float) -> Slices:
     return Slices(length * np.append(p, -p), slopes, error, *orders)
 
 
-def _moments(
-    lam: np.ndarray, delta: np.ndarray, square: float, cap: float, origin: np.ndarray, axes: np.ndarray
-) -> list[np.ndarray]:
-    """E[w^j x x'] and, of few columns, E[w^j x x x], j = 0, 1, 2 first, for x = origin + axes (y + delta) and
-    |z|^2 = square + V."""
-    free, wide = cap - 1 - square, math.sqrt(float(lam.max()))
+def _moments(lam: np.ndarray, delta: np.ndarray, cap: float, origin: np.ndarray, axes: np.ndarray) -> list[np.ndarray]:
+    """E[w^j x x'] and, of few columns, E[w^j x x x], j = 0, 1, 2 first, for x = origin + axes (y + delta)."""
+    square, wide = float(origin @ origin), math.sqrt(float(lam.max()))
     low = max(0.0, math.sqrt(float(lam @ (1 + delta**2))) - 10 * wide)
     high = math.sqrt(float(lam @ delta**2)) + math.sqrt(float(lam.sum())) + 8.5 * wide
     ends = np.linspace(low, high, 9)
-    if low < (kink := math.sqrt(max(free, 0.0))) < high:
+    if low < (kink := math.sqrt(max(cap - square, 0.0))) < high:
         ends = np.sort(np.append(ends, kink))
     root, step = gauss_panels(ends, 12)
     v = root * root
@@ -109,7 +107,7 @@ def _moments(
     s = _CONTOUR * tilt / v[:, None]
     grown = 1 + 2 * s[:, :, None] * lam
     log_mean = -np.sum(np.log(grown) / 2 + s[:, :, None] * lam * delta**2 / grown, axis=2)
-    weight = np.minimum(1.0, cap / (1 + square + v)) ** np.arange(3)[:, None]
+    weight = np.minimum(1.0, cap / (square + v)) ** np.arange(3)[:, None]
     parts = (2 * root * step * weight)[:, :, None] * (2 * turn / v[:, None] * np.exp(_CONTOUR * tilt + log_mean))
     c, spreads = parts.reshape(3, -1), 1 / grown.reshape(-1, len(lam))
     x, q = origin + (delta * spreads) @ axes.T, len(origin)
