@@ -11,20 +11,12 @@ from scipy.stats import binom, chi2, norm
 
 from dpexp.accounting.allocation import AllocatedEpochs, epoch_loss
 from dpexp.accounting.gaussian import eps_of
-from dpexp.algorithms import ALGORITHMS
-from dpexp.algorithms.schedules import SCHEDULES
 from dpexp.engine.softmax.batches import balls_in_bins, batches_of, poisson, shuffled
-from dpexp.privacy.budgets import Target
 from dpexp.privacy.mechanisms import EpochGaussian
-from dpexp.problems.softmax import Softmax
+from tests.algorithms.test_softmax_runs import CONSTANT, DIGITS, DP_SGD, TARGET
 from tests.oracles import binned_epochs
 from tests.oracles.cells import Cells, EitherOrder
 from tests.oracles.composition import epsilon
-
-DIGITS = Softmax(regulariser=1e-2)
-CONSTANT, DECREASING = SCHEDULES["langevin"](), SCHEDULES["langevin"](decreasing=True)
-TARGET = Target(eps=1.0, delta=1e-5)
-DP_SGLD, DP_SGD = ALGORITHMS["dp-sgld"], ALGORITHMS["dp-sgd"]
 
 
 def rng(seed):

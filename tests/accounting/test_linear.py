@@ -28,7 +28,7 @@ def test_golden_epsilons(row):
     setting, *wanted = row
     for scheme, values in zip(SCHEMES, wanted, strict=True):
         found = [eps_of_scheme(*setting, scheme)(delta) for delta in (1e-3, 1e-5, 1e-8)]
-        assert found == pytest.approx(values, abs=1.5e-6)
+        assert found == pytest.approx(values, abs=1e-6)
 
 
 def test_golden_deltas_and_divergences():

@@ -1,18 +1,12 @@
 """What a fair comparison on softmax regression needs: a start at 0, and validation records."""
 
-import math
-
 import numpy as np
 import pytest
 
-from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.schedules import SCHEDULES
-from dpexp.privacy.budgets import Target
 from dpexp.problems.softmax import Softmax
+from tests.algorithms.test_softmax_runs import DIGITS, DP_SGD, DP_SGLD, TARGET
 
-DIGITS = Softmax(regulariser=1e-2)
-TARGET, FREE = Target(eps=1.0, delta=1e-5), Target(eps=math.inf)
-DP_SGLD, DP_SGD, SGD = (ALGORITHMS[name] for name in ("dp-sgld", "dp-sgd", "sgd"))
 STEP = SCHEDULES["constant"](eta=0.7)
 
 

@@ -96,18 +96,24 @@ _STEP_SIZES = Power.step_sizes
 _OF_ROOMS = fingerprint.code_of_rooms
 
 
+def code_after(edit):
+    """What `fingerprint.code_of_rooms` gives after this edit of every room."""
+
+    def of_rooms(rooms):
+        return " ".join(f"{edit}{one}" for one in _OF_ROOMS(rooms).split())
+
+    of_rooms.cache_clear = _OF_ROOMS.cache_clear
+    return of_rooms
+
+
 def new_code(changed):
     """Let the schedule's code be another one: other numbers, and another hash of its module."""
 
     def longer(self, first, count):
         return 1.5 * _STEP_SIZES(self, first, count)
 
-    def of_rooms(rooms):
-        return " ".join(f"new{one}" for one in _OF_ROOMS(rooms).split())
-
     Power.step_sizes = longer if changed else _STEP_SIZES
-    of_rooms.cache_clear = _OF_ROOMS.cache_clear
-    fingerprint.code_of_rooms = of_rooms if changed else _OF_ROOMS
+    fingerprint.code_of_rooms = code_after("new") if changed else _OF_ROOMS
     linear_pass.schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 
 

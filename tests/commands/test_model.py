@@ -152,11 +152,8 @@ def test_release_all_and_back(here):
     assert np.array_equal(released().parameters, first)
 
 
-def one_step(sets, changed=False):
+def one_step(sets):
     """Parameters after one step of every setting of a config, and the standard deviation of its noise on them."""
-    Path("people.csv").write_text(people(changed=changed))
-    for kept in (softmax.split_of, hash_of_data):
-        kept.cache_clear()
     cells = load_experiment("mine.yaml", ("run.n=1", "run.checkpoints=1", *sets)).cells
     done = simulating.simulate(cells, [0])
     settings = [(cell, np.full(1, cell.schedule.eta)) for cell in cells]
@@ -271,13 +268,7 @@ def test_a_deployment_stays_what_it_is_whatever_changes(here, monkeypatch):
     assert list(load_cells(Path("results"), report.folder.name).deployment) == [True]
     kept = {path: path.read_bytes() for path in report.folder.rglob("*") if path.is_file()}
 
-    of_rooms = fingerprint.code_of_rooms
-
-    def edited(rooms):
-        return " ".join(f"new{one}" for one in of_rooms(rooms).split())
-
-    edited.cache_clear = of_rooms.cache_clear
-    monkeypatch.setattr(fingerprint, "code_of_rooms", edited)
+    monkeypatch.setattr(fingerprint, "code_of_rooms", faults.code_after("new"))
     assert np.array_equal(of(report).parameters, found.parameters)
     assert go().computed == 1  # the reproducible run is stale
     write(here, changed=True)

@@ -15,6 +15,8 @@ import pytest
 
 from dpexp.store.folder import read_document, write_document
 from tests.conftest import AT_LENGTH, ROOT, call
+from tests.store.test_identity_of_records import TABLE
+from tests.store.test_identity_of_records import config as of_records
 
 PLUGIN = """import pathlib
 pathlib.Path(__file__).with_name("ran").touch()
@@ -32,14 +34,6 @@ algorithm: {{name: {algorithm}}}
 schedule: {{name: power, eta: 1, alpha: [1/2, 2/3]}}
 privacy: {{mu: 1}}
 run: {{n: 60, replicates: 3, seed: 1, checkpoints: 5}}
-"""
-RECORDS = """experiment: own
-problem:
-  name: softmax
-  data: {path: PATH, target: y, ranges: {x: [0, 1]}, categories: {y: ["no", "yes"]}, records: 300}
-algorithm: {name: dp-sgd, batch_size: 16, epochs: 1}
-privacy: {eps: 2, delta: 1e-5}
-run: {replicates: 1, seed: 1, checkpoints: 2}
 """
 READERS = (
     ("table",), ("table", "results/evil", "--format", "csv"), ("table", "own"), ("plot", "evil", "--format", "svg"), ("report", "results"),
@@ -85,7 +79,7 @@ def heard(lab, outside, *commands):
 def stranger(tmp_path_factory):
     """A project with results of a plug-in, of own records, and of what a manifest was made to name."""
     lab, outside = tmp_path_factory.mktemp("stranger"), tmp_path_factory.mktemp("outside")
-    (outside / "t.csv").write_text("x,y\n" + "".join(f"{k / 300},{'yes' if k > 150 else 'no'}\n" for k in range(300)))
+    (outside / "t.csv").write_text(TABLE)
     (outside / "key").write_text("PRIVATE KEY")
     (lab / "evil.py").write_text(PLUGIN)
     (lab / "configs").mkdir()
@@ -93,7 +87,7 @@ def stranger(tmp_path_factory):
     for name, algorithm, needs in (("evil", "mine", plugins), ("plain", "ldp-sgd", "")):
         text = CONFIG.format(name=name, algorithm=algorithm, plugins=needs)
         (lab / "configs" / f"{name}.yaml").write_text(text)
-    (lab / "configs/own.yaml").write_text(RECORDS.replace("PATH", str(outside / "t.csv")))
+    of_records(lab / "configs", path=outside / "t.csv", experiment="own")
     call("run", *(f"configs/{name}.yaml" for name in ("evil", "plain", "own")), "-q", cwd=lab)
     (lab / "s.csv").write_text("x\n0.1\n0.9\n")
     (lab / "ran").unlink()

@@ -159,6 +159,9 @@ ERRORS = """
 2  | SIGMA noise_multiplier=-1 steps=10 sampling_probability=.1 | | >= 0
 2  | SIGMA noise_multiplier=1 steps=10 | | 'sampling_probability' is missing
 2  | SIGMA noise_multiplier=1e300 steps=10 sampling_probability=.1 | | 1e+12
+2  | SIGMA noise_multiplier=1 steps=5 sampling_probability=0.5,2 --over sampling_probability | | probability = 2
+2  | SIGMA noise_multiplier=1 steps=5 sampling_probability=0.01 delta=1e-5 --over n | | no values of 'n'
+2  | privacy small.yaml --over mu | | goes with --mechanism
 2  | calibrate | | eps=
 2  | calibrate epsilon=1 sampling_probability=0.01 steps=1000 | | eps=
 2  | calibrate eps=1 n=1000 batch_size=10 steps=100 sampling=fixed-size | | neighboring_relation=replace-one

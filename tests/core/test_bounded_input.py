@@ -62,7 +62,6 @@ def test_a_number_out_of_range_is_refused_at_its_place_with_the_range(old, new):
     ("text", "words"),
     [
         (SOFTMAX.replace("epochs: 3", "epochs: 1e12"), "steps are beyond reach"),
-        (LINEAR.replace("n: 100", "n: 1e6, checkpoints: 1e5, replicates: 1e6"), "TB for results"),
         (MEAN.replace("epochs: 2", "epochs: 1e12"), "that makes 5e+13 steps"),
         (MEAN.replace("name: rippled-mean, N: 50, d: 5", "name: sigmoid, data: digits, N: 1e6"), "digits has 1,438 records to train on"),
         (MEAN.replace("{name: tree-momentum, epochs: 2}", "{name: gradient-recursion, epochs: 2, gamma: 1e-8}"), "at least 1e-6 is needed"),

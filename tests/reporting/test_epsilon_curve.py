@@ -39,19 +39,6 @@ def test_a_range_is_in_equal_ratios_and_whole_where_the_parameter_is():
     assert steps == [1, 10, 100, 1000]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*SAMPLED[:3], "steps=5", "sampling_probability=0.5,2", "--over", "sampling_probability"), "probability = 2"),
-        ((*SAMPLED, "steps=5", "--over", "n"), "no values of 'n'"),
-        (("@linear_d5", "--over", "mu"), "goes with --mechanism"),
-    ],
-    ids=["no mechanism", "not given", "config"],
-)
-def test_what_cannot_be_swept_is_refused(words, said):
-    assert said in call("privacy", *words, code=2).stderr
-
-
 def test_a_refused_analysis_is_a_row_and_the_figure_has_the_numbers_of_the_table(tmp_path):
     words = ["--mechanism", "noisy-sgd", "batch_size=10", "step_size=0.1", "noise_std=1", "lipschitz=1"]
     # the number of records has the name of a column of figures

@@ -14,9 +14,9 @@ from dpexp.core.files import hash_of_data
 from dpexp.problems import softmax
 from dpexp.store import partials
 from dpexp.store.experiment_run import Options, run
-from dpexp.store.folder import Folder
 from dpexp.store.reading import load_cells, load_summary
 from tests.campaigns.faults import DATA_CONFIG, people
+from tests.store.test_runner import go
 
 CONFIG = """\
 experiment: toy
@@ -32,11 +32,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "toy.yaml").write_text(CONFIG)
     return tmp_path
-
-
-def go(config="toy.yaml", results="r", overrides=(), profile="paper", **options):
-    experiment = load_experiment(Path(config), overrides, profile=profile)
-    return run(experiment, Options(Path(results), quiet=True, **options)), Folder(Path(results), experiment.name)
 
 
 def refusal(folder):
@@ -55,7 +50,7 @@ def obey(error):
 
 def test_a_hint_can_be_pasted_into_a_shell(here):
     os.rename("toy.yaml", "tö y.yaml")
-    _, folder = go("tö y.yaml", "my results", ["privacy.mu=[1, 2]"])
+    _, folder = go("tö y.yaml", Path("my results"), overrides=["privacy.mu=[1, 2]"])
     (here / "tö y.yaml").write_text(CONFIG.replace("0.2", "0.3"))
     (folder.root / "summary.parquet").unlink()
     obey(refusal(folder))
@@ -66,7 +61,7 @@ def test_a_hint_can_be_pasted_into_a_shell(here):
 
 @pytest.mark.parametrize("broken", ["cells.parquet", "manifest.json"])
 def test_a_hint_names_the_config_and_its_changes_where_derived_files_are_damaged(here, broken):
-    _, folder = go(overrides=["run.n=31"])
+    _, folder = go("toy.yaml", Path("r"), overrides=["run.n=31"])
     (folder.root / broken).write_bytes(b"")
     error = refusal(folder)
     assert ("--set run.n=31" in error.hint) == (broken != "manifest.json")

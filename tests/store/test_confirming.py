@@ -14,6 +14,7 @@ from dpexp.store import fingerprint, stats
 from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import Folder
 from dpexp.store.reading import load_cells, load_generation, load_summary
+from tests.campaigns.faults import code_after
 from tests.conftest import SMALL, forget_code
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 12")
@@ -22,7 +23,6 @@ MIXED = "cases:\n" + "".join(
     for value in ("2", "[1, 2, 1, 1, 1, 1]")
 )
 """coefficients that are a number in one row and a list in another"""
-OF_ROOMS = fingerprint.code_of_rooms
 
 
 @pytest.fixture
@@ -30,11 +30,7 @@ def edited(monkeypatch):
     """Lets dpexp's code be another one, as after the edit of this name; `edited()` undoes it."""
 
     def edit(name=""):
-        def other(rooms):
-            return " ".join(f"{name}{one}" for one in OF_ROOMS(rooms).split())
-
-        other.cache_clear = OF_ROOMS.cache_clear
-        monkeypatch.setattr(fingerprint, "code_of_rooms", other)
+        monkeypatch.setattr(fingerprint, "code_of_rooms", code_after(name))
         forget_code()
         linear_pass.schedule_sizes.cache_clear()  # a process that begins after the edit remembers no step sizes
 

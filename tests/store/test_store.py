@@ -13,11 +13,11 @@ from dpexp.core.errors import DpexpError, ResultsMissing
 from dpexp.core.files import Damaged
 from dpexp.store import fingerprint, partials
 from dpexp.store.cell_files import stored_cell_file
-from dpexp.store.experiment_run import Options, run
 from dpexp.store.folder import Folder, experiments_in, read_document, read_table, write_document, write_table
 from dpexp.store.reading import load_generation, load_summary
 from tests.campaigns.faults import new_code
 from tests.conftest import SMALL, call, forget_code, numbers
+from tests.store.test_runner import go
 
 TINY = SMALL.replace("n: 700, replicates: 20", "n: 40, replicates: 4")
 
@@ -27,11 +27,6 @@ def tiny(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(TINY)
     return path
-
-
-def go(config, results, overrides=(), **options):
-    experiment = load_experiment(config, overrides)
-    return run(experiment, Options(results, quiet=True, **options)), Folder(results, experiment.name)
 
 
 @pytest.fixture
@@ -123,12 +118,6 @@ def test_code_that_changes_while_a_run_uses_it_is_noticed(tiny, tmp_path, monkey
     with pytest.raises(DpexpError, match=r"dpexp changed after this process had read it"):
         go(tiny, tmp_path / "r")
     assert not list((tmp_path / "r").rglob("*.chunk"))
-
-
-def test_one_process_writes_at_a_time(tiny, done):
-    with done.locked(), pytest.raises(DpexpError, match="is being written by another process"):
-        go(tiny, done.root.parent)
-    assert go(tiny, done.root.parent)[0].reused == 6
 
 
 @pytest.mark.parametrize("name", ["", "trajectories", "partial"])
