@@ -162,7 +162,7 @@ def rows_along(
     if normal and not discrete and d > 3 and not folded and not full and cuts == 1:
         covariance = population.correlation * np.outer(parts.sizes, parts.sizes)
         # of nearly collinear columns the law of |x|^2 is too narrow for its contour, as the mass says
-        if (slices := slices_of(covariance, slopes, cap)).error < 1e-5:
+        if (slices := slices_of(covariance, slopes, cap)).error < 1e-4:
             return slices
     mixed, cells = parts.correlated and (discrete or parts.family == "box"), math.prod(map(len, parts.options))
     if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
