@@ -73,8 +73,7 @@ def _risk(problem: LinearPredictorProblem, theta: np.ndarray) -> float:
     beta, linear = theta[: problem.d + 1], 0.0
     if means.is_canonical(problem) if problem.labels else means.alike(problem):
         away, size = (beta, 0.0) if problem.labels else (beta - problem.true_coefficients, problem.error_law.size)
-        fine = 3 if problem.labels and problem.law.design.law == "t" else 1
-        rows = rows_along(problem.law, tuple(away[1:].tolist()), False, fine)
+        rows = rows_along(problem.law, tuple(away[1:].tolist()), False, means.fineness(problem, away[1:]))
         # with labels of chance 0 the part that depends on them is left out
         places = Places(problem, rows, np.zeros(rows.mass.shape[1]), np.full(rows.mass.shape[1], size))
         linear = float(places_of(problem).label_row @ beta) if problem.labels else 0.0

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpexp.core.caches import kept_once
 from dpexp.core.errors import UsageError
-from dpexp.problems.laws import GRID, Function, law_of, response_of, summed, tabulated
+from dpexp.problems.laws import COLUMNS, GRID, Function, law_of, response_of, summed, tabulated
 from dpexp.problems.mallows import cubic_moment, symmetrised
 from dpexp.problems.row_rules import Points, Rows, rows_along
 
@@ -228,13 +228,25 @@ def loss_table(problem: LinearPredictorProblem, label: float = 0.0) -> Function:
     return tabulated(summed(cells), means.g * size)
 
 
+def fineness(problem: LinearPredictorProblem, slopes: np.ndarray) -> int:
+    """How many times the nodes of other functions those of labels take along these slopes: 1 for a predictor that
+    deviates by 3 or less, 8 at most; errors are then about 1e-7 up to deviations of 24."""
+    if not problem.labels:
+        return 1
+    population, largest = problem.law, 1e3
+    squares = [(column.width, COLUMNS[column.law].mean_square(column)) for column in population.columns]
+    scaled = slopes * np.concatenate([np.full(width, min(math.sqrt(square), largest)) for width, square in squares])
+    # rows with tails are decided far out, where the chance is steep on the first axis
+    tails = 3 if population.design.law == "t" else 1
+    return max(tails, min(8, math.ceil(math.sqrt(float(scaled @ population.correlation @ scaled)) / 3)))
+
+
 @kept_once(32)
 def places_of(problem: LinearPredictorProblem, full: bool = False) -> Places:
     """Rows of the population, for functions of the true predictor; with `full` for any function of x."""
-    population = problem.law
-    # labels of rows with tails are decided far out, where the chance is steep on the first axis
-    fine = 3 if problem.labels and population.design.law == "t" else 1
-    return placed(problem, rows_along(population, None, population.grows or population.bend != 0, fine, full=full))
+    population, slopes = problem.law, problem.true_coefficients[1:]
+    folded = population.grows or population.bend != 0
+    return placed(problem, rows_along(population, None, folded, fineness(problem, slopes), full=full))
 
 
 def placed(problem: LinearPredictorProblem, rows: Rows) -> Places:

@@ -28,7 +28,7 @@ from dpexp.problems.population import Population
 from dpexp.problems.slices import Slices, slices_of
 from dpexp.problems.weights import Weight
 
-MOST_CELLS, MOST_POINTS = 10_000, 4_000_000
+MOST_CELLS, MOST_POINTS, MOST_REFINED = 10_000, 4_000_000, 800_000
 WHOLE = 2048  # rows of a table over which gaps at checkpoints are sums; of a larger one a sample is
 MOST_COLUMNS = 1000  # of a population, which configs refuse to exceed
 MOST_PARTS = 200  # of equal length, into which a panel is cut
@@ -168,15 +168,41 @@ def rows_along(
     if not parts.family or m > 3 or mixed or cells > MOST_CELLS:
         return _sobol(population)
     fine *= 1 + full
-    while (count := cells * _most_points(parts, fine, cuts)) > MOST_POINTS and max(fine, cuts) > 1:
+    while cells * _most_points(parts, fine, cuts, 1) > MOST_POINTS and max(fine, cuts) > 1:
         fine, cuts = max(1, fine // 2), max(1, cuts // 2)
-    return _sobol(population) if count > MOST_POINTS else _on_rays(population, parts, slopes, folded, fine, cuts)
+    return _refined(population, parts, slopes, folded, fine, cuts) or _sobol(population)
 
 
-def _most_points(parts: _Parts, fine: int, cuts: int) -> int:
-    """At most so many points on the rays of one cell of the enumerated columns."""
-    m = len(parts.sizes)
-    rays = 2 * m * (20 * fine) ** (m - 1) if parts.family == "box" and m else (1, 2, 96 * fine, 1440 * fine)[m]
+def _refined(
+    population: Population, parts: _Parts, slopes: np.ndarray, folded: bool, fine: int, cuts: int
+) -> Points | None:
+    """(d) and (e) with as many directions as unequal scales need, or faces that the kink crosses; None where Sobol rows
+    are as good. The error is that of E[w x x'], in units of its diagonal, as twice as many directions show it."""
+    # values of the enumerated columns move the kink alone
+    lone = parts._replace(options=[[(np.zeros_like(own[0][0]), 1.0)] for own in parts.options])
+    cells, times, error, unknown = math.prod(map(len, parts.options)), 1, 1e-10, True
+
+    def second(directions: int) -> np.ndarray:
+        return _on_rays(population, lone, slopes, folded, fine, cuts, directions).moments(1)
+
+    before = second(times)
+    while unknown and _most_points(parts, fine, cuts, 2 * times) <= MOST_POINTS:
+        after = second(2 * times)
+        size = np.sqrt(np.maximum(np.diag(after), 1e-300))
+        error = max(1e-10, float(np.max(np.abs(after - before) / np.outer(size, size))))
+        unknown = error > 1e-8 and cells * _most_points(parts, fine, cuts, 2 * times) <= MOST_REFINED
+        times, before = times * (1 + unknown), after
+    if error > 1e-4 or cells * _most_points(parts, fine, cuts, times) > MOST_POINTS:
+        return None
+    return _on_rays(population, parts, slopes, folded, fine, cuts, times)._replace(error=error)
+
+
+def _most_points(parts: _Parts, fine: int, cuts: int, times: int) -> int:
+    """At most so many points on the rays of one cell of the enumerated columns, with so many times the directions."""
+    m, finer = len(parts.sizes), fine * times
+    rays = (
+        2 * m * (20 * finer) ** (m - 1) if parts.family == "box" and m else (1, 2, 96 * finer, 1440 * finer * times)[m]
+    )
     return rays * (9 * (14 if cuts == 1 else 6 * cuts) if m else 1)
 
 
@@ -197,13 +223,15 @@ def _spherical(parts: _Parts, axis: np.ndarray, cap: float, folded: bool, fine: 
     return Points(*_on_axis(size * (r * sine[:, None]).ravel(), axis), mass, mass * rest, 1 + square, 1e-10)
 
 
-def _on_rays(population: Population, parts: _Parts, slopes: np.ndarray, folded: bool, fine: int, cuts: int) -> Points:
-    """(d) and (e)."""
+def _on_rays(
+    population: Population, parts: _Parts, slopes: np.ndarray, folded: bool, fine: int, cuts: int, times: int
+) -> Points:
+    """(d) and (e), with so many times the directions."""
     m, sizes = len(parts.sizes), parts.sizes
     ones, rest = 1 + np.flatnonzero(parts.enumerated), 1 + np.flatnonzero(~parts.enumerated)
     directions, share = np.zeros((1, 0)), np.ones(1)
     if m and parts.family == "box":
-        directions, share = _faces(m, fine)
+        directions, share = _faces(m, fine * times, folded)
         directions = directions * sizes
     elif m:
         root = np.linalg.cholesky(population.correlation) * sizes[:, None] if parts.correlated else np.diag(sizes)
@@ -211,7 +239,7 @@ def _on_rays(population: Population, parts: _Parts, slopes: np.ndarray, folded: 
         # the first axis: of x_1, or of what the predictor is on the axes of the root
         first = np.eye(m)[0] if folded else root.T @ slopes[rest - 1]
         turns = 36 if uneven else 4 if cuts > 1 and not folded else 12
-        directions, share = _directions(first, folded, fine, turns)
+        directions, share = _directions(first, folded, fine * times, turns * times)
         directions = directions @ root.T
     lengths, xs, masses = np.sqrt(np.sum(directions**2, axis=1)), [], []
     for cell in itertools.product(*parts.options):
@@ -260,9 +288,9 @@ def _latitudes(m: int, folded: bool, fine: int) -> AxisRule:
     return np.sin(angle), share / share.sum()
 
 
-def _faces(m: int, fine: int) -> AxisRule:
+def _faces(m: int, fine: int, folded: bool) -> AxisRule:
     """Points of the faces of [-1, 1]^m and their shares."""
-    v, w = gauss_panels(np.array([-1.0, 1.0]), 20 * fine)
+    v, w = gauss_panels(np.array([-1.0, 0.0, 1.0] if folded else [-1.0, 1.0]), (10 if folded else 20) * fine)
     grid = np.array(list(itertools.product(v, repeat=m - 1))).reshape(len(v) ** (m - 1), m - 1)
     share = np.array([math.prod(ws) for ws in itertools.product(w / 2, repeat=m - 1)])
     faces = [np.insert(grid, axis, side, axis=1) for axis in range(m) for side in (-1.0, 1.0)]

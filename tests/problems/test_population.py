@@ -16,8 +16,9 @@ from dpexp.config.yamlfile import ConfigError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_losses import PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
+from dpexp.problems.mallows import gauss_panels
 from dpexp.problems.population import Population
-from dpexp.problems.population_means import clipped_optimum
+from dpexp.problems.population_means import clipped_optimum, places_of
 from dpexp.problems.row_rules import rows_along
 from tests.conftest import share
 
@@ -256,6 +257,32 @@ def test_rules_of_rows_have_bounded_numbers_of_points_repeat_columns_and_do_not_
     close = {"d": 6, "design": {"correlation": {"exchangeable": 0.9}}}
     along, aside = (rows_along(Population(**close, coefficients=rule)).mean(1)[0] for rule in (1.0, {"nonzero": 1}))
     assert aside == pytest.approx(along, rel=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("law", "sds"), [("normal", (10.0, 1.0)), ("normal", (2.0, 20.0)), ("uniform", (0.9, 0.9)), ("uniform", (6.0, 1.5))]
+)
+def test_means_over_rows_are_those_of_another_quadrature_within_the_stated_error(law, sds):
+    """E w, E w |x_1| and E w p(1 - p) of a steep predictor, for columns of unequal scales and a kink across faces."""
+    key = {"normal": lambda s: {"sd": s}, "uniform": lambda s: {"low": -s, "high": s}}[law]
+    population = {"design": {"columns": tuple({"law": law, **key(s)} for s in sds)}, "coefficients": 1.0}
+    problem, (a, b) = PROBLEMS["mallows-logistic"](population=population), sds
+    places, folded = places_of(problem), rows_along(problem.law, None, True)
+    ours = (
+        places.rows.mean(1)[0],
+        folded.mean(1, np.abs(folded.x[:, 1]))[0],
+        places.rows.mean(1, places.spread * (1 - places.spread))[0],
+    )
+    grid = 9 * np.sinh(np.linspace(-8, 8, 401)) / np.sinh(8)
+    (u, du), (v, dv) = gauss_panels(grid, 8), gauss_panels(grid, 8)
+    if law == "uniform":
+        (u, du), (v, dv) = ((x / 9, w / 18) for x, w in ((u, du), (v, dv)))
+    else:
+        du, dv = (w * stats.norm.pdf(x) for x, w in ((u, du), (v, dv)))
+    x, y = a * u[:, None], b * v
+    mass = du[:, None] * dv * np.minimum(1, 2 / (1 + x * x + y * y))
+    other = mass.sum(), (mass * np.abs(x)).sum(), (mass * expit(1 + x + y) * expit(-1 - x - y)).sum()
+    assert ours == pytest.approx(other, rel=max(3 * places.rows.error, 2e-6))
 
 
 CONFIG = """experiment: e
