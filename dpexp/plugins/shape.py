@@ -81,6 +81,11 @@ def _wrong_entry(field: str, name: Any, entry: Any) -> Iterator[tuple[str, str, 
             function = getattr(entry, kind)
             if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 2:
                 yield f"{kind} '{name}' has no function `{kind}(z, k)`", f"{base.replace(':', '.')} explains it", name
+            # functions of a law read its keys as attributes, among which are the grammar's own
+            law = resolve_name(f"dpexp.problems.population:{kind.capitalize()}Law")
+            keys = entry.keys if isinstance(entry.keys, Mapping) else {"keys": entry.keys}
+            for key in sorted(keys.keys() & {*dir(law), "law", "times", "heteroscedastic"}):
+                yield f"{kind} '{name}': its key '{key}' means something else", "give the key another name", name
         elif a_class:
             for problem, hint in _wrong_class(kind, name, entry, interface):
                 yield f"{kind} '{name}': {problem}", hint, entry

@@ -239,6 +239,11 @@ MISTAKES = {
     "wrong type of PLUGIN": ("x = 1\nPLUGIN = {1: 2}\n", r"own\.py:2: PLUGIN is a value of type dict, not a Plugin"),
     "taken name": (GOOD.replace('"own"', '"sgd"'), r"own\.py:9: algorithm 'sgd' is already defined by dpexp itself"),
     "wrong base": (GOOD.replace("Own(LdpSgd)", "Own"), r"own\.py:6: algorithm 'own' is the class Own"),
+    "a law with a key that the grammar has": (
+        "from dpexp.plugins import Plugin\nfrom dpexp.problems.laws import ColumnKind\n"
+        "PLUGIN = Plugin(columns={'own': ColumnKind({'width': 1.0}, tuple, column=lambda g, k: g)})\n",
+        r"own\.py:3: column 'own': its key 'width' means something else",
+    ),
     "an algorithm of one pass without a rule": (
         GOOD.replace("LdpSgd", "OnePassAlgorithm").replace("ldp_sgd", "one_pass"),
         r"own\.py:6: algorithm 'own': the class Own has no `rule`",

@@ -15,19 +15,14 @@ from tests.problems.test_population import cells
 FILE = ROOT / "docs/plugins/own_laws.py"
 
 
-@pytest.fixture(autouse=True)
-def own_laws():
-    with using(FILE):
-        yield
-
-
 def test_draws_and_optimum_are_those_of_scipy():
     law = {"design": {"columns": ({"law": "lognormal", "spread": 0.4},)}, "errors": {"law": "gumbel", "scale": 2.0}}
-    problem = PROBLEMS["huber-linear"](scale="known", population=law)
-    x, y = draw_users(problem.model(), 40_000, 3)
+    with using(FILE):
+        problem = PROBLEMS["huber-linear"](scale="known", population=law)
+        (x, y), optimum = draw_users(problem.model(), 40_000, 3), problem.optimum()
     assert stats.kstest(x[:, 1] + np.exp(0.08), stats.lognorm(0.4).cdf).pvalue > 1e-4
     assert stats.kstest(y - x @ problem.true_coefficients, stats.gumbel_r(scale=2).cdf).pvalue > 1e-4
-    c, move = problem.c * problem.fixed_scale, problem.optimum() - problem.true_coefficients
+    c, move = problem.c * problem.fixed_scale, optimum - problem.true_coefficients
     errors = stats.gumbel_r(scale=2)
     kinks = move[0] + np.array([-c, c])
     mean = integrate.quad(lambda e: np.clip(e - move[0], -c, c) * errors.pdf(e), -12, 80, points=kinks)
@@ -54,7 +49,7 @@ def test_it_passes_the_suite_and_one_with_a_false_part_fails(part, tmp_path):
     [("spread: -1", "positive"), ("spred: 1", "did you mean 'spread'"), ("spread: wide", "number"), ("spread: inf", "number")],
 )  # fmt: skip
 def test_a_wrong_number_is_said_at_its_place(law, message):
-    with pytest.raises(ConfigError) as caught:
+    with using(FILE), pytest.raises(ConfigError) as caught:
         cells(f"{{design: {{columns: [{{law: lognormal, {law}}}]}}}}")
     (issue,) = caught.value.issues
     assert message in issue.message + issue.hint
