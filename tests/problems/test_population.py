@@ -268,13 +268,9 @@ def test_means_over_rows_are_those_of_another_quadrature_within_the_stated_error
     population = {"design": {"columns": tuple({"law": law, **key(s)} for s in sds)}, "coefficients": 1.0}
     problem, (a, b) = PROBLEMS["mallows-logistic"](population=population), sds
     places, folded = places_of(problem), rows_along(problem.law, None, True)
-    ours = (
-        places.rows.mean(1)[0],
-        folded.mean(1, np.abs(folded.x[:, 1]))[0],
-        places.rows.mean(1, places.spread * (1 - places.spread))[0],
-    )
-    grid = 9 * np.sinh(np.linspace(-8, 8, 401)) / np.sinh(8)
-    u, du = gauss_panels(grid, 8)
+    p = places.spread
+    ours = places.rows.mean(1)[0], folded.mean(1, np.abs(folded.x[:, 1]))[0], places.rows.mean(1, p * (1 - p))[0]
+    u, du = gauss_panels(9 * np.sinh(np.linspace(-8, 8, 401)) / np.sinh(8), 8)
     u, du = (u / 9, du / 18) if law == "uniform" else (u, du * stats.norm.pdf(u))
     x, y = a * u[:, None], b * u
     mass = du[:, None] * du * np.minimum(1, 2 / (1 + x * x + y * y))

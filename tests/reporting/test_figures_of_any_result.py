@@ -178,6 +178,11 @@ def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_
     assert "did you mean 'loss_gap'?" in caught.value.hint
 
 
+def test_a_metric_of_the_last_step_alone_is_drawn_as_points(tmp_path):
+    drawing = drawn(stored(tmp_path, TOY.replace("run: {", "run: {coefficients: all, ")), metric="coefficient_0")
+    assert len(drawing.data) == drawing.data["mean"].notna().sum() == 6 * 2
+
+
 @pytest.mark.slow
 def test_several_results_share_a_figure_and_are_told_apart(toy, tmp_path):
     """By the setting in which they differ; by their names where they differ in none."""

@@ -37,13 +37,11 @@ from dpexp.reporting.results.labels import STATISTICS, Metric, level_labels, met
 from dpexp.reporting.templates import filled
 from dpexp.store.stats import is_coordinate
 
-LOGARITHMIC = 8.0
-"""largest over smallest from which an axis of positive numbers is logarithmic"""
+LOGARITHMIC = 8.0  # largest over smallest from which an axis of positive numbers is logarithmic
 MOST_ROWS, MOST_MARKERS = 200, 30
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
-INDEX = re.compile(r"(?<== )\d\.\d\d")
-"""J in the name of a prediction"""
+INDEX = re.compile(r"(?<== )\d\.\d\d")  # J in the name of a prediction
 
 
 def figure_of(
@@ -69,8 +67,7 @@ def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] =
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
         problems = [cell.problem for line in lines if (cell := line.run.cell)]
-        linear = (own for own in problems if isinstance(own, LinearPredictorProblem))
-        unknown = list(filter(None, (own.unknown_curvature() for own in linear)))
+        unknown = [own.unknown_curvature() for own in problems if isinstance(own, LinearPredictorProblem)]
         words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=unknown, known=problems)
         raise UsageError(*words.splitlines())
     theory, last = theory_sentence(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
@@ -101,8 +98,9 @@ class Scene:
         self.boxes, self.statistic = declared.kind == "box", STATISTICS[declared.statistic]
         settings = [line.settings for line in lines]
         self.words, self.replicates = Words(settings), from_to(line.replicates for line in lines)
-        # step 0 has no place on a logarithmic axis
-        checkpoints = min(int((line.rows["step"] > 0).sum()) for line in lines)
+        # step 0 has no place on a logarithmic axis, and some metrics are of the last step alone
+        known = max(int(line.rows["mean"].notna().sum()) for line in lines)
+        checkpoints = min(known, *(int((line.rows["step"] > 0).sum()) for line in lines))
         self.plan = plan = choose(settings, sections, checkpoints, declared)
         self.steps, self.turned = plan.x == STEP, plan.x == DOTS
         """turned: rows are along the vertical axis, and values along the other one"""

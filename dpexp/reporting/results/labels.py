@@ -99,8 +99,7 @@ def value_label(name: str, value: Any, words: Words) -> str:
         if abs(float(near) - value) < 1e-12:
             return str(near)
     text = words.value(name, value)
-    # columns of a population are mappings: as YAML, without quotes
-    text = text.replace("'", "") if text.startswith("[{") else text
+    text = text.replace("'", "") if text.startswith("[{") else text  # mappings, as in YAML
     return NO_PRIVACY if text == NON_PRIVATE else text
 
 
