@@ -183,10 +183,11 @@ def _refined(
     cells, times, error, unknown = math.prod(map(len, parts.options)), 1, 1e-10, True
 
     def second(directions: int) -> np.ndarray:
-        return _on_rays(population, lone, slopes, folded, fine, cuts, directions).moments(1)
+        # without the nodes of functions that are steep or have kinks, which would often be too many to be doubled
+        return _on_rays(population, lone, slopes, folded, 1, 1, directions).moments(1)
 
     before = second(times)
-    while unknown and _most_points(parts, fine, cuts, 2 * times) <= MOST_POINTS:
+    while unknown and _most_points(parts, 1, 1, 2 * times) <= MOST_POINTS:
         after = second(2 * times)
         size = np.sqrt(np.maximum(np.diag(after), 1e-300))
         error = max(1e-10, float(np.max(np.abs(after - before) / np.outer(size, size))))
