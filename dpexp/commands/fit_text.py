@@ -97,11 +97,12 @@ def _plan(plan: Document) -> str:
         cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"] if finite else ["", "not finite"]
         rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     n, table = plan["n_finite"], columns(rows, ["name", "expected se", "interval", "finite"])
-    needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed"
+    needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed for every interval to be finite"
+    needs = f"{needs} in 9 of 10 fits.\n" if n or not plan["refused"] else ""
     assumed = f"Assumed, since no public input states it: {'; '.join(plan['assumed'])}." if plan["assumed"] else ""
     return (
         f"{100 * plan['level']:.4g}% intervals of {plan['rehearsals']} rehearsals on simulated tables (medians)\n\n"
-        f"{table}\n\n{needs} for every interval to be finite in 9 of 10 fits.\n{assumed}"
+        f"{table}\n\n{needs}{assumed}"
     ).strip()
 
 

@@ -19,7 +19,7 @@ from dpexp.core.text import few
 from dpexp.data.regression import SHARE_MISSING, TYPICAL_RANGE, Units, covariates_of
 from dpexp.inference.intervals import inverted, judged
 from dpexp.inference.public_numbers import normal
-from dpexp.inference.refusals import two_digits
+from dpexp.inference.refusals import Reason, two_digits
 
 if TYPE_CHECKING:
     from dpexp.data.public_inputs import PublicColumn, PublicInputs
@@ -51,6 +51,8 @@ class Rehearsed:
     """medians of half the lengths [p]"""
     finite: np.ndarray
     """shares of fits in which the interval is finite [p]"""
+    steep: list[Reason]
+    """the rule that refuses most of them, whatever n is"""
 
 
 def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -61,8 +63,7 @@ def simulated(units: Units, public: PublicInputs, n: int, rng: np.random.Generat
     if not units.binary:
         return x, rng.standard_normal(n)
     share, spread = _shares(units.response, public)[1], public.log_odds_sd or SPREAD
-    t = x.sum(axis=1)
-    t *= spread / max(float(t.std()), 1e-300)
+    t = (total := x.sum(axis=1)) * (spread / max(float(total.std()), 1e-300))
     # the mean of a logistic function of a normal number has about the stated share
     base = math.log(share / (1 - share)) * math.sqrt(1 + math.pi / 8 * spread**2)
     return x, (rng.random(n) < 1 / (1 + np.exp(-base - t))).astype(float)
@@ -87,8 +88,7 @@ def _values(column: PublicColumn, public: PublicInputs, g: np.ndarray, rng: np.r
     if column.levels is not None:
         from scipy.special import ndtr
 
-        parts = np.cumsum(_shares(column, public))[:-1]
-        values = np.searchsorted(parts, ndtr(g)).astype(float)
+        values = np.searchsorted(np.cumsum(_shares(column, public))[:-1], ndtr(g)).astype(float)
     else:
         low, high = column.limits or TYPICAL_RANGE
         values = (low + high) / 2 + (high - low) / 4 * g
@@ -112,7 +112,7 @@ def rehearse(
     (planned, mu), p, (matrix, _) = planner(n), len(units.names), units.to_user()
     # lengths vary more than whether they are finite: single ones of a local scale by a factor of two
     runs = int(np.clip((3 if rows else 1) * ROWS // n, FEWEST_RUNS, MOST_RUNS))
-    errors, widths = np.full((runs, p), np.inf), np.full((runs, p), np.inf)
+    errors, widths, steep = np.full((runs, p), np.inf), np.full((runs, p), np.inf), list[Reason]()
     # fewer than were ever tried are refused
     for r in range(0 if planned.checked.reasons else runs):
         if r and not rows and np.isinf(widths[r - 1, units.visible]).any():
@@ -121,6 +121,7 @@ def rehearse(
         x, y = simulated(units, public, n, rng)
         fitted = fit(planned, x, y, np.resize(mu, n) / (factor if planned.central else 1.0), rng.standard_normal, None)
         if any(not reason.parameters for reason in fitted.checked.reasons):
+            steep += [reason for reason in fitted.checked.reasons if reason.rule == "too-steep"]
             continue
         wald, kinds = judged(fitted.release, matrix, level)
         for j, kind in enumerate(kinds):
@@ -130,7 +131,7 @@ def rehearse(
                 widths[r, j] = np.ptp(inverted(fitted.release, fitted.theta, matrix[j], level)) / 2
     return Rehearsed(
         runs, np.median(errors, axis=0) * factor, np.median(widths, axis=0) * factor,
-        np.isfinite(widths).mean(axis=0),
+        np.isfinite(widths).mean(axis=0), steep[:1] if 2 * len(steep) > runs else [],
     )  # fmt: skip
 
 
@@ -151,8 +152,9 @@ def outlook(planner: Planner, fit: Fit, units: Units, public: PublicInputs, n: i
          "finite": float(own.finite[j])}
         for j in units.visible
     ]  # fmt: skip
-    return {"expected": rows, "rehearsals": own.runs, "n_finite": least_records(finite, max(n, fewest), fewest),
-            "assumed": assumed(units, public)}  # fmt: skip
+    steep = {"refused": [{"rule": r.rule, "reason": r.why, "n_needed": None} for r in own.steep]} if own.steep else {}
+    needed = None if steep else least_records(finite, max(n, fewest), fewest)
+    return {"expected": rows, "rehearsals": own.runs, "n_finite": needed, "assumed": assumed(units, public), **steep}
 
 
 def least_records(holds: Callable[[int], bool], start: int, fewest: int) -> int | None:

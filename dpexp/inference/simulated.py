@@ -58,8 +58,7 @@ def lanes_of(replicates: Sequence[int]) -> list[int]:
 
 def can_hold_rows(problem: LinearPredictorProblem) -> bool:
     """Whether rows and errors of the problem's population are linear in normals, so that persons can be simulated."""
-    law = problem.law
-    errors = law.errors
+    law, errors = problem.law, problem.law.errors
     plain = errors is None or (errors.law == "normal" and errors.heteroscedastic is None)
     rows = all(column.law == "normal" and column.value("mean") == 0 for column in law.columns)
     return not problem.labels and plain and rows and law.design.rows is None and law.bend == 0

@@ -115,7 +115,8 @@ class HuberLinear(LinearPredictorProblem):
         if not self.has_scale:
             return super().gradient_bound()
         # the square is convex in psi^2, so that it is largest at an end
-        return max(math.hypot(self.law.weight.reach() * p, (self.kappa - p * p) / 2) for p in (0.0, self.c))
+        ends = (0.0, self.kappa / 2), (self.law.weight.reach() * self.c, (self.kappa - self.c * self.c) / 2)
+        return max(math.hypot(*end) for end in ends)
 
     def message_radius(self) -> float:
         """sqrt 2 c about the scale's entry (kappa - c^2) / 2, for c < 2.

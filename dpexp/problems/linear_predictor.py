@@ -230,8 +230,8 @@ class LinearPredictorProblem(Problem):
         if (size := float(moved[1, 2])) > 0 and np.allclose(moved, size * e, rtol=1e-12, atol=1e-12 * size):
             return ErrorLaw(law="normal", sd=size)
         raise UsageError(
-            f"the law of the errors of {self.name} is not known: its response is not t + size e",
-            "give its class `own_errors`, or `labels = True` where y is 0 or 1",
+            f"the response of {self.name} is not t + size e: its errors are not known, nor replaced by a population's",
+            "give its class `own_errors` where y is t and an error, or `labels = True` where y is 0 or 1",
         )
 
     @property
@@ -266,6 +266,8 @@ class LinearPredictorProblem(Problem):
         if type(self).weight is not LinearPredictorProblem.weight:
             hint = "write a `dpexp.problems.weights.Weight`, and name it in `population: {weights: NAME}`"
             raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
+        # a response that a population's errors would replace is no other one
+        _ = self.law.errors and self.own_errors()
         response, weight = response_of(self.law, type(self).response), type(self.law.weight).weight
         shape = ModelShape(response, errors, design, type(self).score, weight, self.has_scale)
         law = ModelNumbers(self.true_coefficients, numbers, self.constants, self.fixed_scale, self.scale_min)

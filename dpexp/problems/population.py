@@ -457,3 +457,5 @@ class Population(Parameters):
         yield from self.design.correlation_faults(d)
         if self.bend and math.isinf(self.mean_square):
             yield Fault(("bend",), "needs a first column whose square has a mean")
+        if self.weights == "none" and any(column.law == "t" and column.value("df") <= 2 for column in self.columns):
+            yield Fault(("weights",), "is none, and E x x' is infinite: t columns need df > 2", "weights: mallows")

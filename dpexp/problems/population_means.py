@@ -281,7 +281,7 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
         eigenvalues = np.linalg.eigvalsh(places.rows.moments(1))
         if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
             message = "the design is collinear: its columns and the intercept are linearly dependent"
-            raise UsageError(message, "drop a level")
+            raise UsageError(message, "drop a column, or a level")
 
     def state(theta: np.ndarray) -> tuple[np.ndarray, Means, np.ndarray]:
         means = places.means(theta)

@@ -42,6 +42,14 @@ def _read_rows(place: Path, digest: str) -> np.ndarray:
                 out[k, j] = np.nan
             if not abs(out[k, j]) <= LARGEST:
                 raise DataError(f"{table.place(k)}: '{name}' is {value!r}, and no number of at most {LARGEST:g}")
+    unit = np.insert(out, 0, 1.0, axis=1)
+    unit /= np.maximum(np.linalg.norm(unit, axis=0), 1e-300)
+    eigenvalues, vectors = np.linalg.eigh(unit.T @ unit)
+    if eigenvalues[0] <= 1e-12 * eigenvalues[-1]:
+        names = [
+            name for name, own in zip(["the intercept", *table.columns], vectors[:, 0], strict=True) if abs(own) > 1e-3
+        ]
+        raise DataError(f"{place}: linearly dependent: {', '.join(names)}", "leave out one of these columns")
     out.setflags(write=False)
     return out
 

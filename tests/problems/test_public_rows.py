@@ -79,6 +79,7 @@ def test_a_bound_on_what_two_rows_of_a_table_can_send_is_not_called_attained(tmp
         ("rows: none.csv", "", ROWS, "3:29", "no such file"),
         ("rows: rows.csv, correlation: {ar1: 0.5}", "", ROWS, "3:52", "correlation"),
         ("rows: rows.csv", "", np.array([[1, 2], [np.nan, 2]]), "3:29", "rows.csv:3"),
+        ("rows: rows.csv", "", ROWS[:, :1] * [1, 2], "3:29", "dependent: a, b"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_named_at_its_place(tmp_path, design, rest, rows, place, key):
