@@ -169,7 +169,7 @@ COMMANDS = {
         "NAME is an experiment, a folder of results or a shipped figure; without it, all that the results here allow."),
     "table": CommandSpec(
         "Experiments", "table.table", (("names", "[NAME]...", str),),
-        "every form/table out/text metric estimator only statistic results as_json", "",
+        "every form/table out/text theory metric estimator only statistic results as_json", "",
         "Print the same numbers as tables.",
         "NAME is an experiment, a folder of results, a shipped table, or FIT.json of `dpexp fit`."),
     "diff": CommandSpec(

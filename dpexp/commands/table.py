@@ -24,11 +24,12 @@ class TableOptions:
     estimators: tuple[str, ...] = ()
     only: str | None = None
     statistic: str = "mean"
+    theory: bool = False
 
 
 def table(
     *names: Pathname, results: Pathname = RESULTS, metric: str | Sequence[str] = (), estimator: Sequence[str] = (),
-    only: str | None = None, statistic: str = "mean", every: bool = False, form: str = "md",
+    only: str | None = None, statistic: str = "mean", theory: bool = False, every: bool = False, form: str = "md",
     out: Pathname | None = None,
 ) -> Answer:  # fmt: skip
     """Tables of results, of files of fits, or shipped ones; all results among the names make one table.
@@ -41,14 +42,14 @@ def table(
     if form not in FORMATS:
         raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {form!r}")
     words, folder = list(map(str, names)), Path(out) if out else None
-    request = TableOptions(tuple(names_in(metric)), tuple(estimator), only, statistic)
+    request = TableOptions(tuple(names_in(metric)), tuple(estimator), only, statistic, theory)
     # A file is as wide as its rows, whoever's terminal wrote it.
     how = form, 0 if folder is not None else terminal_width()
     if fits := fit_files(words):
         from dpexp.commands.fit_table import fit_table
 
         if request != TableOptions():
-            raise UsageError("--metric, --estimator, --only and --statistic are for results", "leave them out")
+            raise UsageError("--metric, --estimator, --only, --statistic, --theory are for results", "leave them out")
         side_by_side = Table("fits", "Private regressions", "", (), lambda _: fit_table(fits))
         made = [_made(side_by_side, Path(results), *how)]
     else:
@@ -74,16 +75,16 @@ def fit_files(names: Sequence[str]) -> list[Path]:
 def table_of(folders: Sequence[Path], request: TableOptions, reserved: Collection[str] = ()) -> Table:
     """The table of some results, under a name that is not `reserved`."""
     names = ", ".join(dict.fromkeys(folder.name for folder in folders))
-    options = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or "",
-               "statistic": request.statistic.replace("mean", "")}  # fmt: skip
-    name = name_of(folders, reserved, options)
+    named: dict[str, Any] = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or ""}
+    named |= {"statistic": request.statistic.replace("mean", ""), "theory": request.theory}
+    name = name_of(folders, reserved, named)
 
     def build(_: Path) -> Content:
         from dpexp.reporting.results.gather import gather
         from dpexp.reporting.results.result_table import content_of
 
-        gathered = gather(folders, request.only)
-        return content_of(gathered, request.metrics, request.estimators, request.statistic, theories())
+        options = request.metrics, request.estimators, request.statistic, theories(), request.theory
+        return content_of(gather(folders, request.only), *options)
 
     # the note has all parameters, so that nothing else is needed for a caption
     return Table(name, f"Results of {names}", "", (), build)

@@ -6,6 +6,7 @@ Also the estimates of a fit as tables print them, on the terminal and on the pag
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,8 @@ LEAST, MOST, LARGE = 1e-3, 1e5, 1e9
 """numbers between the first two are written without a power of ten, and estimates between the first and the last"""
 SKEWED = 2.0
 """how many times longer than the other one side of an interval is, where half its length would mislead"""
+INDEX = re.compile(r"(?<== )\d\.\d\d")
+"""J in the name of a prediction"""
 MOST_DIGITS = 6
 """significant digits of a number whose uncertainty leaves it more: CSV has all"""
 
@@ -85,3 +88,11 @@ def rounded(value: float, error: float) -> str:
     if not LEAST <= size < LARGE:
         return f"{value:.{min(max(0, math.floor(math.log10(size)) - last), 15)}e}"
     return f"{value:.{min(max(0, -last), 15)}f}"
+
+
+def curve_names(curves: Iterable[str]) -> str:
+    """The curves of theory by their names, once for all that differ in their index J alone; empty without a curve."""
+    indices: dict[str, list[str]] = {}
+    for name in curves:
+        indices.setdefault(INDEX.sub("{}", name), []).append((INDEX.findall(name) or [""])[0])
+    return "; ".join(name.replace("{}", " to ".join(sorted({min(own), max(own)}))) for name, own in indices.items())

@@ -9,8 +9,7 @@ reference slope. (d) The legend has every colour, line style, marker and shading
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction
 from dpexp.problems.linear_predictor import LinearPredictorProblem
 from dpexp.reporting import style
-from dpexp.reporting.digits import from_to
+from dpexp.reporting.digits import curve_names, from_to
 from dpexp.reporting.figure import Drawing, Figure
 from dpexp.reporting.results.choose import DOTS, STEP, Declaration, choose
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, gather, lines_of, name_of
@@ -41,7 +40,6 @@ LOGARITHMIC = 8.0  # largest over smallest from which an axis of positive number
 MOST_ROWS, MOST_MARKERS = 200, 30
 NARROW, TALL = 1.6, 9.2
 """inches: least width of a panel, and largest height of a figure, which is that of a page"""
-INDEX = re.compile(r"(?<== )\d\.\d\d")  # J in the name of a prediction
 
 
 def figure_of(
@@ -70,21 +68,13 @@ def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] =
         unknown = [own.unknown_curvature() for own in problems if isinstance(own, LinearPredictorProblem)]
         words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=unknown, known=problems)
         raise UsageError(*words.splitlines())
-    theory, last = theory_sentence(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
+    theory, last = curve_names(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
+    theory = theory and f"Theory, for at most three colours: {theory}."
     # what the picture cannot say by itself; parameters are in the head of the CSV
     caption = filled("dpexp.reporting.results", "caption.txt", scene=scene, gathered=gathered, last=last,
                      own_records=OWN_RECORDS, theory=theory)  # fmt: skip
     words, remark = " ".join(caption.splitlines()), theory and f" {theory}"
     return Drawing(scene.draw(), scene.numbers(), words, gathered.constants, remark)
-
-
-def theory_sentence(curves: Iterable[str]) -> str:
-    """The curves of theory by their names, once for all that differ in their index J alone; empty without a curve."""
-    indices: dict[str, list[str]] = {}
-    for name in curves:
-        indices.setdefault(INDEX.sub("{}", name), []).append((INDEX.findall(name) or [""])[0])
-    words = "; ".join(name.replace("{}", " to ".join(sorted({min(own), max(own)}))) for name, own in indices.items())
-    return words and f"Theory, for at most three colours: {words}."
 
 
 class Scene:

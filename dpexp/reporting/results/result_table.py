@@ -13,9 +13,10 @@ import numpy as np
 
 from dpexp.algorithms.near_the_optimum import local
 from dpexp.config.cell_settings import varying
+from dpexp.core.errors import UsageError
 from dpexp.core.text import up
 from dpexp.problems.linear_predictor import LinearPredictorProblem
-from dpexp.reporting.digits import from_to, within
+from dpexp.reporting.digits import curve_names, from_to, within
 from dpexp.reporting.results.choose import ESTIMATOR, needed
 from dpexp.reporting.results.gather import OWN_RECORDS, Gathered, Line, Theory, column_of, lines_of
 from dpexp.reporting.results.labels import COEFFICIENTS, STATISTICS, metric_of, value_label
@@ -31,17 +32,20 @@ Z = 1.959964
 OTHERS = {"cell_id", ESTIMATOR, "step", "slope", "slope_ci_lo", "slope_ci_hi", "slope_state", "state", "guarantee", "n",
           "n_diverged", "diverged"}  # fmt: skip
 """columns besides settings and metrics; a metric of such a name, or of that of a setting, is `metric.NAME`"""
+PREDICTION = "prediction", "deviation", "deviation_se", "replicates_for_3_percent"
 Record = dict[str, Any]
 
 
 def content_of(
     gathered: Gathered, metrics: Sequence[str] = (), estimators: Sequence[str] = (), statistic: str = "mean",
-    theories: Sequence[Theory] = (),
+    theories: Sequence[Theory] = (), theory: bool = False,
 ) -> Content:  # fmt: skip
-    """The table's text and numbers: these metrics, or the default one, and the slope of the first.
+    """The table's text and numbers: these metrics, or the default one, with slope and `theory` of the first.
 
     What is the same in every row is in the note, and in no column.
     """
+    if theory and statistic != "mean":
+        raise UsageError(f"--statistic {statistic}: theory is of means", "leave out --theory")
     gathered, means = gathered.of(estimators, statistic), statistic == "mean"
     columns = list(dict.fromkeys(map(gathered.metric, metrics or (None,))))
     lines = {name: lines_of(gathered, name) for name in columns}
@@ -55,8 +59,8 @@ def content_of(
     # slopes are those of means
     slopes = [fitted(line, theories) for line in main] if means else []
     sloped = ["slope", "state"] * any(isinstance(slope, Rate) for slope in slopes)
-    extra = ["bias", "sd", "covered"] * (means and columns[0] == COEFFICIENTS)
-    rows, records = [], []
+    extra = [*["bias", "sd", "covered"] * (means and columns[0] == COEFFICIENTS), *PREDICTION * theory]
+    rows, records, predictions = [], [], list[str]()
     for k, line in enumerate(main):
         row = line.run.row
         record: Record = {column_of(name): line.settings.get(name) for name in names}
@@ -73,9 +77,10 @@ def content_of(
             fit = slope.last if isinstance(slope, Rate) else None
             record |= dict(zip(ends, (fit.slope, fit.ci_lo, fit.ci_hi), strict=True)) if fit else dict.fromkeys(ends)
             record["slope_state"] = slope.state if isinstance(slope, Rate) else slope
-        record |= of_coefficient(line) if extra else {}
+        record |= of_coefficient(line) if "bias" in extra else {}
+        record |= of_prediction(line, theories, predictions) if theory else {}
         cells = [value_label(name, record[column_of(name)], gathered.words) for name in names]
-        cells += [_interval(record, name) for name in heads.values()] + [f"{record[name]:.3g}" for name in extra]
+        cells += [_interval(record, name) for name in heads.values()] + [short(record[name]) for name in extra]
         cells += [_interval(record, "slope"), record["slope_state"]] if sloped else []
         for eps in (record[name] for name in deltas):
             star = NO_GUARANTEE * (not record["guarantee"] and eps is not None and not math.isinf(eps))
@@ -94,13 +99,30 @@ def content_of(
         meanings="; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns),
         windows=list({slope.last.window for slope in slopes if isinstance(slope, Rate)}),
         reasons=Counter(sorted(slope for slope in slopes if isinstance(slope, str))),
-        starred=starred, same=same,
+        starred=starred, same=same, theory=theory, predictions=curve_names(predictions),
     )  # fmt: skip
     return Content(head, rows, " ".join(note.splitlines()), records)
 
 
+def short(value: float | None) -> str:
+    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
 def _interval(record: Record, name: str) -> str:
     return "-" if record[name] is None else within(record[name], record[f"{name}_ci_lo"], record[f"{name}_ci_hi"])
+
+
+def of_prediction(line: Line, theories: Sequence[Theory], names: list[str]) -> Record:
+    """The prediction of the last mean, whose name is added, the deviation from it with its Monte Carlo error, and the
+    replicates with which a 95% interval of the mean is +-3%; None where nothing is predicted."""
+    curves = line.curves(theories, line.rows["step"].to_numpy(), drawn=True)
+    name = next((name for name, values in curves.items() if name.startswith("prediction") and values[-1] > 0), "")
+    if not name or line.diverged:
+        return dict.fromkeys(PREDICTION)
+    names.append(name)
+    value, (mean, se, *_) = float(curves[name][-1]), line.last
+    count = math.ceil(line.replicates * (Z * se / (0.03 * mean)) ** 2)
+    return dict(zip(PREDICTION, (value, mean / value - 1, se / value, count), strict=True))
 
 
 def fitted(line: Line, theories: Sequence[Theory] = ()) -> Rate | str:
@@ -136,8 +158,7 @@ def of_coefficient(line: Line) -> Record:
     if cell is None or not isinstance(problem := cell.problem, LinearPredictorProblem):
         return record
     place = cell.coordinates[line.metric]
-    optimum = float(problem.optimum()[place])
-    record["bias"] = mean - optimum
+    record["bias"] = mean - (optimum := float(problem.optimum()[place]))
     if cell.algorithm.name == "ldp-sgd" and line.estimator == "asgd" and problem.unknown_curvature() is None:
         near = local(problem, cell.privacy.mu)
         spread = math.sqrt(averaged_covariance(near.hessian, near.covariance)[place, place] / cell.run.n)
