@@ -49,7 +49,7 @@ def load(
 def fit(
     data: object, *, target: str = "", formula: str | None = None, model: str = "huber-linear",
     mu: float | None = None, mu_column: str | None = None, eps: float | None = None,
-    delta: float | None = None, central: bool = False, method: str | None = None,
+    delta: float | None = None, central: bool | None = None, method: str | None = None,
     public: Pathname | Mapping[str, object] | None = None, level: float = 0.95, person: str | None = None,
     deployment: bool = False, seed: int | None = None, out: Pathname | None = None, again: bool = False,
     weights: Literal["budget", "equal"] = "budget", contrasts: Sequence[str] = (), plan: int | None = None,

@@ -48,7 +48,7 @@ class OptionSpec(NamedTuple):
         kind: Any = (GenericAlias(list, self.type) if self.many else self.type) | None if self.metavar else bool
         option = typer.Option(*self.flags.split(), metavar=self.metavar or None, help=self.help, hidden=rare,
                               show_default=False, parser=path if self.type is Path else None)  # fmt: skip
-        default = None if self.metavar else False
+        default = None if self.metavar or "/" in self.flags else False
         return Parameter(key.partition("/")[0], Parameter.KEYWORD_ONLY, default=default,
                          annotation=Annotated[kind, option])  # fmt: skip
 
@@ -355,11 +355,11 @@ def _run(command: str, /, as_json: bool = False, **options: Any) -> None:
     from dpexp.core.text import standard_json
 
     spec = COMMANDS[command]
-    # absent ones are no values; 0 and an empty text are
+    # absent ones are no values; 0, an empty text and the second name of a flag are
     values = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in options.items()
-        if value not in (None, [], ()) and value is not False
+        if value not in (None, [], ()) and (value is not False or (key in OPTIONS and "/" in OPTIONS[key].flags))
     }
     # JSON is for a program, to which progress means nothing
     quiet = values.pop("quiet", False) or as_json or values.get("form") == "json"

@@ -30,7 +30,7 @@ class Request:
     mu_column: str | None = None
     eps: object = None
     delta: object = None
-    central: bool = False
+    central: bool | None = None  # None where it is not said: local, but of a method
     method: str | None = None  # that of a plug-in
     public: PublicInputs = field(default_factory=PublicInputs)
     level: float = 0.95
@@ -95,8 +95,10 @@ class Request:
             # an owner adds one noise, which protects all records alike; a plan reads no record
             (self.mu_column is not None and (self.central or self.plan),
              f"{'--plan' if self.plan else '--central'} has one budget for all records", "give --mu, not --mu-column"),
-            (bool(self.method and (self.central or self.mu_column or self.person)),
-             f"--method {self.method} has one budget for all records", "leave out --central, --mu-column and --person"),
+            (self.method is not None and self.central is False,
+             f"--method {self.method} is for one owner of all records, not for the local model", "leave out --local"),
+            (bool(self.method and (self.mu_column or self.person)),
+             f"--method {self.method} has one budget for all records", "leave out --mu-column and --person"),
             (self.weights not in ("budget", "equal") or (self.weights == "equal" and self.mu_column is None),
              "--weights is budget or equal: how messages of --mu-column count", "leave it out"),
             (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",

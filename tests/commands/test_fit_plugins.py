@@ -96,6 +96,9 @@ def test_the_command_says_whose_word_the_budget_is(frame, tmp_path):
     document = json.loads(call(*words, "--json").stdout)
     assert document["method"] == document["glance"]["method"] == "noisy-newton"
     assert document["budget"]["stated_by"].startswith(stated)
+    assert call(*words).stdout == call(*words, "--central").stdout
+    # users who send messages of their own trust no owner
+    assert "--local" in call(*words, "--local", code=2).stderr
     assert stated in call(*words).stdout
     call(*words, "--deployment", "--out", tmp_path / "fit.json")
     # a reader of the result needs no plug-in
