@@ -178,6 +178,17 @@ def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_
     assert "did you mean 'loss_gap'?" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"), [("insensitive-linear, width: 3, support: 2", "singular"), ("", "clipped-ldp-sgd")]
+)
+def test_where_no_theory_is_drawn_the_reason_is_that_of_the_settings(name, reason, tmp_path):
+    text = "experiment: none\nschedule: {name: power, eta: 0.2, alpha: 1/2}\nprivacy: {mu: 1}\nrun: {n: 64, replicates: 2}\n"
+    text += f"problem: {{name: {name or 'mallows-logistic'}, d: 2}}\n"
+    text += "" if name else "algorithm: {name: clipped-ldp-sgd, clip: 1}\n"
+    with pytest.raises(UsageError, match=f"no theory .*{reason}"):
+        drawn(stored(tmp_path, text), theory=True)
+
+
 def test_a_metric_of_the_last_step_alone_is_drawn_as_points(tmp_path):
     drawing = drawn(stored(tmp_path, TOY.replace("run: {", "run: {coefficients: all, ")), metric="coefficient_0")
     assert len(drawing.data) == drawing.data["mean"].notna().sum() == 6 * 2

@@ -64,9 +64,9 @@ def draw(gathered: Gathered, declared: Declaration, theories: Sequence[Theory] =
     lines, metric = lines_of(gathered, name), metric_of(name, declared.statistic)
     scene = Scene(lines, declared, metric, title, gathered.sections, theories)
     if declared.theory and not scene.theory:
-        problems = [cell.problem for line in lines if (cell := line.run.cell)]
-        unknown = [own.unknown_curvature() for own in problems if isinstance(own, LinearPredictorProblem)]
-        words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, unknown=unknown, known=problems)
+        cells = [cell for line in lines if (cell := line.run.cell)]
+        linear = [own for cell in cells if isinstance(own := cell.problem, LinearPredictorProblem)]
+        words = filled("dpexp.reporting.results", "no_theory.txt", metric=name, cells=cells, linear=linear)
         raise UsageError(*words.splitlines())
     theory, last = curve_names(scene.theory), from_to(int(line.rows["step"].iloc[-1]) for line in lines)
     theory = theory and f"Theory, for at most three colours: {theory}."
