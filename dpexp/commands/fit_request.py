@@ -95,10 +95,8 @@ class Request:
             # an owner adds one noise, which protects all records alike; a plan reads no record
             (self.mu_column is not None and (self.central or self.plan),
              f"{'--plan' if self.plan else '--central'} has one budget for all records", "give --mu, not --mu-column"),
-            (self.method is not None and self.central is False,
-             f"--method {self.method} is for one owner of all records, not for the local model", "leave out --local"),
-            (bool(self.method and (self.mu_column or self.person)),
-             f"--method {self.method} has one budget for all records", "leave out --mu-column and --person"),
+            (bool(self.method and (self.central is False or self.mu_column or self.person)),
+             f"--method {self.method} is one owner's, with one budget", "leave out --local, --mu-column and --person"),
             (self.weights not in ("budget", "equal") or (self.weights == "equal" and self.mu_column is None),
              "--weights is budget or equal: how messages of --mu-column count", "leave it out"),
             (not 0.5 <= self.level < 1, f"--level is a share from 0.5 to below 1, not {self.level:g}",
