@@ -2,13 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from dpexp.algorithms.near_the_optimum import decay_of, linear_predictor_of
 from dpexp.config.experiment_file import load_experiment
 from dpexp.papers import our_papers
 from dpexp.papers.dp_sgld.cases import CASES
-from dpexp.papers.ldp_sgd.predictions import constants
+from dpexp.papers.ldp_sgd.predictions import constants, curves
 from dpexp.papers.noisy_sgd.claims import lower, upper
 from dpexp.papers.noisy_sgd.claims.upper import largest_order
 from tests.conftest import ROOT
@@ -38,6 +39,17 @@ def test_ldp_sgd():
                 numbers = constants(problem, cell.schedule, cell.privacy.mu)
                 assert numbers["m"] > 0
                 assert math.isfinite(numbers["hessian_lipschitz"])
+
+
+@pytest.mark.parametrize("metric", ["param_distance_sq", "loss_gap"])
+def test_where_gradients_have_no_bound_theory_has_no_curve_of_one(metric, tmp_path):
+    text = "experiment: e\nproblem: {name: huber-linear, scale: known}\npopulation: {d: 2, weights: none}\n"
+    (tmp_path / "e.yaml").write_text(text + "privacy: {mu: inf}\nrun: {n: 100}\n")
+    (cell,) = load_experiment(tmp_path / "e.yaml").cells
+    found = curves(cell, "sgd", metric, np.array([1, 10, 100]))
+    assert not math.isfinite(cell.problem.gradient_bound())
+    assert found
+    assert all(np.isfinite(values).all() for values in found.values())
 
 
 def test_noisy_sgd():

@@ -166,7 +166,7 @@ def exponent(cell: Cell, estimator: str, metric: str) -> float | None:
 
 
 def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mapping[str, np.ndarray]:
-    """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them."""
+    """Bound, prediction and asymptote of a cell at these steps, as far as the paper has them and they are finite."""
     metric = metric.removesuffix(CONTROLLED)
     if not covers(cell) or (metric, estimator) not in BOUNDS:
         return {}
@@ -183,7 +183,7 @@ def curves(cell: Cell, estimator: str, metric: str, steps: np.ndarray) -> Mappin
         lines["prediction, linearised recursion"] = getattr(predicted(near, schedule, steps), estimator)[metric]
         if alpha < 1:
             lines["asymptote, large n"] = getattr(asymptote(near, schedule, steps), estimator)[metric]
-    return {name: np.asarray(values, dtype=float) for name, values in lines.items()}
+    return {name: own for name, values in lines.items() if np.isfinite(own := np.asarray(values, dtype=float)).any()}
 
 
 @lru_cache(maxsize=64)
