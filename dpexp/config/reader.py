@@ -20,7 +20,7 @@ from dpexp.algorithms import ALGORITHMS
 from dpexp.algorithms.algorithm import Algorithm
 from dpexp.algorithms.one_pass import OnePassAlgorithm
 from dpexp.config.cell_settings import differences
-from dpexp.config.cells import POPULATION, RESERVED_COLUMNS, SECTIONS, Cell, Experiment, RunSettings, shared_names
+from dpexp.config.cells import POPULATION, RESERVED_COLUMNS, SECTIONS, Cell, Experiment, RunSettings, flat, shared_names
 from dpexp.config.error_messages import listed, suggest, validated
 from dpexp.config.sections import REGISTRIES, ConfigFile, parameters_of, points, problems_of, require_few, variants_of
 from dpexp.config.yamlfile import ConfigError, Issue, Section, collected, require_none, show
@@ -69,9 +69,9 @@ class Reader:
         numbers: dict[str, int] = {}
         for number, cell in enumerate(cells, 1):
             if (first := numbers.setdefault(cell.cell_id, number)) < number and self.profile != "smoke":
-                here, there = settings[number - 1].items(), settings[first - 1]
-                places = [(c.at(part, key), there[part][0].at(part, key)) for part, (c, _) in here for key in c[part]]
-                place = next((at for at, other in places if at != other), root.start)
+                both = [(c, settings[first - 1][part][0]) for part, (c, _) in settings[number - 1].items()]
+                paths = ((c, other, name.split(".")) for c, other in both for name in flat(c.without(["cases"])))
+                place = next((at for c, other, k in paths if (at := c.at(*k)) != other.at(*k)), root.at("cases"))
                 if place not in [issue.where for issue in self.issues]:
                     message = f"cells {first} and {number} are the same setting"
                     self.issues.append(Issue(place, message, "take one out of the sweep"))

@@ -118,6 +118,8 @@ MISTAKES = {
     "n not an integer": (GOOD.replace("n: 100", "n: 10.5"), "c.yaml:5:10: 'run.n' must be a whole number >= 1 and <= 1e+12, got 10.5"),
     "duplicate key": (GOOD + "run: {n: 5}\n", "c.yaml:6:1: the key 'run' appears twice (first at line 5)"),
     "same setting twice": (GOOD.replace("1/3", "1/2"), "c.yaml:3:35: cells 1 and 3 are the same setting"),
+    "same population twice": (GOOD.replace("d: 5", "") + "population: {errors: {law: t, df: [3, 3]}}\n", "c.yaml:6:39: cells 1 and 5 are"),
+    "same case twice": (GOOD + "cases: [{}, {}]\n", "c.yaml:6:8: cells 1 and 5 are the same setting"),
     "empty file": ("", "c.yaml:1:1: is empty"),
     "broken YAML": ("a: [1\n", "c.yaml:2:1: not valid YAML"),
     "two documents": (GOOD + "---\n" + GOOD, "c.yaml:7:1: contains a second document"),
