@@ -66,7 +66,7 @@ def explain(error: ValidationError, model: type[Parameters], written: Section, k
         if detail["type"] == "extra_forbidden":
             section = f" in {_dotted(at[:-1])}:" if _dotted(at[:-1]) else ""
             known = [key for part in _parts(field(model, place[:-1])) for key in part.get("properties", ())]
-            hint = suggest(str(at[-1]), [key for key in known if key != POPULATION])
+            hint = suggest(str(at[-1]), [key for key in known if (at[0], key) != ("problem", POPULATION)])
             issues.append(Issue(written.mark(*at).key, f"unknown key{section} '{at[-1]}'", hint))
         elif detail["type"] == "missing" and isinstance(key := detail["loc"][-1], str):
             hint = f"allowed: {in_words(field(model, (*place, key)))}"

@@ -11,6 +11,7 @@ import pytest
 from dpexp.config.cell_settings import select
 from dpexp.config.cells import stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
+from dpexp.config.sections import Case
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.text import yaml_in_line
@@ -146,6 +147,12 @@ def test_every_mistake_is_located_and_explained(mistake, tmp_path):
     found = errors(tmp_path, text)
     assert any(message in issue for issue in found), found
     assert all("\n    hint: " in issue for issue in found), found
+
+
+def test_the_hint_on_an_unknown_section_has_every_section(tmp_path):
+    for text in (GOOD + "zzz: 1\n", GOOD + "cases: [{zzz: 1}]\n"):
+        (found,) = errors(tmp_path, text)
+        assert all(key in found for key in Case.model_fields)
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path):
