@@ -93,8 +93,8 @@ def _plan(plan: Document) -> str:
     """Lengths in rehearsals, how many records are needed, and what is assumed."""
     rows = []
     for row in plan["expected"]:
-        finite = row["length"] is not None
-        cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"] if finite else ["", "not finite"]
+        se, length = row["std_error"], row["length"]
+        cells = ["", "not finite"] if length is None else [f"{se:.3g}", f"+- {length / 2:.3g}"]
         rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     n, table = plan["n_finite"], columns(rows, ["name", "expected se", "interval", "finite"])
     needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed for every interval to be finite"

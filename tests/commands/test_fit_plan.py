@@ -42,6 +42,15 @@ def test_a_plan_is_within_a_quarter_of_what_comes(rho, share, n, central, model)
     assert list(expected.values()) == pytest.approx(np.median(np.array(found, dtype=float), axis=0), rel=0.25)
 
 
+def test_a_plan_is_refused_by_the_rule_that_refuses_the_fit():
+    """Local fits do not hold where columns move log-odds far, whatever n: steeper by the stated spread, by the data."""
+    public = {"ranges": {"a": [-2, 2], "b": [-2, 2]}}
+    steep, flat = (plan(public | {"log_odds_sd": sd}, 20_000, False, model="mallows-logistic") for sd in (4, 1))
+    (refused,) = steep.document()["refused"]
+    assert (refused["rule"], steep.exit_code, steep.document()["n_finite"]) == ("too-steep", 3, None)
+    assert (flat.document()["refused"], flat.exit_code) == ([], 0)
+
+
 def test_numbers_of_records_are_kept():
     """As many as it says: every interval is finite in nearly all fits."""
     public = RANGES | {"shares": {"g": {"yes": 0.02}}}

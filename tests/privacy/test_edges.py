@@ -22,23 +22,11 @@ EDGES = [
     {"smoothness": 0.0, "strong_convexity": 0.0},
     {"smoothness": None, "strong_convexity": 0.0},
     {"smoothness": 5.0},  # eta M above 2
-    {"steps": 1},
-    {"steps": 0},
-    {"noise_std": 0.0},
-    {"noise_std": math.inf},
-    {"diameter": math.inf},
-    {"diameter": math.inf, "strong_convexity": 0.0},
-    {"diameter": 1e-9},
-    {"diameter": 1e9},
-    {"lipschitz": 1e-9},
-    {"lipschitz": 1e9},
-    {"noise_std": 1e-9},
-    {"noise_std": 1e9},
+    {"steps": 1}, {"steps": 0}, {"steps": 10**12}, {"noise_std": 0.0}, {"noise_std": math.inf}, {"noise_std": 1e-9}, {"noise_std": 1e9},
+    {"diameter": math.inf}, {"diameter": math.inf, "strong_convexity": 0.0}, {"diameter": 1e-9}, {"diameter": 1e9},
+    {"lipschitz": 1e-9}, {"lipschitz": 1e9}, {"n": 1, "batch_size": 1}, {"n": 4_000_000},
     {"n": 4},  # q = 1
-    {"n": 1, "batch_size": 1},
-    {"n": 4_000_000},
-    {"steps": 10**12},
-]
+]  # fmt: skip
 
 
 def mechanism(sampling, relation, changes):

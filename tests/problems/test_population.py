@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from dpexp.config.experiment_file import read_experiment
 from dpexp.config.yamlfile import ConfigError
+from dpexp.core.errors import UsageError
 from dpexp.problems import PROBLEMS
 from dpexp.problems.linear_losses import PinballLinear
 from dpexp.problems.linear_predictor import LinearPredictorProblem
@@ -239,6 +240,13 @@ class Brier(LinearPredictorProblem):
     score: ClassVar = staticmethod(lambda t, y, scale, k: (2 * (expit(t) - y) * expit(t) * expit(-t), 0.0))
 
 
+def test_a_response_that_errors_of_a_population_would_replace_is_refused():
+    kind = type("Censored", (Bare,), {"response": staticmethod(lambda t, e, k: np.minimum(t + e, 1.0))})
+    assert kind().model().shape.response is kind.response
+    with pytest.raises(UsageError, match="response"):
+        kind(population={"errors": "laplace"}).model()
+
+
 def test_the_risk_of_any_loss_of_labels_is_the_mean_over_rows_and_labels():
     problem, z = Brier(population={"d": 1, "response": {"link": "probit"}}), np.linspace(-9, 9, 90_001)
     mass, p = stats.norm.pdf(z) * np.minimum(1, 2 / (1 + z * z)) * (z[1] - z[0]), stats.norm.cdf(1 + z)
@@ -311,6 +319,7 @@ WRONG = [
     ("{d: 5, coefficients: [1, 1, -2, 0.5]}", "has 4 numbers; d = 5 needs 6", "one vector", "[1,"),
     ("{design: {columns: [{law: categorical, p: [.2, .3, .6]}]}}", "sum to 1.1, not 1", "", "[.2"),
     ("{weights: none}", "the sensitivity is infinite", "", ""),
+    ("{weights: none, design: {columns: [{law: t, df: 2}]}}", "E x x' is infinite", "mallows", "none"),
     ("{d: 5, design: {columns: [{law: normal, times: 4}]}}", "makes 4 columns", "leave out `d`", "5,"),
     ("{errors: {law: cauchy}}", "unknown law of errors 'cauchy'", "df: 1", "cauchy"),
     ("{design: 5}", "support, columns, rows, correlation, got 5", "", "5"),

@@ -162,17 +162,10 @@ IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/fig
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ([], IDS),
-        (["p/theorem-1"], IDS[:2]),
-        (["p/theorem-10"], [IDS[2]]),
-        (["p/theorem"], IDS[:3]),
-        (["theorem-1"], [IDS[0], IDS[1], IDS[3]]),
-        (["p"], IDS[:3]),
-        (["*/theorem-1*"], IDS[:4]),
-        (["fig*", "p/theorem-10"], [IDS[2], IDS[4]]),
-        (["q/"], IDS[3:]),
+        ([], IDS), (["p/theorem-1"], IDS[:2]), (["p/theorem-10"], [IDS[2]]), (["p/theorem"], IDS[:3]), (["theorem-1"], [IDS[0], IDS[1], IDS[3]]),
+        (["p"], IDS[:3]), (["*/theorem-1*"], IDS[:4]), (["fig*", "p/theorem-10"], [IDS[2], IDS[4]]), (["q/"], IDS[3:]),
     ],
-)
+)  # fmt: skip
 def test_which_claims_are_asked_for(asked, found):
     assert matching(IDS, asked) == found
 

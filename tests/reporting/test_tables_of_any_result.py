@@ -22,23 +22,12 @@ from tests.reporting.test_figures_of_any_result import TOY, stored
 @pytest.mark.parametrize(
     ("value", "half", "text"),
     [
-        (3.072, 0.08, "3.07(8)"),
-        (3.072, 0.012, "3.072(12)"),
+        (3.072, 0.08, "3.07(8)"), (3.072, 0.012, "3.072(12)"), (-0.3412, 0.1, "-0.34(10)"), (4.7e-4, 1.1e-4, "4.7(1.1)e-04"),
         (3.072, 0.096, "3.07(10)"),  # rounds up to two digits
-        (-0.3412, 0.1, "-0.34(10)"),
-        (4.7e-4, 1.1e-4, "4.7(1.1)e-04"),
-        (9.2e-5, 3.4e-5, "9(3)e-05"),
-        (0.0123, 0.0018, "0.0123(18)"),
-        (1234.5, 20.0, "1230(20)"),
-        (123.4, 3.2, "123(3)"),
-        (123.4, 12.0, "123(12)"),
-        (2.5e7, 1e5, "2.500(10)e+07"),
-        (0.0, 0.01, "0.000(10)"),
-        (5.0, 0.0, "5"),
-        (float("inf"), 1.0, "inf"),
-        (2.0, float("inf"), "2"),
+        (9.2e-5, 3.4e-5, "9(3)e-05"), (0.0123, 0.0018, "0.0123(18)"), (1234.5, 20.0, "1230(20)"), (123.4, 3.2, "123(3)"), (123.4, 12.0, "123(12)"),
+        (2.5e7, 1e5, "2.500(10)e+07"), (0.0, 0.01, "0.000(10)"), (5.0, 0.0, "5"), (float("inf"), 1.0, "inf"), (2.0, float("inf"), "2"),
     ],
-)
+)  # fmt: skip
 def test_a_value_has_the_digits_that_its_uncertainty_leaves(value, half, text):
     assert uncertain(value, half) == text
 
@@ -69,6 +58,17 @@ def test_values_are_spelled_alike_everywhere_and_never_two_alike():
 @pytest.fixture(scope="module")
 def toy(tmp_path_factory):
     return stored(tmp_path_factory.mktemp("toy"), TOY)
+
+
+def test_theory_is_next_to_the_mean_with_its_monte_carlo_error_and_the_replicates_for_3_percent(toy):
+    shown = command.table("toy", form="json", theory=True, results=toy.parent)
+    row = next(row for row in json.loads(shown.text())["rows"] if row["prediction"])
+    mean, relative = row["param_distance_sq"], row["param_distance_sq_se"] / row["param_distance_sq"]
+    assert row["deviation"] == pytest.approx(mean / row["prediction"] - 1)
+    assert row["deviation_se"] == pytest.approx(relative * mean / row["prediction"])
+    assert row["replicates_for_3_percent"] == pytest.approx(row["n"] * (1.96 * relative / 0.03) ** 2, rel=1e-3, abs=1)
+    with pytest.raises(UsageError):
+        command.table("toy", theory=True, statistic="median", results=toy.parent)
 
 
 def test_a_table_holds_the_last_step_of_every_line(toy, monkeypatch):
