@@ -14,9 +14,15 @@ from typing import Any
 from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
 from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction, guess, scalar
+from dpexp.problems.weights import WEIGHT_CAP
 
 Settings = dict[str, Any]  # parameters of a cell by name, with all their digits
 NON_PRIVATE = "non-private"
+SHORT_FORM = {
+    "problem.d": "problem.population.d", "problem.sigma_z": "problem.population.design.sd",
+    "problem.beta": "problem.population.coefficients",
+}  # fmt: skip
+"""what problems without a population say of it, where others have one"""
 
 
 def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settings], dict[str, str]]:
@@ -25,6 +31,9 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settin
     A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label, of the cells' `labels`, where
     these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
     """
+    if any("problem.population.d" in cell for cell in cells):
+        short = [SHORT_FORM if "problem.sigma_z" in cell else {} for cell in cells]
+        cells = [{own.get(key, key): v for key, v in cell.items()} for own, cell in zip(short, cells, strict=True)]
     names, renamed = _names(cells), list[Settings]()
     budgets = [{place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells]
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
@@ -37,10 +46,23 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settin
         own |= {"mu": label} if by_label else {}
         # JSON writes 2.0 as 2, and both are one budget.
         renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
-    # a population that leaves out a key has its default
     present = {name for own in renamed for name in own}
-    settings = [{name: value for name, value in IMPLIED.items() if name in present} | own for own in renamed]
+    settings = [{name: v for name, v in _implied(own).items() if name in present} | own for own in renamed]
     return settings, {**{name: section for section, name in names.values()}, "mu": "privacy"}
+
+
+def _implied(own: Settings) -> Settings:
+    """The defaults of what a population leaves out, as far as it has them: rows by columns have no law."""
+    if not any(name.startswith("population.") for name in own):
+        return {}
+    by_law = not {"population.design.columns", "population.design.rows"} & own.keys()
+    has = {
+        "population.design.law": by_law, "population.errors.law": "sigma" in own,
+        "population.design.mean": by_law and own.get("population.design.law", "normal") == "normal",
+        "population.weights.mallows.cap": own.get("population.weights", "mallows") == "mallows",
+    }  # fmt: skip
+    defaults = IMPLIED | {"population.design.mean": 0, "population.weights.mallows.cap": int(WEIGHT_CAP)}
+    return {name: value for name, value in defaults.items() if has.get(name, True)}
 
 
 def _names(cells: Sequence[Settings]) -> dict[str, tuple[str, str]]:

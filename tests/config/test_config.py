@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.config.cell_settings import select
-from dpexp.config.cells import stored_cell
+from dpexp.config.cell_settings import named, select, varying
+from dpexp.config.cells import flat, stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.sections import Case
 from dpexp.config.yamlfile import ConfigError, parse, scalar
@@ -147,6 +147,23 @@ def test_every_mistake_is_located_and_explained(mistake, tmp_path):
     found = errors(tmp_path, text)
     assert any(message in issue for issue in found), found
     assert all("\n    hint: " in issue for issue in found), found
+
+
+@pytest.mark.parametrize(
+    ("population", "swept"),
+    [
+        ("bend: [0, 0.2]", {"bend"}), ("design: {mean: [0, 1], sd: [1, 2]}", {"design.mean", "design.sd"}),
+        ("d: [2, 3], weights: [mallows, none]", {"d", "weights"}),
+        ("weights: {mallows: {cap: [2, 3]}}", {"weights.mallows.cap"}),
+        ("coefficients: [[1, 1, 1], [1, 0, 0]]", {"coefficients"}),
+        ("design: [normal, {columns: [normal]}], d: 1", {"design.sd", "design.columns"}),
+    ],
+)  # fmt: skip
+def test_what_varies_between_populations_is_what_is_swept_though_some_have_a_short_form(population, swept, tmp_path):
+    text = GOOD.replace(", d: 5", "").replace("[1/3, 1/2]", "1/2").replace("[1, inf]", "inf")
+    cells = load(tmp_path, f"{text}population: {{{population}}}\n").cells
+    settings, _ = named([flat(cell.parameters) for cell in cells], [cell.privacy.mu.label for cell in cells])
+    assert {*varying(settings)} == {f"population.{name}" for name in swept}
 
 
 def test_the_hint_on_an_unknown_section_has_every_section(tmp_path):
