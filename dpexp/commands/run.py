@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.config.cell_settings import identity, label, select
+from dpexp.config.cell_settings import columns_of, identity, label, select
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
@@ -79,9 +79,9 @@ def command(
         raise UsageError(f"two configs describe the experiment '{repeated[0]}'", "their results would share a folder")
     for experiment in experiments if deployment else ():
         require_private_records(experiment)
-    columns_of = [{cell.cell_id: cell.columns() for cell in e.cells} for e in experiments] if only else []
+    known = [columns_of(experiment.cells) for experiment in experiments] if only else []
     work = []
-    for experiment, ids in zip(experiments, select(only, columns_of) if only else [None] * len(names), strict=True):
+    for experiment, ids in zip(experiments, select(only, known) if only else [None] * len(names), strict=True):
         work.append((experiment, Options(results, jobs, backend, force, quiet, ids, deployment, scheduler or "")))
     if dry_run:
         return _dry_run(work, again)

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, shared_names
+from dpexp.config.cells import IMPLIED, Cell, Parameter, column_name, flat, shared_names
 from dpexp.core.errors import UsageError
 from dpexp.core.text import fraction, guess, scalar
 from dpexp.problems.weights import WEIGHT_CAP
@@ -101,6 +101,12 @@ def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
     if None not in steps and len(set(zip(*(texts[name] for name in others), strict=True))) == len(cells):
         differing = others
     return tuple(sorted(differing, key=lambda parameter: parameter[0] == "privacy"))
+
+
+def columns_of(cells: Sequence[Cell]) -> dict[str, Settings]:
+    """By id what `select` is about: the columns of a cell, and what comparisons with the others call its settings."""
+    several, _ = named([flat(cell.parameters) for cell in cells], [""] * len(cells))
+    return {cell.cell_id: own | cell.columns() for cell, own in zip(cells, several, strict=True)}
 
 
 def identity(cell: Cell) -> Settings:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpexp.config.cell_settings import named, select, varying
+from dpexp.config.cell_settings import columns_of, named, select, varying
 from dpexp.config.cells import flat, stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
 from dpexp.config.sections import Case
@@ -164,6 +164,12 @@ def test_what_varies_between_populations_is_what_is_swept_though_some_have_a_sho
     cells = load(tmp_path, f"{text}population: {{{population}}}\n").cells
     settings, _ = named([flat(cell.parameters) for cell in cells], [cell.privacy.mu.label for cell in cells])
     assert {*varying(settings)} == {f"population.{name}" for name in swept}
+    # every value that is shown can be selected
+    known = columns_of(cells)
+    for name in varying(settings):
+        for value in {str(own[name]) for own in settings if own.get(name) is not None and "," not in str(own[name])}:
+            (found,) = select(f"{name}={value}", [known])
+            assert len(found) == sum(str(own.get(name)) == value for own in settings)
 
 
 def test_the_hint_on_an_unknown_section_has_every_section(tmp_path):

@@ -149,7 +149,7 @@ def gather(
         own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
         records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
         rows = {row["cell_id"]: row for row in records if row["status"] != "failed"}
-        known.append(dict(zip(trees, own, strict=True)) | rows)
+        known.append({cell: names | rows.get(cell, {}) for cell, names in zip(trees, own, strict=True)})
     cells, frames = list[tuple[Path, Generation, Settings]](), list[pd.DataFrame]()
     selection = known if only is None else select(only, known)
     for (folder, generation), columns, selected in zip(generations.items(), known, selection, strict=True):
