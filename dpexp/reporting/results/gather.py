@@ -144,12 +144,12 @@ def gather(
     for folder, generation in generations.items():
         if renamed and (why := generation.why_stale()):
             remarks.append(f"{folder} is not what today's code gives: {why}")
-        # `only` selects a cell without a row by its parameters
+        # `only` selects a cell without a row by its parameters; rows have nan for what other cells have
         trees = generation.manifest["cells"]
         own, _ = named([flat(tree) for tree in trees.values()], [""] * len(trees))
-        records = [{str(name): v for name, v in r.items()} for r in cells_of(generation, needs).to_dict("records")]
-        rows = {row["cell_id"]: row for row in records if row["status"] != "failed"}
-        known.append({cell: names | rows.get(cell, {}) for cell, names in zip(trees, own, strict=True)})
+        rows = {r["cell_id"]: r for r in cells_of(generation, needs).to_dict("records") if r["status"] != "failed"}
+        both = ((cell, names, rows.get(cell, {}).items()) for cell, names in zip(trees, own, strict=True))
+        known.append({cell: names | {str(k): v for k, v in r if v == v or k not in names} for cell, names, r in both})
     cells, frames = list[tuple[Path, Generation, Settings]](), list[pd.DataFrame]()
     selection = known if only is None else select(only, known)
     for (folder, generation), columns, selected in zip(generations.items(), known, selection, strict=True):
