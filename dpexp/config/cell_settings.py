@@ -18,10 +18,9 @@ from dpexp.problems.weights import WEIGHT_CAP
 
 Settings = dict[str, Any]  # parameters of a cell by name, with all their digits
 NON_PRIVATE = "non-private"
-SHORT_FORM = {
-    "problem.d": "problem.population.d", "problem.sigma_z": "problem.population.design.sd",
-    "problem.beta": "problem.population.coefficients",
-}  # fmt: skip
+OF_POPULATION = "problem.population."
+SHORT_FORM = {f"problem.{short}": OF_POPULATION + key
+              for short, key in {"d": "d", "sigma_z": "design.sd", "beta": "coefficients"}.items()}  # fmt: skip
 """what problems without a population say of it, where others have one"""
 
 
@@ -31,9 +30,7 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settin
     A target is `eps` and `delta`, a budget of all users `mu`. A law goes by its label, of the cells' `labels`, where
     these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
     """
-    if any("problem.population.d" in cell for cell in cells):
-        short = [SHORT_FORM if "problem.sigma_z" in cell else {} for cell in cells]
-        cells = [{own.get(key, key): v for key, v in cell.items()} for own, cell in zip(short, cells, strict=True)]
+    cells = one_form(cells)
     names, renamed = _names(cells), list[Settings]()
     budgets = [{place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells]
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
@@ -46,23 +43,28 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settin
         own |= {"mu": label} if by_label else {}
         # JSON writes 2.0 as 2, and both are one budget.
         renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
-    present = {name for own in renamed for name in own}
-    settings = [{name: v for name, v in _implied(own).items() if name in present} | own for own in renamed]
-    return settings, {**{name: section for section, name in names.values()}, "mu": "privacy"}
+    return renamed, {**{name: section for section, name in names.values()}, "mu": "privacy"}
 
 
-def _implied(own: Settings) -> Settings:
-    """The defaults of what a population leaves out, as far as it has them: rows by columns have no law."""
-    if not any(name.startswith("population.") for name in own):
-        return {}
-    by_law = not {"population.design.columns", "population.design.rows"} & own.keys()
-    has = {
-        "population.design.law": by_law, "population.errors.law": "sigma" in own,
-        "population.design.mean": by_law and own.get("population.design.law", "normal") == "normal",
-        "population.weights.mallows.cap": own.get("population.weights", "mallows") == "mallows",
-    }  # fmt: skip
-    defaults = IMPLIED | {"population.design.mean": 0, "population.weights.mallows.cap": int(WEIGHT_CAP)}
-    return {name: value for name, value in defaults.items() if has.get(name, True)}
+def one_form(cells: Sequence[Settings]) -> list[Settings]:
+    """Parameters by place: where one cell has a population all have theirs, with its defaults for what others state."""
+    if not any(f"{OF_POPULATION}d" in cell for cell in cells):
+        return list(cells)
+    places = [SHORT_FORM if "problem.sigma_z" in cell else {} for cell in cells]
+    formed = [{own.get(key, key): v for key, v in cell.items()} for own, cell in zip(places, cells, strict=True)]
+    stated = {place for own in formed for place in own}
+    return [{place: v for place, v in _defaults(own).items() if place in stated} | own for own in formed]
+
+
+def _defaults(own: Settings) -> Settings:
+    """What a population implies, as far as it has it: rows by columns have no law."""
+    population = {place.removeprefix(OF_POPULATION): v for place, v in own.items() if place.startswith(OF_POPULATION)}
+    law, implied = population.get("design.law", "normal"), {**IMPLIED}
+    if not {"design.columns", "design.rows"} & population.keys():
+        implied |= {"design.law": law} | ({"design.mean": 0.0} if law == "normal" else {})
+    implied |= {"errors.law": "normal"} if "problem.sigma" in own else {}
+    implied |= {"weights.mallows.cap": WEIGHT_CAP} if population.get("weights", "mallows") == "mallows" else {}
+    return {f"{OF_POPULATION}{key}": value for key, value in implied.items()} if population else {}
 
 
 def _names(cells: Sequence[Settings]) -> dict[str, tuple[str, str]]:
@@ -92,8 +94,11 @@ def varying(cells: Iterable[Settings]) -> list[str]:
 def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
     """Parameters in which some of these cells differ, by which they are distinguished; those of the budget last."""
     # As texts, since NaN is not equal to itself.
-    names = dict.fromkeys(name for cell in cells for name in cell.values)
-    texts = {name: [str(cell.values.get(name)) for cell in cells] for name in names}
+    formed = one_form([{".".join(parameter): value for parameter, value in cell.values.items()} for cell in cells])
+    places = dict.fromkeys(place for cell in formed for place in cell)
+    texts = {
+        (place.split(".", 1)[0], place.split(".", 1)[1]): [str(cell.get(place)) for cell in formed] for place in places
+    }
     differing = [name for name, values in texts.items() if len(set(values)) > 1]
     # the number of steps is left out where it follows from the other parameters
     others = [name for name in differing if name != ("run", "n")]

@@ -44,11 +44,8 @@ NAMED = ("problem", "algorithm", "schedule")
 """sections whose name is a column of its own"""
 Parameter = tuple[str, str]
 """a section and a key in it; of a population a nested key, such as population.errors.df"""
-IMPLIED = {
-    "population.weights": "mallows", "population.bend": 0, "population.design.law": "normal",
-    "population.errors.law": "normal", "population.response.link": "logit",
-}  # fmt: skip
-"""defaults of a population, by the names of columns"""
+IMPLIED: Mapping[str, Any] = {"weights": "mallows", "bend": 0, "response.link": "logit"}
+"""defaults of every population"""
 
 
 def shared_names(parameters: Iterable[Parameter]) -> frozenset[str]:
@@ -192,7 +189,9 @@ class Cell:
     def setting(self) -> dict[str, Any]:
         """What is swept, by the names of its columns; None for what this cell does not have; a budget by its label."""
         swept = [p for p in self.swept if p != ("privacy", "mu") or self.privacy.eps is None]
-        return {self.name_of(p): self.values.get(p, IMPLIED.get(self.name_of(p))) for p in swept}
+        return {
+            self.name_of(p): self.values.get(p, IMPLIED.get(self.name_of(p).removeprefix("population."))) for p in swept
+        }
 
 
 @dataclass(frozen=True)

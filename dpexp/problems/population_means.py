@@ -291,7 +291,7 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
     if problem.has_scale:
         theta = np.append(theta, spread[0] if np.ptp(spread) == 0 else np.average(spread, weights=places.rows.mass[0]))
     theta, means, gradient = state(theta)
-    if not (slopes_move or problem.has_scale) and np.abs(gradient).max() > 1e-14:
+    if not (problem.labels or problem.has_scale) and np.abs(gradient).max() > 1e-14:
         from scipy.optimize import brentq
 
         # one number, by a method that does not mind where the risk is straight
@@ -311,8 +311,9 @@ def optimum_of(problem: LinearPredictorProblem) -> np.ndarray:
             break
         theta, means, gradient = better
     if float(np.abs(gradient).max()) > 1e-9 or (problem.labels and np.abs(theta).max() > 1e3):
-        hint = "smaller coefficients, or another link"
-        raise UsageError("no minimiser of the risk was found: the classes are nearly separated, or it is flat", hint)
+        why = "the classes are nearly separated" if problem.labels else "the risk is flat"
+        hint = "smaller coefficients, or another link" if problem.labels else "larger errors"
+        raise UsageError(f"no minimiser of the risk was found: {why}", hint)
     return theta
 
 
