@@ -161,11 +161,12 @@ class LocalGaussian(Mechanism):
         return {"cap": self.mu.largest, **dict(zip(("q05", "median", "q95"), quantiles, strict=True))}
 
     def description(self) -> list[tuple[str, str]]:
-        exact = f"{'exact sensitivity is' if self.attained else 'sensitivity is at most'} {self.exact_sensitivity:.6g}"
-        noise = f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; the {exact}"
+        exact = (
+            f"the {'exact sensitivity is' if self.attained else 'sensitivity is at most'} {self.exact_sensitivity:.6g}"
+        )
         return [
             ("Protected", "every user, against everyone, the server included; neighbours replace one user's record"),
-            ("Noise", "none: mu is inf" if self.mu.constant == math.inf else noise),
+            ("Noise", f"standard deviation {self.noise_sensitivity:.6g} / mu, sent once; {exact}"),
             ("Released", "the whole transcript, and therefore the last iterate and every average"),
         ]
 
