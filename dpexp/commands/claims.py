@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dpexp.commands.command_answer import RESULTS, Answer, Pathname
+from dpexp.config.shipped import needs_repository
 from dpexp.core.errors import MISSING, OK, REFUTED, UsageError
 from dpexp.core.text import guess
 from dpexp.papers import claims as claims_of_papers
@@ -34,15 +35,14 @@ def claims(
     folder, known = Path(results), [claim for own in claims_of_papers().values() for claim in own]
     ledger, selected = verdicts.read_ledger(folder), set(matching([claim.id for claim in known], ids))
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
+    by_id, here = verdicts.stored_rows(folder, ledger, mine), [c for c in mine if not needs_repository(c.experiments)]
     if judge:
-        by_id = verdicts.judge(mine, folder)
-        verdicts.write_rows(folder, by_id, known, {claim.paper for claim in known})
-        moved = [row for row in by_id.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
+        by_id |= (fresh := verdicts.judge(here, folder))
+        verdicts.write_rows(folder, fresh, known, {claim.paper for claim in known})
+        moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
         remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.outcome['measured']}" for row in moved]
-    elif {*ids} <= {claim.paper for claim in known}:
-        by_id = verdicts.stored_rows(folder, ledger, mine)
-    else:
-        by_id = verdicts.judge(mine, folder, ledger)
+    elif not {*ids} <= {claim.paper for claim in known}:
+        by_id |= verdicts.judge(here, folder, ledger)
     headlines = {name: headline for paper in papers().values() for name, headline in paper.headlines.items()}
     rows = list(by_id.values())
     everything = [*verdicts.stored_rows(folder, verdicts.read_ledger(folder), known).values()] if out else rows
@@ -64,7 +64,7 @@ def claims(
     code = OK if all(row.is_current for row in rows) else MISSING
     code = REFUTED if any(row.is_surprising for row in rows) else code
     remarks += verdicts.warnings(rows)
-    if stale := [row for row in rows if not row.is_current]:
+    if stale := [row for row in rows if row.id in {claim.id for claim in here} and not row.is_current]:
         experiments = dict.fromkeys(Path(path).stem for row in stale for path in row.claim["configs"])
         run = f"{verdicts.command(experiments, folder)}, then " if experiments else ""
         remarks.append(f"  hint: run: {run}{shell(['claims', *ids, '--judge'], folder)}")

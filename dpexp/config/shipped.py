@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,12 +13,19 @@ from dpexp.plugins.loaded import ROOT, research_folders
 FOLDER = Path(__file__).parent.parent / "configs"
 """in a checkout a link to the folder of that name at the top, which a wheel contains as it is"""
 MARK = "@"
+RESEARCH = ("hinge", "rates_controlled", "stretched")
+"""experiments of plug-ins in `research/`, which a wheel lacks, that papers read"""
 
 
 @lru_cache(maxsize=1)
 def shipped() -> dict[str, Path]:
     """Every shipped config by its experiment's name; in a clone also those of the plug-ins in `research/`."""
     return {path.stem: path for folder in (FOLDER, *research_folders()) for path in sorted(folder.glob("*.yaml"))}
+
+
+def needs_repository(experiments: Iterable[str]) -> list[str]:
+    """Those whose config is in `research/`, which is not here."""
+    return [name for name in experiments if name in RESEARCH and name not in shipped()]
 
 
 def place_of(experiment: str) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from dpexp.commands.claims import matching
+from dpexp.config import shipped
 from dpexp.core.errors import UsageError
 from dpexp.papers import claims, our_papers
 from dpexp.reporting.ledger import verdicts
@@ -154,6 +155,19 @@ def test_a_check_can_read_what_its_claim_declares_and_nothing_else(tmp_path):
     evidence = Evidence(tmp_path).only(["linear_d5"])
     with pytest.raises(UsageError, match="reads 'linear_d10', which its claim does not declare"):
         evidence.runs("linear_d10")
+
+
+def test_claims_that_read_experiments_of_research_say_in_a_wheel_that_they_need_the_repository(monkeypatch, tmp_path):
+    ours = [claim for paper in our_papers().values() for claim in paper.claims]
+    read = {name for claim in ours for name in claim.experiments}
+    in_wheel = {name: path for name, path in shipped.shipped().items() if path.parent == shipped.FOLDER}
+    assert read - in_wheel.keys() == {*shipped.RESEARCH}
+    assert not any(row.reason.startswith("needs") for row in verdicts.stored_rows(tmp_path, {}, ours).values())
+    monkeypatch.setattr(shipped, "shipped", lambda: in_wheel)
+    rows = verdicts.stored_rows(tmp_path, {}, ours)
+    assert [name for name, row in rows.items() if row.reason.startswith("needs")] == [
+        claim.id for claim in ours if {*claim.experiments} & {*shipped.RESEARCH}
+    ]
 
 
 IDS = ["p/theorem-1", "p/theorem-1/tight", "p/theorem-10", "q/theorem-1", "q/figure"]

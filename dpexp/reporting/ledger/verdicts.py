@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from dpexp.config.shipped import place_of
+from dpexp.config.shipped import needs_repository, place_of
 from dpexp.core.errors import ResultsMissing, UsageError
 from dpexp.core.files import Damaged, lock
 from dpexp.core.terminal import each
@@ -29,7 +29,7 @@ from dpexp.store.folder import SCHEMA_VERSION, Folder, read_document, write_docu
 from dpexp.store.reading import config_typed, numbers_held, say_once
 
 FILE = "claims.json"
-LOCK = ".claims.lock"
+LOCK, ELSEWHERE = ".claims.lock", "needs the repository"
 STORED = ("claim", "outcome", "results")
 """fields of a row that are in the file"""
 PATIENCE_S = 30.0
@@ -81,7 +81,8 @@ class Judgement:
     def verdict(self) -> str:
         """The verdict, with the expected one where it differs, or in brackets the state."""
         if not self.is_current:
-            return f"[{self.state}; was: {self.outcome['verdict']}]" if self.outcome else "[not judged yet]"
+            words = ELSEWHERE if self.reason.startswith(ELSEWHERE) else "not judged yet"
+            return f"[{self.state}; was: {self.outcome['verdict']}]" if self.outcome else f"[{words}]"
         return self.outcome["verdict"] + f" (expected: {self.claim['expected_verdict']})" * self.is_surprising
 
     def document(self, results: Path) -> dict[str, Any]:
@@ -130,7 +131,9 @@ def stored_rows(results: Path, ledger: Mapping[str, Judgement], claims: Sequence
     numbers = numbers_held(results, (name for claim in claims if claim.id in ledger for name in claim.experiments))
     rows = {}
     for claim in claims:
-        row = ledger.get(claim.id) or Judgement({}, state="missing", reason="not judged yet")
+        absent = needs_repository(claim.experiments)
+        reason = f"{ELSEWHERE}: it runs {absent[0]}, of research/" if absent else "not judged yet"
+        row = ledger.get(claim.id) or Judgement({}, state="missing", reason=reason)
         changed = [name for name in claim.experiments if row.outcome and numbers[name][0] != row.results.get(name)]
         if changed:
             trouble = numbers[changed[0]][1]
@@ -197,8 +200,7 @@ def in_counts(judgements: Sequence[Judgement]) -> str:
 
 def listed(judgements: Sequence[Judgement]) -> str:
     """A line for each claim: its verdict and its id."""
-    lines = columns([[row.verdict, row.id] for row in judgements])
-    return f"{lines}\n\n{len(judgements)} claims: {in_counts(judgements)}"
+    return f"{columns([[r.verdict, r.id] for r in judgements])}\n\n{len(judgements)} claims: {in_counts(judgements)}"
 
 
 def section(row: Judgement) -> str:

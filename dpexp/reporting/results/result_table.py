@@ -80,7 +80,8 @@ def content_of(
         record |= of_coefficient(line) if "bias" in extra else {}
         record |= of_prediction(line, theories, predictions) if theory else {}
         cells = [value_label(name, record[column_of(name)], gathered.words) for name in names]
-        cells += [_interval(record, name) for name in heads.values()] + [short(record[name]) for name in extra]
+        cells += [_interval(record, name) for name in heads.values()]
+        cells += ["-" if (v := record[n]) is None else f"{v:,}" if isinstance(v, int) else f"{v:.3g}" for n in extra]
         cells += [_interval(record, "slope"), record["slope_state"]] if sloped else []
         for eps in (record[name] for name in deltas):
             star = NO_GUARANTEE * (not record["guarantee"] and eps is not None and not math.isinf(eps))
@@ -102,10 +103,6 @@ def content_of(
         starred=starred, same=same, theory=theory, predictions=curve_names(predictions),
     )  # fmt: skip
     return Content(head, rows, " ".join(note.splitlines()), records)
-
-
-def short(value: float | None) -> str:
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
 
 
 def _interval(record: Record, name: str) -> str:
