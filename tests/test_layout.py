@@ -129,7 +129,7 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 
 
 LINES = {
-    "accounting": 3_097, "algorithms": 2_446, "commands": 3_600, "config": 1_828, "conformance": 1_300, "core": 785, "data": 1_599,
+    "accounting": 3_097, "algorithms": 2_446, "commands": 3_600, "config": 1_832, "conformance": 1_300, "core": 785, "data": 1_599,
     "engine": 4_400, "inference": 3_100, "papers": 3_998, "plugins": 467, "privacy": 5_847,
     "problems": 3_558, "reporting": 4_799, "roof": 188, "store": 2_750, "theory": 1_948,
 }  # fmt: skip

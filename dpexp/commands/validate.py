@@ -67,12 +67,12 @@ def _populations(experiment: Experiment) -> list[str]:
     for problem, algorithm in ((cell.problem, cell.algorithm) for cell in experiment.cells):
         if not isinstance(problem, LinearPredictorProblem) or problem.population is None:
             continue
-        sensitivity = problem.exact_sensitivity()
-        if isinstance(algorithm, OnePassAlgorithm):
-            sensitivity = algorithm.sensitivities(problem).exact
+        own = problem.exact_sensitivity()
+        noise, exact = algorithm.sensitivities(problem) if isinstance(algorithm, OnePassAlgorithm) else (own, own)
         optimum, curvature = ", ".join(f"{v:.4f}" for v in problem.optimum()), problem.curvature()
         text = f"theta* = {optimum}; Hessian eigenvalues {curvature.m:.4g} to {curvature.M:.4g}; "
-        text += f"|w(x) x| <= {problem.law.weight.reach():.4f}; sensitivity {sensitivity:.4f}; "
+        text += f"|w(x) x| <= {problem.law.weight.reach():.4f}; sensitivity {exact:.4f}"
+        text += f"; {noise:.4f} sets the noise; " if noise != exact else "; "
         text += f"relative error of means over rows {places_of(problem).rows.error:.0e}"
         if problem.labels and isinstance(algorithm, ClippedLdpSgd):
             theta = ", ".join(f"{v:.4f}" for v in clipped_optimum(problem, algorithm.clip))

@@ -15,6 +15,7 @@ from pathlib import Path
 from dpexp.config.cells import POPULATION, SECTIONS, Experiment
 from dpexp.config.error_messages import suggest
 from dpexp.config.reader import Reader
+from dpexp.config.sections import REPLACED
 from dpexp.config.shipped import MARK, missing_hint, shipped
 from dpexp.config.yamlfile import Position, Section, collected, config_error, parse_mapping, read_bytes, with_text
 from dpexp.core.errors import UsageError
@@ -78,6 +79,9 @@ def _changed(root: Section, text: str, where: Position) -> Section:
     # Which keys a section has is not known before its name is read.
     if keys[0] not in known or (len(keys) > 2 and keys[0] != POPULATION):
         raise config_error(where, f"unknown key '{path}'", suggest(keys[0], known))
+    if keys[0] == "privacy" and isinstance(privacy := root.get("privacy"), Section):
+        # one kind of budget replaces the other, as in a case
+        root = root.put(["privacy"], privacy.without(REPLACED.get(keys[-1], ())))
     return with_text(root, keys, value, where)
 
 

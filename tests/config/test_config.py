@@ -108,6 +108,9 @@ def test_overrides_and_replicates_of_the_command_line(tmp_path):
     assert {(c.run.n, c.problem.c) for c in experiment.cells} == {(3000, 1.5)}
     assert [c.privacy.mu.largest for c in experiment.cells] == [2, 2, 3, 2] * 2
     assert [np.isnan(c.columns()["mu"]) for c in experiment.cells] == [False, True, True, True] * 2
+    target = load(tmp_path, GOOD, overrides=["privacy.eps=1", "privacy.delta=0"]).cells[0].privacy
+    assert (target.eps, target.mu.pure_eps) == (1, 1)
+    assert load(tmp_path, GOOD, overrides=["privacy.eps=1", "privacy.mu=2"]).cells[0].privacy.mu.constant == 2
 
 
 MISTAKES = {
