@@ -77,10 +77,10 @@ def _add_numbers(section: PageSection, results: Path) -> None:
     gathered, manifest = section.gathered, section.manifest
     assert gathered is not None
     if len(gathered.runs) <= MOST_ROWS:
-        section.tables.append(("Last step", content_of(gathered, theories=theories())))
+        shown = {"Last step": (), **({"Coefficients": ("coefficients",)} if gathered.coordinates else {})}
+        section.tables += [(title, content_of(gathered, m, theories=theories())) for title, m in shown.items()]
     else:
-        command = shell(["table", section.name], results)
-        section.remarks.append(f"{len(gathered.runs):,} settings are not tabled here: {command}")
+        section.remarks.append(f"all {len(gathered.runs):,} settings: {shell(['table', section.name], results)}")
     if section.is_private:  # private records are not opened for a page
         section.remarks.append(SECRET if manifest.get("deployment") else REPRODUCIBLE)
         return

@@ -99,7 +99,7 @@ def content_of(
         statistic=STATISTICS[statistic],
         meanings="; ".join(f"{name}: {metric_of(name, statistic).words}" for name in columns),
         windows=list({slope.last.window for slope in slopes if isinstance(slope, Rate)}),
-        reasons=Counter(sorted(slope for slope in slopes if isinstance(slope, str))),
+        reasons=Counter(sorted(slope for slope in slopes if isinstance(slope, str))), coefficients="covered" in extra,
         starred=starred, same=same, theory=theory, predictions=curve_names(predictions),
     )  # fmt: skip
     return Content(head, rows, " ".join(note.splitlines()), records)
@@ -148,9 +148,9 @@ def fitted(line: Line, theories: Sequence[Theory] = ()) -> Rate | str:
 
 def of_coefficient(line: Line) -> Record:
     """Standard deviation over replicates, bias (mean less theta*), and the share of replicates of the average that are
-    within 1.96 predicted standard deviations of theta*; nan where that is not known."""
+    within 1.96 predicted standard deviations of theta*; None where that is not known."""
     mean, se, *_ = line.last
-    record: Record = {"sd": se * math.sqrt(line.replicates), "bias": math.nan, "covered": math.nan}
+    record: Record = {"sd": se * math.sqrt(line.replicates), "bias": None, "covered": None}
     cell = line.run.cell
     if cell is None or not isinstance(problem := cell.problem, LinearPredictorProblem):
         return record
