@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpexp.commands.command_answer import RESULTS, Answer
 from dpexp.commands.joint_releases import cautions, joint, require_private_records
-from dpexp.config.cell_settings import columns_of, identity, label, select
+from dpexp.config.cell_settings import columns_of, label, select
 from dpexp.config.cells import Cell, Experiment
 from dpexp.config.experiment_file import load_experiment
 from dpexp.config.resources import require_room
@@ -99,7 +99,7 @@ def _cells(experiment: Experiment, options: Options) -> list[Cell]:
 
 def _dry_run(work: Work, again: bool) -> Answer:
     """What a run would do, as a row for each cell."""
-    cells, labels, waiting = list[dict[str, Any]](), dict[str, str](), []
+    cells, rows, waiting = list[dict[str, Any]](), list[list[str]](), []
     for experiment, options in work:
         deploys = options.deployment
         plans = plan_of_deployment(experiment) if deploys else plan(experiment, options.results, options.force)
@@ -107,9 +107,9 @@ def _dry_run(work: Work, again: bool) -> Answer:
         for p in options.select(plans):
             status, reason = ("refused", refusal) if refusal else (p.status, p.reason)
             waiting += [] if status in ("current", "refused") else [p]
-            labels[p.cell.cell_id] = label(p.cell)
-            cells.append({"experiment": experiment.name, **identity(p.cell), "status": status, "reason": reason})
-    rows = [[c["experiment"], c["cell_id"], labels[c["cell_id"]], c["status"], c["reason"]] for c in cells]
+            names = {"experiment": experiment.name, "cell_id": p.cell.cell_id}
+            rows.append([*names.values(), label(p.cell), status, reason])
+            cells.append({**names, **p.cell.setting(), "status": status, "reason": reason})
     chunks, steps = chunks_to_compute(waiting), sum(len(p.replicates) * p.cell.run.n for p in waiting)
     text = folded(["experiment", "cell", "setting", "status", "reason"], rows)
     text += f"\n\n{len(waiting)} of {counted(len(cells), 'cell')} to compute"

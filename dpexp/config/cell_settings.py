@@ -1,7 +1,6 @@
 """The settings of cells by the names of their columns: what varies, how values are spelled, and what `--only` selects.
 
-Results keep the parameters of a cell as a tree of sections, which becomes one flat mapping here, `Settings`, under the
-names of columns and with all digits. Comparisons, figures and tables of any result read from it in what cells differ.
+Results keep the parameters of a cell as a tree of sections, which becomes one flat mapping here, `Settings`.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ def named(cells: Sequence[Settings], labels: Sequence[str]) -> tuple[list[Settin
     these distinguish all laws, else by all its numbers: `mu.uniform`, `mu.list`, `mu.choice.values`.
     """
     cells = one_form(cells)
-    names, renamed = _names(cells), list[Settings]()
     budgets = [{place: v for place, v in cell.items() if place.startswith("budget.")} for cell in cells]
     # Labels may be rounded: where two laws have one label, the numbers of both have to be shown.
     laws = ["" if {"budget.mu", "budget.eps"} & budget.keys() else str(budget) for budget in budgets]
     of_laws = {(label, law) for label, law in zip(labels, laws, strict=True) if law}
-    labelled = len({label for label, _ in of_laws}) == len(of_laws)
-    for cell, label, law in zip(cells, labels, laws, strict=True):
-        by_label = bool(law) and labelled
-        own = {names[place][1]: v for place, v in cell.items() if not (by_label and place.startswith("budget."))}
-        own |= {"mu": label} if by_label else {}
-        # JSON writes 2.0 as 2, and both are one budget.
-        renamed.append(own | ({"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else {}))
-    return renamed, {**{name: section for section, name in names.values()}, "mu": "privacy"}
+    if len({label for label, _ in of_laws}) == len(of_laws):
+        for k, (label, law) in enumerate(zip(labels, laws, strict=True)):
+            others = {place: v for place, v in cells[k].items() if place not in budgets[k]}
+            cells[k] = others | {"budget.mu": label} if law else cells[k]
+    names = _names(cells)
+    renamed = [{names[place][1]: v for place, v in cell.items()} for cell in cells]
+    # JSON writes 2.0 as 2, and both are one budget.
+    renamed = [own | {"mu": float(own["mu"])} if isinstance(own.get("mu"), int) else own for own in renamed]
+    return renamed, {name: section for section, name in names.values()}
 
 
 def one_form(cells: Sequence[Settings]) -> list[Settings]:
@@ -68,14 +67,11 @@ def _defaults(own: Settings) -> Settings:
 
 
 def _names(cells: Sequence[Settings]) -> dict[str, tuple[str, str]]:
-    """Section and column of every place in the parameters of cells; a nested value is called by its name.
-
-    The section that configs call privacy is stored as budget.
-    """
+    """Section and column of every place in the parameters of cells; a nested value is called by its name."""
     parameters = dict[str, tuple[Parameter, list[str]]]()
     for place in dict.fromkeys(place for cell in cells for place in cell):
         section, *keys = place.split(".")
-        if section == "budget":
+        if section == "budget":  # which configs call privacy
             section, keys = "privacy", keys if keys[0] in ("mu", "eps", "delta") else ["mu", *keys]
         inside = keys[1:-1] if keys[-1] == "name" else keys[1:]
         parameters[place] = (section, keys[0]), inside
@@ -93,30 +89,23 @@ def varying(cells: Iterable[Settings]) -> list[str]:
 
 def differences(cells: Sequence[Cell]) -> tuple[Parameter, ...]:
     """Parameters in which some of these cells differ, by which they are distinguished; those of the budget last."""
-    # As texts, since NaN is not equal to itself.
     formed = one_form([{".".join(parameter): value for parameter, value in cell.values.items()} for cell in cells])
-    places = dict.fromkeys(place for cell in formed for place in cell)
-    texts = {
-        (place.split(".", 1)[0], place.split(".", 1)[1]): [str(cell.get(place)) for cell in formed] for place in places
-    }
-    differing = [name for name, values in texts.items() if len(set(values)) > 1]
+    # As texts, since NaN is not equal to itself.
+    texts = [{place: None if v is None else str(v) for place, v in cell.items()} for cell in formed]
+    differing = varying(texts)
     # the number of steps is left out where it follows from the other parameters
-    others = [name for name in differing if name != ("run", "n")]
+    others = [place for place in differing if place != "run.n"]
     steps = [cell.algorithm.steps(cell.problem, cell.schedule, cell.privacy.mu) for cell in cells]
-    if None not in steps and len(set(zip(*(texts[name] for name in others), strict=True))) == len(cells):
+    if None not in steps and len({tuple(map(cell.get, others)) for cell in texts}) == len(cells):
         differing = others
-    return tuple(sorted(differing, key=lambda parameter: parameter[0] == "privacy"))
+    parameters = ((section, key) for section, _, key in (place.partition(".") for place in differing))
+    return tuple(sorted(parameters, key=lambda parameter: parameter[0] == "privacy"))
 
 
 def columns_of(cells: Sequence[Cell]) -> dict[str, Settings]:
     """By id what `select` is about: the columns of a cell, and what comparisons with the others call its settings."""
     several, _ = named([flat(cell.parameters) for cell in cells], [""] * len(cells))
     return {cell.cell_id: own | cell.columns() for cell, own in zip(cells, several, strict=True)}
-
-
-def identity(cell: Cell) -> Settings:
-    """What a cell is called in lists: its id and what is swept."""
-    return {"cell_id": cell.cell_id, **cell.setting()}
 
 
 def label(cell: Cell) -> str:
@@ -190,9 +179,9 @@ def select(conditions: str, cells: Sequence[Mapping[str, Mapping[str, Any]]]) ->
 def _is(row: Mapping[str, Any], key: str, text: str) -> bool:
     """Whether a column has the value that is written, as a number or as it is printed."""
     value, number = row.get(key), math.inf if text == NON_PRIVATE else scalar(text)
-    truths = isinstance(value, bool) or isinstance(number, bool)
-    if isinstance(value, int | float) and isinstance(number, int | float) and not truths:
+    numbers = [v for v in (value, number) if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(numbers) == 2:
         # 1/3 is typed and read as a fraction, and stored as a double
-        return math.isclose(value, number, rel_tol=1e-9)
+        return math.isclose(*numbers, rel_tol=1e-9)
     label = row.get("budget") if key == "mu" else None
     return value is not None and text in (label, str(value), spelled("", value))

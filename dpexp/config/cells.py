@@ -257,10 +257,7 @@ def _numbers(value: Any) -> Any:
 
 
 def stored_cell(experiment: str, parameters: dict[str, Any]) -> Cell:
-    """The cell of stored `parameters`.
-
-    Raises ResultsMissing where a plug-in that they need is not loaded, and ValueError where this version refuses them.
-    """
+    """The cell of stored `parameters`. Raises ResultsMissing without their plug-in, ValueError if refused."""
     from dpexp.algorithms import ALGORITHMS
     from dpexp.algorithms.schedules import SCHEDULES
     from dpexp.privacy.budgets import BUDGETS, PureBudget, Target

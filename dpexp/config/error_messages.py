@@ -43,10 +43,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def validated(model: type[P], written: Section, keys: Keys = (), values: Mapping[str, Any] | None = None) -> P:
-    """Parameters of a class from what is written at some keys, or from other `values` in its place.
-
-    Raises ConfigError with all mistakes, each at its place.
-    """
+    """Parameters of a class from what is written at some keys, or from `values` in its place. Raises ConfigError."""
     try:
         return model.model_validate(written.value(*keys) if values is None else values)
     except ValidationError as error:

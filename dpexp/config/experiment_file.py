@@ -1,8 +1,4 @@
-"""A config file becomes an Experiment: frozen, validated cells, or all mistakes of the file at once.
-
-`--set section.key=...` changes the file from the command line, and a resolved config is written as YAML that reads back
-to the same cells.
-"""
+"""A config file becomes an Experiment: frozen, validated cells, or all mistakes of the file at once."""
 
 from __future__ import annotations
 
@@ -86,7 +82,7 @@ def _changed(root: Section, text: str, where: Position) -> Section:
 
 
 def resolved_yaml(experiment: Experiment) -> str:
-    """The experiment with every default filled in: sections that all cells share, and cases with the others."""
+    """YAML that reads back to the same cells, with every default: what all cells share, and cases with the rest."""
     cells = []
     for cell in experiment.cells:
         budget, problem = cell.privacy.mu.model_dump(), cell.problem.model_dump()

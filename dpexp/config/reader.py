@@ -81,10 +81,7 @@ class Reader:
         return Experiment(name, self.path, different, replicates, self.profile, where=root.at("run"), plugins=plugins)
 
     def plugins(self) -> tuple[str, ...]:
-        """Load what is installed, and the files that `plugins:` names by their paths from the config file.
-
-        Raises ConfigError where that fails: which names the sections may use is not known then.
-        """
+        """Load installed plug-ins and the files that `plugins:` names, which are returned. Raises ConfigError."""
         use_installed()
         files, wrong = self.root.get("plugins", ()), list[Issue]()
         files = tuple([file for file in (files if isinstance(files, tuple) else (files,)) if isinstance(file, str)])

@@ -78,10 +78,7 @@ def variants_of(root: Section) -> list[Section]:
 
 
 def _laid_over(root: Section, case: Section) -> Section:
-    """A config with the sections of a case: their keys replace those of the config.
-
-    A new name starts afresh, and so does a new kind of budget.
-    """
+    """A config with the sections of a case: their keys replace those of the config, and a new name all of them."""
     sections = case.entries
     for section, (own, mark) in case.entries.items():
         base: Any = root.get(section)
@@ -112,8 +109,6 @@ def points(config: Section, section: str, model: type[Parameters]) -> list[Secti
     own, mark = config[section], config.mark(section)
     swept = (key for key in own if key not in OF_THE_EXPERIMENT and not takes_a_list(model, key))
     lists = {key: own[key].entries for key in swept if isinstance(own[key], Items) and own[key]}
-    if not lists and POPULATION not in config:
-        return [config]
     choices = {section: [(point, mark) for point in _combined(own, lists, mark.value)]}
     if section == "problem" and POPULATION in config:
         choices[POPULATION] = _populations(POPULATION, *config.entries[POPULATION])

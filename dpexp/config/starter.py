@@ -31,9 +31,8 @@ BATCHES = (250, 16, 1)
 def starter(problem: str | None, algorithm: str | None, data: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What the draft of a config is filled in with: `sections` with their `rows` (key, value, comment), and step sizes.
 
-    Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on:
-    registries are in the order in which a newcomer meets them. Raises UsageError for unknown names and for names that
-    do not go together.
+    Without a name the first algorithm that runs on the problem is taken, and the first problem that it runs on.
+    Raises UsageError for unknown names and for names that do not go together.
     """
     for section, name in (("problem", problem), ("algorithm", algorithm)):
         if name is not None and name not in REGISTRIES[section]:
@@ -95,10 +94,7 @@ def _described(part: Parameters, section: str, written: Mapping[str, Any]) -> di
 
 
 def _step_sizes(cell: Cell) -> Iterator[tuple[int, str, str, str, str]]:
-    """By the linearised recursion, for some numbers of users: the best eta, alpha and estimator, and the error.
-
-    Nothing where no curvature is known.
-    """
+    """By the linearised recursion, for some numbers of users: the best eta, alpha and estimator, and the error."""
     problem = cell.problem
     if not isinstance(problem, LinearPredictorProblem) or problem.unknown_curvature() or is_flat(problem):
         return

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from dpexp.config.cell_settings import identity
 from dpexp.config.cells import Experiment
 from dpexp.core.errors import DpexpError
 from dpexp.core.files import Damaged
@@ -257,7 +256,7 @@ def _report(name: str, folder: Path, plans: Sequence[CellPlan], outcome: Outcome
         if cell_id in ended:
             status = "diverged" if ended[cell_id].diverged else "done"
         reason = failures.get(cell_id, p.reason)
-        cells.append({"experiment": name, **identity(p.cell), "status": status, "reason": reason})
+        cells.append({"experiment": name, "cell_id": cell_id, **p.cell.setting(), "status": status, "reason": reason})
     n = Counter(cell["status"] for cell in cells)
     seconds = time.perf_counter() - begin
     return Report(name, folder, cells, n["done"] + n["diverged"], n["current"], n["diverged"], n["failed"], seconds)
