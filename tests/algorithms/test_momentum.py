@@ -51,10 +51,6 @@ def drawn_normals(seed, replicate, source=0):
         yield np.array([next(numbers) for _ in range(D)])
 
 
-def follow(run, data, at, eta, smoothness):
-    return follow_all([run], data, at, np.array([eta]), smoothness)[0][0]
-
-
 def traced(run, steps):
     """Iterates and estimates of a run, step by step."""
     company = company_of([run])
@@ -115,7 +111,8 @@ def test_metrics_are_those_of_the_path_whether_looks_are_neighbours_or_far_apart
     problem, algorithm = problem_of(12), SUMS["tree-momentum"]()
     data, plan = data_of(problem), algorithm.plan(problem, PATH, ONE, steps)
     at, seen = np.array([1, 7, 8, steps // 2, steps]), looks(steps, 12)
-    out = follow(algorithm.stepper(problem, plan, ONE, 1, 0, data), data, at, plan.eta, problem.smoothness)
+    run = algorithm.stepper(problem, plan, ONE, 1, 0, data)
+    out = follow_all([run], data, at, np.array([plan.eta]), problem.smoothness)[0][0]
     path, estimates = traced(algorithm.stepper(problem, plan, ONE, 1, 0, data), steps)
     values, slopes = zip(*(problem.objective(w) for w in path), strict=True)
     norms = np.linalg.norm(slopes, axis=1)

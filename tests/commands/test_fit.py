@@ -139,7 +139,6 @@ def test_collinear_and_constant_columns_are_unbounded(mu):
         fit = dpexp.fit(frame[names], target="y", mu=mu, central=True)
         rows = fit.frame().set_index("term")
         assert set(rows.index[rows.bounded]) == set(rows.index[rows.std_error.notna()]) == bounded
-        assert "No finite interval at this budget" in str(fit)
         assert "would do" not in str(fit)  # no number of records helps
         assert fit.exit_code == 0
 
@@ -285,7 +284,6 @@ def test_contrasts_are_coefficients_of_other_columns(lab):
     assert all(age[key] == estimates["age"][key] for key in ("estimate", "std_error", "conf_low", "p_value"))
     assert third["estimate"] == pytest.approx(estimates["job=cook"]["estimate"] - 2 * estimates["age"]["estimate"])
     assert found["joint"]["p_value"] < 1e-6
-    assert "That all 3 are 0: p < 1e-4." in str(report)
     for wrong in ("cook - age", "job=clerk", "age - age"):
         with pytest.raises(UsageError, match="--contrast"):
             dpexp.fit(lab / "people.csv", target="y", mu=2, public=lab / "public.yaml", contrasts=[wrong])

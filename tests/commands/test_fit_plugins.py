@@ -46,11 +46,6 @@ def rows_of(frame):
     return z, (frame.y - 2) / 2, np.minimum(1, 2 / (z**2).sum(axis=1))
 
 
-def on_users_scale(beta):
-    slopes = 2 * beta[1:] / math.sqrt(2) / [1, 2]
-    return np.array([2 + 2 * beta[0], *slopes])
-
-
 def test_a_model_without_noise_minimises_its_risk(frame):
     fit = dpexp.fit(frame, target="y", model="soft-quantile", mu=math.inf, central=True, public=PUBLIC)
     x, y, w = rows_of(frame)
@@ -60,7 +55,8 @@ def test_a_model_without_noise_minimises_its_risk(frame):
         return np.mean(w * (0.75 * r + 0.3 * np.logaddexp(0, -r / 0.3)))
 
     best = minimize(risk, np.zeros(3), tol=1e-12).x
-    assert fit.frame().estimate.to_numpy() == pytest.approx(on_users_scale(best), abs=1e-4)
+    on_users_scale = [2 + 2 * best[0], *(2 * best[1:] / math.sqrt(2) / [1, 2])]
+    assert fit.frame().estimate.to_numpy() == pytest.approx(on_users_scale, abs=1e-4)
     # a quantile is no mean
     assert fit.predict(frame[:2]).columns[0] == "fitted"
 

@@ -202,12 +202,9 @@ def test_settings_on_the_same_records_are_composed(here):
     (two,) = joint(load_experiment("mine.yaml", ("privacy.eps=[1, 2]",)))
     assert two.releases == 2
     assert 2 < two.analysis.eps(1e-5) < 3
-    statement = privacy.privacy("mine.yaml", set=["privacy.eps=[1, 2]"])
-    document, text = statement.document(), statement.text()
-    (told,) = document["together"]
+    (told,) = privacy.privacy("mine.yaml", set=["privacy.eps=[1, 2]"]).document()["together"]
     assert told["eps"] == [[1e-5, two.analysis.eps(1e-5)]]
     assert told["releases"] == 2
-    assert "these 2 releases spend epsilon = " in text
 
 
 def test_different_neighbours_have_no_joint_statement(here):
@@ -217,7 +214,6 @@ def test_different_neighbours_have_no_joint_statement(here):
     (mixed,) = joint(load_experiment("mine.yaml"))
     assert mixed.analysis is None
     assert mixed.document([1e-5])["eps"] == [[1e-5, None]]
-    assert "no statement holds of all of them" in privacy.privacy("mine.yaml").text()
 
 
 def test_composition_of_runs_is_no_smaller_than_one_and_no_larger_than_the_sum():

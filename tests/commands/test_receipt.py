@@ -80,7 +80,6 @@ def test_shuffled_batches_of_replaced_records(card):
     assert stated["verdict"] == "refuted"
     assert "poisson batches" in stated["reason"]
     assert row["attained_last"] == pytest.approx(2.5943, abs=1e-4)
-    assert "2.5943 at delta 1e-05 by the last iterate alone" in stated["reason"]
     # ten epochs move the sum of 1,000 noises by 2 each
     assert reading["advantage"][1] == pytest.approx(0.24817, abs=1e-5)  # 2 Phi(10 / sqrt 1000) - 1
 
@@ -138,9 +137,8 @@ def test_an_epoch_that_ends_early_refutes_what_whole_ones_refute(steps, releases
 def test_what_is_released_decides_what_refutes():
     given = ("sampler=shuffled", "batch_size=250", "records=50000", "noise_multiplier=1.1", "steps=3000", "eps=1.26")
     assert only(document(*given, code=1))[2]["verdict"] == "refuted"
-    _, row, stated = only(document(*given, "releases=last", code=3))
+    _, row, _ = only(document(*given, "releases=last", code=3))
     assert row["attained"] > 15 > 1.26 > row["attained_last"]
-    assert "15.263 for all iterates" in stated["reason"]
 
 
 def test_shuffled_batches_of_added_records_are_not_called_refuted(card):

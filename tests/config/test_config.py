@@ -11,7 +11,6 @@ import pytest
 from dpexp.config.cell_settings import columns_of, named, select, varying
 from dpexp.config.cells import flat, stored_cell
 from dpexp.config.experiment_file import load_experiment, resolved_yaml
-from dpexp.config.sections import Case
 from dpexp.config.yamlfile import ConfigError, parse, scalar
 from dpexp.core.errors import UsageError
 from dpexp.core.text import yaml_in_line
@@ -173,12 +172,6 @@ def test_what_varies_between_populations_is_what_is_swept_though_some_have_a_sho
         for value in {str(own[name]) for own in settings if own.get(name) is not None and "," not in str(own[name])}:
             (found,) = select(f"{name}={value}", [known])
             assert len(found) == sum(str(own.get(name)) == value for own in settings)
-
-
-def test_the_hint_on_an_unknown_section_has_every_section(tmp_path):
-    for text in (GOOD + "zzz: 1\n", GOOD + "cases: [{zzz: 1}]\n"):
-        (found,) = errors(tmp_path, text)
-        assert all(key in found for key in Case.model_fields)
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path):

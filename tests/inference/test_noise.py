@@ -8,6 +8,7 @@ noise of 2/3 and 3/2 of its size in any one kind of message, with every seed.
 
 import math
 from collections import defaultdict
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -180,12 +181,8 @@ def of_local(name, seed, wrong="", scale=1.0, n=1200):
     return {kind: np.array(rests) for kind, rests in found.items()}
 
 
-def of_newton(name, seed, wrong="", scale=1.0, runs=30):
-    return of_central(name, seed, wrong, scale, runs, mu=8.0)
-
-
 OF_CENTRAL = ("moments", "gradient", "hessian", "scores")
-ESTIMATORS = {"central": (of_central, OF_CENTRAL), "central, Newton steps": (of_newton, OF_CENTRAL),
+ESTIMATORS = {"central": (of_central, OF_CENTRAL), "central, Newton steps": (partial(of_central, mu=8.0), OF_CENTRAL),
               "local": (of_local, ("gradient", "hessian"))}  # fmt: skip
 
 

@@ -104,16 +104,14 @@ def test_a_person_moves_the_sums_by_no_more_than_the_sensitivity(tmp_path):
             assert np.linalg.norm(gradients) < 1e-12 or np.linalg.norm(hessians) < 1e-12  # nobody's turn is another one
             changes = moments, gradient * stretch, hessian * scaling, scores, gradients * stretch, hessians
             moved = np.maximum(moved, [np.linalg.norm(change) for change in changes])
-            sums = [_gradients(records, at).sum(axis=0) for records in (first, other)]
+            rows = (np.insert(records.x, 0, 1.0, axis=1) for records in (first, other))
+            sums = [
+                HUBER.problem.gradient(at, x, own.y).sum(axis=0) for x, own in zip(rows, (first, other), strict=True)
+            ]
             of_sums = max(of_sums, float(np.linalg.norm(sums[1] - sums[0])))
     assert np.all(moved <= np.array([*bounds, *bounds[1:3]]) + 1e-9)
     assert np.all(moved > 0.4 * np.array([*bounds, *bounds[1:3]]))
     assert of_sums > 1.2 * delta
-
-
-def _gradients(records, at):
-    """Of the rows, one by one."""
-    return HUBER.problem.gradient(at, np.concatenate([np.ones((len(records.x), 1)), records.x], axis=1), records.y)
 
 
 def same_rows(one, other, k):

@@ -248,10 +248,6 @@ def without_gain(run):
     return 1 / 0.73 if run.cell.algorithm.name == "stretched-ldp-sgd" else 1.0
 
 
-def uniform_only(run):
-    return 10.0 if "Uniform" in run.budget else 1.0
-
-
 WRONG = {
     "ldp-sgd/theorem-3": (times(2.0), "false"),
     "ldp-sgd/theorem-4": (times(10.0), "false"),
@@ -273,7 +269,7 @@ WRONG = {
     "ldp-sgd/prediction/loss-gap-of-rates": (times(1.3), "false"),
     "ldp-sgd/section-5/asgd-faster": (swapped, "false"),
     "ldp-sgd/section-5/asgd-slower": (power(-2.0, ["sgd"]), "reproduced"),
-    "ldp-sgd/figure-1/between": (times(uniform_only), "false"),
+    "ldp-sgd/figure-1/between": (times(lambda run: 10.0 if "Uniform" in run.budget else 1.0), "false"),
     "ldp-sgd/figure-1/stable": (swapped, "false"),
     "ldp-sgd/figure-2/budget": (budgets_reversed, "false"),
     "ldp-sgd/figure-3/budget": (budgets_in_order, "reproduced"),

@@ -23,14 +23,10 @@ COUNTEREXAMPLES = [
 ]
 
 
-def bed(eta, steps, m, n, lam, size, radius, **more):
-    return QuadraticLangevin(eta * lam, steps, m / n, 2 * eta * size / m / math.sqrt(2 * eta), **more)
-
-
 @pytest.mark.parametrize(("setting", "at_2", "at_8", "delta", "eps"), COUNTEREXAMPLES)
 def test_the_counterexamples(setting, at_2, at_8, delta, eps):
-    exact = bed(*setting)
-    eta, steps, _, n, lam, size, radius = setting
+    eta, steps, m, n, lam, size, radius = setting
+    exact = QuadraticLangevin(eta * lam, steps, m / n, 2 * eta * size / m / math.sqrt(2 * eta))
     claim = corollary32(1, size + lam * radius, n, 1.0, lam, eta, steps)
     claimed_eps = eps_of_slope(claim, 1e-5)
     assert exact.renyi(2) == pytest.approx(at_2, rel=5e-3)

@@ -57,16 +57,10 @@ def test_exchanged_budgets_are_found(config):
     assert result.exit_code == 1
 
 
-def users_with_less_noise():
-    made = linear_pass.NextSizes.__init__
-    return patch.object(
-        linear_pass.NextSizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key)
-    )
-
-
 def test_noise_of_one_pass_that_is_a_third_too_small_is_an_alarm(config):
     """Fault 1 for messages, in the engine's own table of noises."""
-    with users_with_less_noise():
+    sizes, made = linear_pass.NextSizes, linear_pass.NextSizes.__init__
+    with patch.object(sizes, "__init__", lambda self, s, delta, *key: made(self, s, delta * 2 / 3, *key)):
         (row, *_) = audited(config, "privacy.mu=1", runs=2000).rows
     assert row["alarm"]
     assert row["lower_bound"] > row["claimed"] == 1
@@ -104,10 +98,7 @@ def test_gradients_of_a_central_fit_without_noise_are_found(monkeypatch):
     assert row["lower_bound"] > row["claimed"]
 
 
-def test_the_command_prints_brackets_and_one_document(config):
-    shown = call("audit", config, "--runs", 100).stdout
-    assert "a user with mu = 3" in shown
-    assert "No lower bound exceeds what is claimed" in shown
+def test_the_command_gives_one_document(config):
     for row in json.loads(call("audit", config, "--runs", 100, "--json").stdout):
         assert {"algorithm", "claimed", "lower_bound", "confidence", "method", "releases"} <= set(row)
         assert row["lower_bound"] <= row["claimed"]

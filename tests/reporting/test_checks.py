@@ -76,10 +76,8 @@ def test_a_bound_is_violated_only_beyond_the_joint_interval():
         assert outcome.verdict == verdict
         assert outcome.numbers["least_log10_looseness"] == pytest.approx(math.log10(factor))
         assert outcome.numbers["final_log10_looseness"] == pytest.approx([math.log10(3), math.log10(30)])
-        assert f"n = {STEPS[7]:,}" in outcome.measured
         violated = ["toy, alpha = 1/2, mu = 1"] * (verdict == "false")
         assert outcome.numbers["violated"] == violated
-        assert ("exceeded in 1 of 2 runs" in outcome.measured) == bool(violated)
         same = bound(np.log10(limit), log10=True)([run(mean, 0.2), run(mean / 10, 0.2, budget="2")])
         assert (same.verdict, same.numbers["violated"]) == (verdict, violated)
         assert same.numbers["least_log10_looseness"] == pytest.approx(math.log10(factor))
@@ -98,9 +96,6 @@ def test_an_order_is_settled_pair_by_pair_at_the_joint_level():
         outcome = in_order([clear, Pair("close", ratio * base + 0.1 * EVEN, base)], "predicted")
         assert outcome.verdict == verdict
         assert outcome.numbers["ratios"]["close"] == pytest.approx([ratio, ratio - reach, ratio + reach])
-        assert ("undecided in 1: close" in outcome.measured) == (verdict == "not at this sample size")
-        assert ("above 1 in 1: close" in outcome.measured) == (verdict == "false")
-        assert f"ratio of means 0.5 to {ratio:.3g} in 2" in outcome.measured
         assert outcome.uncertainty.startswith(f"+- {reach:.2g} at most")
     assert in_order([clear, Pair("diverged", np.nan * base, base)], "predicted").verdict == "not at this sample size"
 
@@ -124,7 +119,6 @@ def test_rates_against_an_exponent(slopes, verdict):
     first = outcome.numbers["alpha = 1/2"]
     assert first["slope"] == pytest.approx(slopes[0], abs=1e-3)
     assert first["printed"] == -0.5
-    assert "the paper: -0.50" in outcome.predicted
     with pytest.raises(ValueError, match=r"no exponent for alpha = 0\.6"):
         rates_agree(runs, "sgd", "param_distance_sq", {0.5: -0.5}.get, "the paper")
 
@@ -163,7 +157,6 @@ def test_a_prediction_agrees_only_with_its_whole_interval_inside(low, high, verd
     cases = [Ratio("good", 1.0, 0.99, 1.01), Ratio("tried", (low + high) / 2, low, high)]
     outcome = predictions_agree(cases, 0.1, "predicted")
     assert outcome.verdict == verdict
-    assert ("off in 1 of 2: tried" in outcome.measured) == (verdict == "false")
     assert outcome.numbers["tried"] == [(low + high) / 2, low, high]
     reach = max(0.01, (high - low) / 2)
     assert outcome.uncertainty.startswith(f"+- {reach:.2g} at most, joint 95% over 2")

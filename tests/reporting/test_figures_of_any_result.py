@@ -173,9 +173,8 @@ def test_theory_has_a_look_of_its_own_and_is_drawn_over_any_result_that_a_paper_
     assert {face for _, face in open_markers} == {"white"}
     with pytest.raises(UsageError, match="no theory says anything of projections"):
         drawn(toy, metric="projections", theory=True)
-    with pytest.raises(UsageError, match="--metric los_gap: ") as caught:
+    with pytest.raises(UsageError, match="--metric los_gap: "):
         drawn(toy, metric="los_gap")
-    assert "did you mean 'loss_gap'?" in caught.value.hint
 
 
 @pytest.mark.parametrize(

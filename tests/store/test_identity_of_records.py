@@ -45,15 +45,9 @@ def lab(tmp_path):
     return tmp_path
 
 
-def spellings(lab):
-    """A folder to run in, and how the config is typed there; the last differs in the path of the data."""
-    absolute = config(lab / "A", "absolute", lab / "A/t.csv").relative_to(lab)
-    return [(lab, "A/own.yaml"), (lab / "A/deep", "../own.yaml"), (lab, str(absolute))]
-
-
 def test_one_cell_one_set_of_bits_and_one_release_however_a_path_is_typed(lab):
-    found = set()
-    for folder, typed in spellings(lab):
+    found, absolute = set(), config(lab / "A", "absolute", lab / "A/t.csv").relative_to(lab)
+    for folder, typed in ((lab, "A/own.yaml"), (lab / "A/deep", "../own.yaml"), (lab, absolute)):
         shutil.rmtree(lab / "plain", ignore_errors=True)
         call("run", typed, "-q", "--results", lab / "plain", cwd=folder)
         found.add(json.dumps(numbers(lab / "plain/d")))

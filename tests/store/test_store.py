@@ -41,13 +41,9 @@ def refusal(folder, read=load_summary):
     return caught.value
 
 
-def a_table(path):
-    return write_table(path, pa.table({"x": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]}), {"k": [1, 2]})
-
-
 def test_a_table_is_an_ordinary_parquet_file_and_read_by_its_hash_alone(tmp_path):
     path = tmp_path / "t.parquet"
-    sha256 = a_table(path)
+    sha256 = write_table(path, pa.table({"x": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]}), {"k": [1, 2]})
     assert pd.read_parquet(path).x.tolist() == [1.0, 2.0, 3.0]
     file = read_table(path, sha256)
     assert file.metadata()["k"] == [1, 2]

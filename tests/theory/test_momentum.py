@@ -10,18 +10,6 @@ from dpexp.theory.momentum import momentum_formulas
 DELTA = 1e-5
 
 
-def printed6(N, d, eps):
-    return momentum_formulas.theorem6_printed(
-        N, d, eps, DELTA, momentum_formulas.theorem6_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
-    )
-
-
-def printed9(N, d, eps):
-    return momentum_formulas.theorem9_printed(
-        N, d, eps, DELTA, momentum_formulas.theorem9_schedule(N, d, eps, DELTA).exact_steps, 1, 1, 1
-    )
-
-
 @pytest.mark.parametrize(
     ("N", "d", "eps", "steps", "bound"),
     [
@@ -34,7 +22,7 @@ def test_theorem_6_schedule_and_bound(N, d, eps, steps, bound):
     schedule = momentum_formulas.theorem6_schedule(N, d, eps, DELTA)
     T = schedule.exact_steps
     assert steps == pytest.approx(T, rel=0.02)
-    assert bound == pytest.approx(printed6(N, d, eps), rel=0.02)
+    assert bound == pytest.approx(momentum_formulas.theorem6_printed(N, d, eps, DELTA, T, 1, 1, 1), rel=0.02)
     assert T * math.log2(T) == pytest.approx(eps * N**2 / math.sqrt(d * math.log(1 / DELTA)), rel=1e-12)
     assert schedule.alpha * N == pytest.approx(1, abs=1e-12)
     assert schedule.eta == 1 / math.sqrt(N * schedule.steps)
@@ -60,7 +48,9 @@ def test_theorem_9_schedule(N, d, eps, steps, gamma):
 
 
 def test_theorem_9_bound():
-    assert [round(printed9(1000, 10, eps)) for eps in (0.5, 1, 4)] == [9972, 6564, 2844]
+    for eps, bound in ((0.5, 9972), (1, 6564), (4, 2844)):
+        T = momentum_formulas.theorem9_schedule(1000, 10, eps, DELTA).exact_steps
+        assert round(momentum_formulas.theorem9_printed(1000, 10, eps, DELTA, T, 1, 1, 1)) == bound
 
 
 def test_lemma_7_terms():
