@@ -131,7 +131,7 @@ def test_a_paper_is_known_to_the_list_of_papers_alone():
 LINES = {
     "accounting": 3_097, "algorithms": 2_446, "commands": 3_600, "config": 1_799, "conformance": 1_300, "core": 785, "data": 1_599,
     "engine": 4_400, "inference": 3_100, "papers": 3_998, "plugins": 467, "privacy": 5_847,
-    "problems": 3_558, "reporting": 4_799, "roof": 188, "store": 2_749, "theory": 1_948,
+    "problems": 3_558, "reporting": 4_800, "roof": 188, "store": 2_749, "theory": 1_948,
 }  # fmt: skip
 """lines of every room: a change may lower them, or raise one and say why"""
 FILES = 361

@@ -14,8 +14,7 @@ LEAST, MOST, LARGE = 1e-3, 1e5, 1e9
 """numbers between the first two are written without a power of ten, and estimates between the first and the last"""
 SKEWED = 2.0
 """how many times longer than the other one side of an interval is, where half its length would mislead"""
-INDEX = re.compile(r"(?<== )\d\.\d\d")
-"""J in the name of a prediction"""
+INDEX = re.compile(r"(?<== )\d\.\d\d")  # J in the name of a prediction
 MOST_DIGITS = 6
 """significant digits of a number whose uncertainty leaves it more: CSV has all"""
 

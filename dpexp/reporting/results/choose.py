@@ -24,7 +24,7 @@ STEP, DOTS = "step", "dots"
 ESTIMATOR, TERM, FROM = "estimator", "term", "result"
 """settings that are no parameters: of a line, of a recorded parameter, and of runs of several results"""
 SWEEP, LEAST_CURVE = 5, 3
-MOST_COLOURS, MOST_STYLES, MOST_PANELS = 12, 4, 24
+MOST_COLOURS, MOST_STYLES, MOST_PANELS, LONGEST_TITLE = 12, 4, 24, 80  # characters: rows have more room for them
 LEAST_IMPORTANT = (FROM, "diverged_above", "checkpoints", "seed", "n")
 """in a figure only where nothing else distinguishes lines"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
@@ -131,9 +131,11 @@ def choose(
     free = [name for name in free if name not in style]
     colour = [declared.hue] if declared.hue else _colour(free, lines, sections)
     panel, row = [*declared.facet, *(name for name in free if name not in colour)], list[str]()
-    if x != DOTS and (count := len(Factor.of(panel, lines).levels)) > MOST_PANELS:
-        if declared.x or declared.facet:
-            raise UsageError(f"{count} panels are too many", "--only picks cells")
+    chosen, titles = bool(declared.x or declared.facet), Factor.of(panel, lines).levels
+    long = len(titles) > LEAST_CURVE and max(sum(map(len, map(str, title))) for title in titles) > LONGEST_TITLE
+    if x != DOTS and (len(titles) > MOST_PANELS or (long and not chosen)):
+        if chosen:
+            raise UsageError(f"{len(titles)} panels are too many", "--only picks cells")
         x, free = DOTS, [name for name in names if name not in (*reserved, *style)]
     if x == DOTS:
         colour, style = ([declared.hue], style) if declared.hue else (style, [])

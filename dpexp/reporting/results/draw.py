@@ -167,8 +167,8 @@ class Scene:
         size, room = ("small", 2.6) if few_rows else ("xx-small", width / 2)
         names = [style.wrapped(name, room, size) for name in self.labels["row"]]
         if self.turned:
-            line = 0.016 * style.points(size) * max(name.count("\n") + 1 for name in names)
-            height = 0.8 + len(names) * (max(0.2, 0.05 + line) if few_rows else line)
+            line = 1.2 / 72 * style.points(size) * max(name.count("\n") + 1 for name in names)
+            height = 0.8 + len(names) * (max(0.2, 0.05 + line) if few_rows else 0.96 * line)
         canvas.set_size_inches(width, height * rows + extra)
         panels = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         for axes in panels[count:]:
