@@ -35,16 +35,16 @@ def claims(
     folder, known = Path(results), [claim for own in claims_of_papers().values() for claim in own]
     ledger, selected = verdicts.read_ledger(folder), set(matching([claim.id for claim in known], ids))
     mine, remarks = [claim for claim in known if claim.id in selected], list[str]()
-    by_id, here = verdicts.stored_rows(folder, ledger, mine), [c for c in mine if not needs_repository(c.experiments)]
+    here = [claim for claim in mine if not needs_repository(claim.experiments)]
+    judged = [] if not judge and {*ids} <= {claim.paper for claim in known} else here
+    by_id = verdicts.stored_rows(folder, ledger, [claim for claim in mine if claim not in judged])
+    by_id |= (fresh := verdicts.judge(judged, folder, None if judge else ledger))
     if judge:
-        by_id |= (fresh := verdicts.judge(here, folder))
         verdicts.write_rows(folder, fresh, known, {claim.paper for claim in known})
         moved = [row for row in fresh.values() if row.id in ledger and ledger[row.id].outcome != row.outcome]
         remarks = [f"other values than stored: {row.id}: {row.verdict}: {row.outcome['measured']}" for row in moved]
-    elif not {*ids} <= {claim.paper for claim in known}:
-        by_id |= verdicts.judge(here, folder, ledger)
     headlines = {name: headline for paper in papers().values() for name, headline in paper.headlines.items()}
-    rows = list(by_id.values())
+    rows = [by_id[claim.id] for claim in mine]
     everything = [*verdicts.stored_rows(folder, verdicts.read_ledger(folder), known).values()] if out else rows
     texts: dict[str, Callable[[], str]] = {
         "table": lambda: verdicts.listed(everything), "md": lambda: "\n\n".join(map(verdicts.section, everything)),
@@ -64,7 +64,7 @@ def claims(
     code = OK if all(row.is_current for row in rows) else MISSING
     code = REFUTED if any(row.is_surprising for row in rows) else code
     remarks += verdicts.warnings(rows)
-    if stale := [row for row in rows if row.id in {claim.id for claim in here} and not row.is_current]:
+    if stale := [by_id[claim.id] for claim in here if not by_id[claim.id].is_current]:
         experiments = dict.fromkeys(Path(path).stem for row in stale for path in row.claim["configs"])
         run = f"{verdicts.command(experiments, folder)}, then " if experiments else ""
         remarks.append(f"  hint: run: {run}{shell(['claims', *ids, '--judge'], folder)}")

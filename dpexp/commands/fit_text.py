@@ -93,8 +93,9 @@ def _plan(plan: Document) -> str:
     """Lengths in rehearsals, how many records are needed, and what is assumed."""
     rows = []
     for row in plan["expected"]:
-        known = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"] if row["length"] else ["", "not finite"]
-        rows.append([in_line(row["term"]), *known, f"{100 * row['finite']:.0f}%"])
+        finite = row["length"] is not None
+        cells = [f"{row['std_error']:.3g}", f"+- {row['length'] / 2:.3g}"] if finite else ["", "not finite"]
+        rows.append([in_line(row["term"]), *cells, f"{100 * row['finite']:.0f}%"])
     n, table = plan["n_finite"], columns(rows, ["name", "expected se", "interval", "finite"])
     needs = f"{f'n = {n:,} is' if n else f'More than {LARGEST:,} records are'} needed for every interval to be finite"
     needs = f"{needs} in 9 of 10 fits.\n" if n or not plan["refused"] else ""

@@ -77,7 +77,6 @@ def table_of(folders: Sequence[Path], request: TableOptions, reserved: Collectio
     names = ", ".join(dict.fromkeys(folder.name for folder in folders))
     named: dict[str, Any] = {"metric": request.metrics, "estimator": request.estimators, "only": request.only or ""}
     named |= {"statistic": request.statistic.replace("mean", ""), "theory": request.theory}
-    name = name_of(folders, reserved, named)
 
     def build(_: Path) -> Content:
         from dpexp.reporting.results.gather import gather
@@ -87,7 +86,7 @@ def table_of(folders: Sequence[Path], request: TableOptions, reserved: Collectio
         return content_of(gather(folders, request.only), *options)
 
     # the note has all parameters, so that nothing else is needed for a caption
-    return Table(name, f"Results of {names}", "", (), build)
+    return Table(name_of(folders, reserved, named), f"Results of {names}", "", (), build)
 
 
 def _selected(

@@ -266,7 +266,7 @@ class LinearPredictorProblem(Problem):
         if type(self).weight is not LinearPredictorProblem.weight:
             hint = "write a `dpexp.problems.weights.Weight`, and name it in `population: {weights: NAME}`"
             raise UsageError(f"problem '{self.name}': its class overrides `weight`, which runs would ignore", hint)
-        # a response that a population's errors would replace is no other one
+        # a population's errors replace a response that is t + size e, and no other one
         _ = self.law.errors and self.own_errors()
         response, weight = response_of(self.law, type(self).response), type(self.law.weight).weight
         shape = ModelShape(response, errors, design, type(self).score, weight, self.has_scale)

@@ -268,4 +268,4 @@ def differences(judgements: Sequence[Judgement], papers: Iterable[Paper]) -> str
 def _filled(name: str, **values: Any) -> str:
     """A template of this folder; it calls functions of this module."""
     functions = {each.__name__: each for each in (link, section, in_counts, contradicted, markdown_table)}
-    return filled("dpexp.reporting.ledger", name, INDEX=INDEX, PAGE=PAGE, **functions, **values)
+    return filled("dpexp.reporting.ledger", name, INDEX=INDEX, PAGE=PAGE, ELSEWHERE=ELSEWHERE, **functions, **values)

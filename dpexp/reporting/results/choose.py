@@ -24,7 +24,7 @@ STEP, DOTS = "step", "dots"
 ESTIMATOR, TERM, FROM = "estimator", "term", "result"
 """settings that are no parameters: of a line, of a recorded parameter, and of runs of several results"""
 SWEEP, LEAST_CURVE = 5, 3
-MOST_COLOURS, MOST_STYLES, MOST_PANELS, LONGEST_TITLE = 12, 4, 24, 80  # characters: rows have more room for them
+MOST_COLOURS, MOST_STYLES, MOST_PANELS, LONGEST_TITLE = 12, 4, 24, 80  # the last one in characters
 LEAST_IMPORTANT = (FROM, "diverged_above", "checkpoints", "seed", "n")
 """in a figure only where nothing else distinguishes lines"""
 MOST_IMPORTANT = ("mu", "eps", "algorithm", "problem", "schedule", ESTIMATOR)
